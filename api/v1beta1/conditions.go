@@ -1,0 +1,134 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Condition types and reasons of ElementalCluster.
+const (
+	// CAPIClusterReadyCondition says whether the ElementalCluster has an owning Cluster.
+	CAPIClusterReadyCondition = "CAPIClusterReady"
+	MissingClusterOwnerReason = "MissingClusterOwner"
+
+	// ControlPlaneEndpointReadyCondition says whether spec.controlPlaneEndpoint is set.
+	ControlPlaneEndpointReadyCondition = "ControlPlaneEndpointReady"
+	MissingControlPlaneEndpointReason  = "MissingControlPlaneEndpoint"
+)
+
+// Condition types and reasons of ElementalMachine.
+const (
+	// AssociationReadyCondition says whether an ElementalHost serves the ElementalMachine.
+	AssociationReadyCondition               = "AssociationReady"
+	MissingMachineOwnerReason               = "MissingMachineOwner"
+	MissingAssociatedClusterReason          = "MissingAssociatedCluster"
+	MissingClusterInfrastructureReadyReason = "MissingClusterInfrastructureReady"
+	MissingBootstrapSecretReason            = "MissingBootstrapSecret"
+	MissingAvailableHostsReason             = "MissingAvailableHosts"
+	AssociatedHostNotFoundReason            = "AssociatedHostNotFound"
+	InvalidSelectorReason                   = "InvalidSelector"
+
+	// HostReadyCondition says whether the associated host has been bootstrapped.
+	HostReadyCondition            = "HostReady"
+	HostWaitingForInstallReason   = "HostWaitingForInstall"
+	HostWaitingForOSReason        = "HostWaitingForOS"
+	HostWaitingForBootstrapReason = "HostWaitingForBootstrap"
+
+	// ProviderIDReadyCondition says whether the Node carries the provider ID of the ElementalMachine.
+	ProviderIDReadyCondition                = "ProviderIDReady"
+	NodeNotFoundReason                      = "NodeNotFound"
+	NodeProviderIDMismatchReason            = "NodeProviderIDMismatch"
+	WaitingForControlPlaneInitializedReason = "WaitingForControlPlaneInitialized"
+	WorkloadClusterUnreachableReason        = "WorkloadClusterUnreachable"
+
+	// UpToDateCondition says whether the ElementalMachine's OS is the one its template asks for, and
+	// its host runs it. It compares contents, where CAPI's condition of that name compares names.
+	UpToDateCondition       = "UpToDate"
+	TemplateDiffersReason   = "TemplateDiffers"
+	HostRunsOtherOSReason   = "HostRunsOtherOS"
+	UpgradeInProgressReason = "UpgradeInProgress"
+	OSNotManagedReason      = "OSNotManaged"
+	HostOSUnknownReason     = "HostOSUnknown"
+
+	// DeletingCondition says what the deletion of the object waits for.
+	DeletingCondition        = "Deleting"
+	WaitingForHostIdleReason = "WaitingForHostIdle"
+)
+
+// Condition types and reasons of ElementalHost.
+const (
+	// ApprovedCondition says whether an operator, or the registration's policy, vouches for the host.
+	ApprovedCondition        = "Approved"
+	WaitingForApprovalReason = "WaitingForApproval"
+
+	// RegistrationReadyCondition says whether the host has registered.
+	RegistrationReadyCondition = "RegistrationReady"
+	RegistrationFailedReason   = "RegistrationFailed"
+
+	// InstallationReadyCondition says whether the host has an installed OS.
+	InstallationReadyCondition          = "InstallationReady"
+	WaitingForInstallationReason        = "WaitingForInstallation"
+	InstallationFailedReason            = "InstallationFailed"
+	CloudConfigInstallationFailedReason = "CloudConfigInstallationFailed"
+
+	// BootstrapReadyCondition says whether the host has applied its bootstrap data.
+	BootstrapReadyCondition   = "BootstrapReady"
+	WaitingForBootstrapReason = "WaitingForBootstrap"
+	BootstrapFailedReason     = "BootstrapFailed"
+
+	// ResetReadyCondition says whether a requested reset has been carried out.
+	ResetReadyCondition   = "ResetReady"
+	WaitingForResetReason = "WaitingForReset"
+	ResetFailedReason     = "ResetFailed"
+
+	// OSVersionReadyCondition says whether the host runs the OS that its spec asks for.
+	OSVersionReadyCondition             = "OSVersionReady"
+	WaitingForOSReconcileReason         = "WaitingForOSReconcile"
+	InPlaceUpdateNotPendingReason       = "InPlaceUpdateNotPending"
+	OSVersionReconciliationFailedReason = "OSVersionReconciliationFailed"
+	WaitingForPostReconcileRebootReason = "WaitingForPostReconcileReboot"
+	RolledBackReason                    = "RolledBack"
+	UnmanagedReason                     = "Unmanaged"
+)
+
+// Condition types and reasons of ElementalMachineTemplate.
+const (
+	// RolloutBlockedCondition is True while a patched template cannot be rolled out in place.
+	RolloutBlockedCondition       = "RolloutBlocked"
+	FeatureGatesOffReason         = "FeatureGatesOff"
+	FeatureGatesUnknownReason     = "FeatureGatesUnknown"
+	ExtensionNotReadyReason       = "ExtensionNotReady"
+	ExtensionNotMatchingReason    = "ExtensionNotMatching"
+	CompetingExtensionReason      = "CompetingExtension"
+	UnsupportedStrategyReason     = "UnsupportedStrategy"
+	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
+	NotBlockedReason              = "NotBlocked"
+
+	// RolledOutCondition says whether all owners refer to the template's content.
+	RolledOutCondition         = "RolledOut"
+	WaitingForQuietPointReason = "WaitingForQuietPoint"
+	RolledOutReason            = "RolledOut"
+	BlockedReason              = "Blocked"
+
+	// ReferenceRevertedCondition is True while an owner was turned back to the template itself by
+	// somebody after it had been pointed to a clone.
+	ReferenceRevertedCondition = "ReferenceReverted"
+	RevertedByOtherReason      = "RevertedByOther"
+	NotRevertedReason          = "NotReverted"
+)
+
+// Condition types and reasons of ElementalRegistration.
+const (
+	// RegistrationTokenReadyCondition says whether hosts can register.
+	RegistrationTokenReadyCondition = "TokenReady"
+	MissingAPIEndpointReason        = "MissingAPIEndpoint"
+	SigningKeyFailedReason          = "SigningKeyFailed"
+)
+
+// Condition types and reasons of ElementalHostUpgrade.
+const (
+	// UpgradeProgressingCondition is True while the attempt has steps left to do; its message is the
+	// step and what it waits for.
+	UpgradeProgressingCondition = "Progressing"
+	// UpgradeSucceededCondition is True once the host runs the wanted OS and serves again, and False,
+	// with the end as its reason, when the attempt ended otherwise.
+	UpgradeSucceededCondition = "Succeeded"
+)

@@ -1,0 +1,106 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// ElementalClusterSpec is what an operator asks of an ElementalCluster.
+type ElementalClusterSpec struct {
+	// controlPlaneEndpoint is the address of the cluster's API server.
+	// +optional
+	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+
+	// nodeUpgradeOption says how the nodes of the cluster are upgraded in place.
+	// +optional
+	NodeUpgradeOption NodeUpgradeOption `json:"nodeUpgradeOption,omitempty,omitzero"`
+}
+
+// ElementalClusterStatus is what is observed of an ElementalCluster.
+type ElementalClusterStatus struct {
+	// conditions of the ElementalCluster: Ready, CAPIClusterReady, ControlPlaneEndpointReady, Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is read by Cluster API (contract v1beta2).
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomains that hosts of the cluster can be placed in.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// upgradeSlots are the attempts admitted to disrupt a node at this moment. A slot is taken by an
+	// update that carries the object's resourceVersion, so that two attempts never take the same one.
+	// +optional
+	// +listType=map
+	// +listMapKey=attempt
+	UpgradeSlots []UpgradeSlot `json:"upgradeSlots,omitempty"`
+}
+
+// UpgradeSlot is one of the cluster's nodeUpgradeOption.maxConcurrent slots, while it is taken.
+type UpgradeSlot struct {
+	// attempt is the id of the attempt that holds the slot.
+	Attempt string `json:"attempt"`
+	// upgrade is the name of the ElementalHostUpgrade.
+	Upgrade string `json:"upgrade"`
+	// controlPlane is true if the slot is held for a control plane node, of which there is one at a
+	// time whatever maxConcurrent says.
+	// +optional
+	ControlPlane bool `json:"controlPlane,omitempty"`
+}
+
+// InitializationStatus is the part of a status through which Cluster API learns that the
+// infrastructure exists.
+type InitializationStatus struct {
+	// provisioned is true once the infrastructure is provisioned. It never turns back.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// ElementalCluster is the infrastructure of a Cluster whose machines are Elemental hosts.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=elementalclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this ElementalCluster belongs"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the infrastructure is ready"
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host",description="Control plane endpoint",priority=1
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type ElementalCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec ElementalClusterSpec `json:"spec,omitempty,omitzero"`
+	// +optional
+	Status ElementalClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the object, for Cluster API's condition helpers.
+func (c *ElementalCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the object.
+func (c *ElementalCluster) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// ElementalClusterList is a list of ElementalCluster.
+//
+// +kubebuilder:object:root=true
+type ElementalClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ElementalCluster `json:"items"`
+}

@@ -1,0 +1,255 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// ElementalHostSpec is what is asked of a host.
+type ElementalHostSpec struct {
+	// bootstrapSecret holds the bootstrap data of the Machine that the host serves.
+	// +optional
+	BootstrapSecret *corev1.ObjectReference `json:"bootstrapSecret,omitempty"`
+
+	// machineRef is the ElementalMachine that the host serves. It is the lock of the association: a
+	// host with a machineRef is taken.
+	// +optional
+	MachineRef *corev1.ObjectReference `json:"machineRef,omitempty"`
+
+	// pubKey is the PEM-encoded Ed25519 public key that the host signs its tokens with.
+	// +optional
+	PubKey string `json:"pubKey,omitempty"`
+
+	// approved says that the host is what it claims to be. A host that is not approved is not
+	// associated and gets no bootstrap data. Registrations with approval Auto set it.
+	// +optional
+	Approved bool `json:"approved,omitempty"`
+
+	// osVersionManagement is the OS the host has to run. A host that is not bootstrapped follows it at
+	// once; a bootstrapped one only when it is triggered.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
+
+	// upgrade is the attempt that the host takes part in. It is written by the upgrade controller
+	// alone: the host prepares for it at once, and carries it out when InPlaceUpgradeLabel is
+	// "pending".
+	// +optional
+	Upgrade *HostUpgradeRequest `json:"upgrade,omitempty"`
+}
+
+// HostUpgradeRequest asks a host to take part in an attempt.
+type HostUpgradeRequest struct {
+	// attempt is the id of the attempt; a host never carries the same one out twice.
+	// +kubebuilder:validation:MinLength=1
+	Attempt string `json:"attempt"`
+
+	// digest that the image has to have. Empty until a host of the rollout has resolved it.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// prefetch says what to do with the image before the trigger.
+	// +optional
+	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
+
+	// osVersionManagement is the OS to upgrade to.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
+}
+
+// ElementalHostStatus is what is observed of a host. All but the conditions is what its agent
+// reported, and it reports all of it again whenever it connects anew.
+type ElementalHostStatus struct {
+	// conditions of the host: Ready, Approved, RegistrationReady, InstallationReady, BootstrapReady,
+	// OSVersionReady, ResetReady, Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// phase is what the agent is doing.
+	// +optional
+	Phase HostPhase `json:"phase,omitempty"`
+
+	// message says more about phase when something is wrong.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// installed is true once the host has an installed OS.
+	// +optional
+	Installed bool `json:"installed,omitempty"`
+
+	// bootstrapped is true once the host has applied its bootstrap data.
+	// +optional
+	Bootstrapped bool `json:"bootstrapped,omitempty"`
+
+	// addresses of the host.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// os is what the host booted.
+	// +optional
+	OS HostOS `json:"os,omitempty,omitzero"`
+
+	// agent is the agent that reports.
+	// +optional
+	Agent HostAgent `json:"agent,omitempty,omitzero"`
+
+	// upgrade is how far the host is with the attempt in spec.upgrade.
+	// +optional
+	Upgrade *HostUpgradeStatus `json:"upgrade,omitempty"`
+}
+
+// HostPhase is what an agent is doing. The values are the predecessor's.
+type HostPhase string
+
+// Phases of a host.
+const (
+	HostPhaseRegistering            HostPhase = "Registering"
+	HostPhaseFinalizingRegistration HostPhase = "Finalizing Registration"
+	HostPhaseInstalling             HostPhase = "Installing"
+	HostPhaseBootstrapping          HostPhase = "Bootstrapping"
+	HostPhaseRunning                HostPhase = "Running"
+	HostPhaseTriggeringReset        HostPhase = "Triggering Reset"
+	HostPhaseResetting              HostPhase = "Resetting"
+	HostPhaseReconcilingOSVersion   HostPhase = "Reconciling OS Version"
+)
+
+// HostOS is the OS that a host booted, judged by the booted snapshot and never by the next default.
+type HostOS struct {
+	// imageURI the booted snapshot was made from.
+	// +optional
+	ImageURI string `json:"imageURI,omitempty"`
+	// digest of that image's manifest for the host's platform.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// snapshot is the id of the booted snapshot.
+	// +optional
+	Snapshot int32 `json:"snapshot,omitempty"`
+	// bootMode is active, passive, recovery or live.
+	// +optional
+	BootMode string `json:"bootMode,omitempty"`
+	// bootID is the kernel's boot id; it is new after every boot.
+	// +optional
+	BootID string `json:"bootID,omitempty"`
+	// version is PRETTY_NAME of the booted OS.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// freeBytes on the state partition, measured when an attempt is prepared.
+	// +optional
+	FreeBytes int64 `json:"freeBytes,omitempty"`
+}
+
+// HostAgent is the agent of a host.
+type HostAgent struct {
+	// version of the agent.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// lastSeen is when the agent last said something new. An idle agent says nothing.
+	// +optional
+	LastSeen metav1.Time `json:"lastSeen,omitempty,omitzero"`
+}
+
+// HostUpgradePhase is how far a host is with an attempt.
+type HostUpgradePhase string
+
+// Phases of an attempt on a host, in their order; the last three are ends.
+const (
+	// HostUpgradeAcknowledged: the agent knows of the attempt.
+	HostUpgradeAcknowledged HostUpgradePhase = "Acknowledged"
+	// HostUpgradeFetching: the image is being resolved, downloaded and verified.
+	HostUpgradeFetching HostUpgradePhase = "Fetching"
+	// HostUpgradeFetched: the image can be applied; the agent waits for the trigger.
+	HostUpgradeFetched HostUpgradePhase = "Fetched"
+	// HostUpgradeApplying: the image is being written. From here on nothing can be undone.
+	HostUpgradeApplying HostUpgradePhase = "Applying"
+	// HostUpgradeRebooting: the image is written and the host goes down.
+	HostUpgradeRebooting HostUpgradePhase = "Rebooting"
+	// HostUpgradeAssessing: the host has booted and judges its boot.
+	HostUpgradeAssessing HostUpgradePhase = "Assessing"
+	// HostUpgradeSucceeded: the wanted OS is booted and good.
+	HostUpgradeSucceeded HostUpgradePhase = "Succeeded"
+	// HostUpgradeFailed: the attempt ended before a reboot; the host is unchanged.
+	HostUpgradeFailed HostUpgradePhase = "Failed"
+	// HostUpgradeRolledBack: the host rebooted and runs another OS than the wanted one.
+	HostUpgradeRolledBack HostUpgradePhase = "RolledBack"
+)
+
+// HostUpgradeStatus is how far a host is with an attempt.
+type HostUpgradeStatus struct {
+	// attempt is the id of the attempt.
+	Attempt string `json:"attempt"`
+	// phase of the attempt on the host.
+	Phase HostUpgradePhase `json:"phase"`
+	// digest that the image was resolved to.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// imageBytes is the size of the image's layers.
+	// +optional
+	ImageBytes int64 `json:"imageBytes,omitempty"`
+	// freeBytes on the state partition when the attempt was prepared.
+	// +optional
+	FreeBytes int64 `json:"freeBytes,omitempty"`
+	// fromBootID is the boot in which the image was applied.
+	// +optional
+	FromBootID string `json:"fromBootID,omitempty"`
+	// healthy says, after a roll-back, whether the former OS was assessed as good.
+	// +optional
+	Healthy bool `json:"healthy,omitempty"`
+	// message says what is wrong.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// ElementalHost is a machine with an Elemental OS that has registered.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=elementalhosts,scope=Namespaced,categories=cluster-api,shortName=ehost
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","clusterctl.cluster.x-k8s.io/move=","clusterctl.cluster.x-k8s.io/move-hierarchy="}
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which the host belongs"
+// +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=".metadata.labels['elementalhost\\.infrastructure\\.cluster\\.x-k8s\\.io/machine-name']",description="Machine that the host serves"
+// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="What the agent is doing"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the host is ready"
+// +kubebuilder:printcolumn:name="OS",type="string",JSONPath=".status.os.version",description="Booted OS"
+// +kubebuilder:printcolumn:name="In-place",type="string",JSONPath=".metadata.labels['elementalhost\\.infrastructure\\.cluster\\.x-k8s\\.io/in-place-upgrade']",description="Trigger or outcome of an in-place upgrade"
+// +kubebuilder:printcolumn:name="Mode",type="string",JSONPath=".status.os.bootMode",description="Boot mode",priority=1
+// +kubebuilder:printcolumn:name="Digest",type="string",JSONPath=".status.os.digest",description="Booted image",priority=1
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type ElementalHost struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec ElementalHostSpec `json:"spec,omitempty,omitzero"`
+	// +optional
+	Status ElementalHostStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the object, for Cluster API's condition helpers.
+func (h *ElementalHost) GetConditions() []metav1.Condition { return h.Status.Conditions }
+
+// SetConditions replaces the conditions of the object.
+func (h *ElementalHost) SetConditions(conditions []metav1.Condition) {
+	h.Status.Conditions = conditions
+}
+
+// ElementalHostList is a list of ElementalHost.
+//
+// +kubebuilder:object:root=true
+type ElementalHostList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ElementalHost `json:"items"`
+}

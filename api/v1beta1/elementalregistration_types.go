@@ -1,0 +1,205 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ApprovalPolicy says who vouches for the hosts of a registration.
+// +kubebuilder:validation:Enum=Manual;Auto
+type ApprovalPolicy string
+
+// Approval policies.
+const (
+	// ApprovalManual leaves a new host unapproved until a person sets its spec.approved.
+	ApprovalManual ApprovalPolicy = "Manual"
+	// ApprovalAuto approves every host that knows the registration token.
+	ApprovalAuto ApprovalPolicy = "Auto"
+)
+
+// ElementalRegistrationSpec says how hosts register and what they are told then.
+type ElementalRegistrationSpec struct {
+	// hostLabels are put on every host of the registration.
+	// +optional
+	HostLabels map[string]string `json:"hostLabels,omitempty"`
+
+	// hostAnnotations are put on every host of the registration.
+	// +optional
+	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
+
+	// approval says who vouches for new hosts. Default Manual.
+	// +optional
+	// +kubebuilder:default=Manual
+	Approval ApprovalPolicy `json:"approval,omitempty"`
+
+	// privateKeyRef is the Secret with the key that signs registration tokens. Default: a Secret with
+	// the registration's name, made when it is missing.
+	// +optional
+	PrivateKeyRef *corev1.ObjectReference `json:"privateKeyRef,omitempty"`
+
+	// config is handed to the agent.
+	// +optional
+	Config RegistrationConfig `json:"config,omitempty,omitzero"`
+}
+
+// RegistrationConfig is what an agent is configured with.
+type RegistrationConfig struct {
+	// cloudConfig is applied to the host when it is installed.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	CloudConfig map[string]runtime.RawExtension `json:"cloudConfig,omitempty"`
+
+	// elemental configures the agent and its OS plugin.
+	// +optional
+	Elemental ElementalConfig `json:"elemental,omitempty,omitzero"`
+}
+
+// ElementalConfig configures the agent and its OS plugin.
+type ElementalConfig struct {
+	// install is passed to the OS plugin when the host is installed.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Install map[string]runtime.RawExtension `json:"install,omitempty"`
+
+	// reset is passed to the OS plugin when the host is reset.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Reset map[string]runtime.RawExtension `json:"reset,omitempty"`
+
+	// registration is how the agent reaches the Elemental API.
+	// +optional
+	Registration Registration `json:"registration,omitempty,omitzero"`
+
+	// agent configures the agent itself.
+	// +optional
+	Agent AgentConfig `json:"agent,omitempty,omitzero"`
+}
+
+// Registration is how an agent reaches the Elemental API.
+type Registration struct {
+	// uri of the registration, written by the registration controller from the API's endpoint.
+	// +optional
+	URI string `json:"uri,omitempty"`
+	// caCert that the agent trusts, PEM-encoded. Written by the registration controller.
+	// +optional
+	CACert string `json:"caCert,omitempty"`
+	// tokenDuration is how long a registration token is valid; it is renewed at half of it. Default
+	// and upper bound 8760h (a year).
+	// +optional
+	TokenDuration *metav1.Duration `json:"tokenDuration,omitempty"`
+	// token that new hosts present, written by the registration controller.
+	// +optional
+	Token string `json:"token,omitempty"`
+}
+
+// AgentConfig configures the agent. Unset fields have the agent's defaults.
+type AgentConfig struct {
+	// workDir is where the agent keeps its state. Default /var/lib/elemental/agent.
+	// +optional
+	WorkDir string `json:"workDir,omitempty"`
+	// hostname says how a host gets its name.
+	// +optional
+	Hostname Hostname `json:"hostname,omitempty,omitzero"`
+	// noSmbios keeps SMBIOS data out of labels.
+	// +optional
+	NoSMBIOS bool `json:"noSmbios,omitempty"`
+	// debug makes the agent verbose.
+	// +optional
+	Debug bool `json:"debug,omitempty"`
+	// osPlugin is "elemental" (default) or "dummy".
+	// +optional
+	OSPlugin string `json:"osPlugin,omitempty"`
+	// reconciliation is how long the agent waits after a failed request. Default 10s.
+	// +optional
+	Reconciliation *metav1.Duration `json:"reconciliation,omitempty"`
+	// insecureAllowHttp allows a registration URI with http.
+	// +optional
+	InsecureAllowHTTP bool `json:"insecureAllowHttp,omitempty"`
+	// insecureSkipTlsVerify skips the verification of the API's certificate.
+	// +optional
+	InsecureSkipTLSVerify bool `json:"insecureSkipTlsVerify,omitempty"`
+	// useSystemCertPool trusts the system's certificate authorities besides caCert.
+	// +optional
+	UseSystemCertPool bool `json:"useSystemCertPool,omitempty"`
+	// postInstall says what to do after an installation.
+	// +optional
+	PostInstall PostAction `json:"postInstall,omitempty,omitzero"`
+	// postReset says what to do after a reset.
+	// +optional
+	PostReset PostAction `json:"postReset,omitempty,omitzero"`
+}
+
+// Hostname says how a host gets its name.
+type Hostname struct {
+	// useExisting keeps the name that the host has.
+	// +optional
+	UseExisting bool `json:"useExisting,omitempty"`
+	// prefix of a random name. Default "m-".
+	// +optional
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// PostAction is what to do after an installation or a reset.
+type PostAction struct {
+	// powerOff the host.
+	// +optional
+	PowerOff bool `json:"powerOff,omitempty"`
+	// reboot the host.
+	// +optional
+	Reboot bool `json:"reboot,omitempty"`
+}
+
+// ElementalRegistrationStatus is what is observed of a registration.
+type ElementalRegistrationStatus struct {
+	// conditions of the registration: Ready, TokenReady, Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ElementalRegistration is a door through which hosts register.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=elementalregistrations,scope=Namespaced,categories=cluster-api,shortName=ereg
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","clusterctl.cluster.x-k8s.io/move="}
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether hosts can register"
+// +kubebuilder:printcolumn:name="Approval",type="string",JSONPath=".spec.approval",description="Who vouches for new hosts"
+// +kubebuilder:printcolumn:name="URI",type="string",JSONPath=".spec.config.elemental.registration.uri",description="Where hosts register",priority=1
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type ElementalRegistration struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec ElementalRegistrationSpec `json:"spec,omitempty,omitzero"`
+	// +optional
+	Status ElementalRegistrationStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the object, for Cluster API's condition helpers.
+func (r *ElementalRegistration) GetConditions() []metav1.Condition { return r.Status.Conditions }
+
+// SetConditions replaces the conditions of the object.
+func (r *ElementalRegistration) SetConditions(conditions []metav1.Condition) {
+	r.Status.Conditions = conditions
+}
+
+// ElementalRegistrationList is a list of ElementalRegistration.
+//
+// +kubebuilder:object:root=true
+type ElementalRegistrationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ElementalRegistration `json:"items"`
+}

@@ -1,0 +1,32 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Reasons of the events that the provider emits.
+const (
+	// EventHostAssociated (ElementalMachine): a host was found for the machine.
+	EventHostAssociated = "HostAssociated"
+	// EventHostReleased (ElementalHost): the host's machine is gone and the host resets itself.
+	EventHostReleased = "HostReleased"
+	// EventHostRegistered (ElementalHost): a new host registered.
+	EventHostRegistered = "HostRegistered"
+
+	// EventRolloutStarted (ElementalMachineTemplate): owners were pointed to a clone.
+	EventRolloutStarted = "RolloutStarted"
+	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.
+	EventRolloutBlocked = "RolloutBlocked"
+	// EventReferenceReverted (owner): somebody turned the owner back to the source template.
+	EventReferenceReverted = "ReferenceReverted"
+	// EventInPlaceRefused (ElementalMachineTemplate, ElementalMachine): a change cannot be made in place.
+	EventInPlaceRefused = "InPlaceUpdateRefused"
+
+	// EventUpgradeStep (ElementalHostUpgrade): a step was entered.
+	EventUpgradeStep = "UpgradeStep"
+	// EventUpgradeEnded (ElementalHostUpgrade): the attempt ended; the message says how.
+	EventUpgradeEnded = "UpgradeEnded"
+	// EventPreflightWaived (ElementalHostUpgrade): a preflight check was waived by annotation.
+	EventPreflightWaived = "PreflightWaived"
+	// EventDigestQuarantined (ElementalCluster): an image rolled back and is offered to no further host.
+	EventDigestQuarantined = "DigestQuarantined"
+)

@@ -1,0 +1,115 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Labels of an ElementalHost. Those up to ResetLabel are spelled as the predecessor spelled them,
+// so that its users' selectors keep working.
+const (
+	// MachineNameLabel names the CAPI Machine that an ElementalHost serves.
+	MachineNameLabel = "elementalhost.infrastructure.cluster.x-k8s.io/machine-name"
+	// ElementalMachineNameLabel names the ElementalMachine that an ElementalHost serves.
+	ElementalMachineNameLabel = "elementalhost.infrastructure.cluster.x-k8s.io/elemental-machine-name"
+	// InstalledLabel is "true" once the host has an installed OS; only such a host can be associated.
+	InstalledLabel = "elementalhost.infrastructure.cluster.x-k8s.io/installed"
+	// BootstrappedLabel is "true" once the host has applied its bootstrap data.
+	BootstrappedLabel = "elementalhost.infrastructure.cluster.x-k8s.io/bootstrapped"
+	// NeedsResetLabel is "true" while the host is asked to reset itself to factory state.
+	NeedsResetLabel = "elementalhost.infrastructure.cluster.x-k8s.io/needs-reset"
+	// ResetLabel is "true" once the host has reset itself.
+	ResetLabel = "elementalhost.infrastructure.cluster.x-k8s.io/reset"
+
+	// InPlaceUpgradeLabel is the trigger of an OS upgrade on a bootstrapped host and, afterwards, its
+	// outcome; see the InPlaceUpgrade values.
+	InPlaceUpgradeLabel = "elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade"
+	// InPlaceUpdateLabel is the predecessor's last spelling of InPlaceUpgradeLabel. It is accepted
+	// with the value "pending" and moved over to InPlaceUpgradeLabel.
+	InPlaceUpdateLabel = "elementalhost.infrastructure.cluster.x-k8s.io/in-place-update"
+)
+
+// Values of InPlaceUpgradeLabel.
+const (
+	// InPlaceUpgradePending makes the agent upgrade, reboot and assess its boot.
+	InPlaceUpgradePending = "pending"
+	// InPlaceUpgradeDone says that the host booted the wanted OS and found its boot good.
+	InPlaceUpgradeDone = "done"
+	// InPlaceUpgradeFailed says that the upgrade ended before a reboot; the host is unchanged.
+	InPlaceUpgradeFailed = "failed"
+	// InPlaceUpgradeRolledBack says that the host rebooted and runs its former OS again.
+	InPlaceUpgradeRolledBack = "rolled-back"
+)
+
+// Annotations of an ElementalHost.
+const (
+	// RegistrationNameAnnotation names the ElementalRegistration through which a host came.
+	RegistrationNameAnnotation = "elementalregistration.infrastructure.cluster.x-k8s.io/name"
+	// RegistrationNamespaceAnnotation is the namespace of that ElementalRegistration.
+	RegistrationNamespaceAnnotation = "elementalregistration.infrastructure.cluster.x-k8s.io/namespace"
+	// LastAttemptAnnotation records the last finished attempt as "<attempt>=<outcome>@<digest>".
+	// It is an annotation because `clusterctl move` does not carry status.
+	LastAttemptAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/last-attempt"
+)
+
+// Marks on objects of the workload cluster.
+const (
+	// NodeUpgradePauseAnnotation on a Node holds its upgrade before the cordon. Removing it resumes.
+	NodeUpgradePauseAnnotation = "infrastructure.cluster.x-k8s.io/node-upgrade-pause"
+	// CordonedByAnnotation on a Node names the attempt that made it unschedulable. Only a cordon
+	// with this mark is ever taken back.
+	CordonedByAnnotation = "infrastructure.cluster.x-k8s.io/cordoned-by"
+)
+
+// Marks on objects of the management cluster.
+const (
+	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
+	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
+	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template
+	// clone it was last pointed to by us. It tells a reference that somebody turned back from one
+	// that was never turned.
+	RolloutCloneAnnotation = "infrastructure.cluster.x-k8s.io/rollout-clone"
+	// SourceTemplateLabel on an ElementalMachineTemplate clone names the template it was made from.
+	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/source-template"
+	// RolledOutHashAnnotation on an ElementalMachineTemplate is the hash of the content that its
+	// owners were last pointed to. A template whose hash differs is waiting to be rolled out.
+	RolledOutHashAnnotation = "infrastructure.cluster.x-k8s.io/rolled-out-hash"
+	// RolloutOptionsAnnotation on an ElementalMachineTemplate holds, as JSON, the nodeUpgradeOption
+	// that was in force when its rollout was first seen. Later edits do not change a running rollout.
+	RolloutOptionsAnnotation = "infrastructure.cluster.x-k8s.io/rollout-options"
+	// RolloutDigestAnnotation on an ElementalMachineTemplate is the image digest that the first host
+	// of its rollout resolved. All further hosts are pinned to it.
+	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/rollout-digest"
+	// FeatureGatesAnnotation on the ExtensionConfig asserts that RuntimeSDK and InPlaceUpdates are on
+	// where they cannot be read from the Deployments of CAPI. Its value is "enabled".
+	FeatureGatesAnnotation = "infrastructure.cluster.x-k8s.io/in-place-feature-gates"
+	// FeatureGatesEnabled is the value of FeatureGatesAnnotation that asserts the gates.
+	FeatureGatesEnabled = "enabled"
+	// SkipPreflightAnnotation on an ElementalHostUpgrade or ElementalMachine waives preflight checks,
+	// by name, separated by commas.
+	SkipPreflightAnnotation = "infrastructure.cluster.x-k8s.io/skip-preflight"
+)
+
+// ExtensionNamespaceLabel on a Namespace opts its clusters in to the in-place hooks of this
+// provider; the value is ExtensionNamespaceEnabled.
+const (
+	ExtensionNamespaceLabel   = "infrastructure.cluster.x-k8s.io/elemental-in-place-upgrades"
+	ExtensionNamespaceEnabled = "enabled"
+)
+
+// Finalizers.
+const (
+	// ElementalMachineFinalizer is kept until the host of an ElementalMachine has been freed. The
+	// predecessor used the same string on hosts, so both kinds carry it.
+	ElementalMachineFinalizer = "elementalmachine.infrastructure.cluster.x-k8s.io"
+	// ElementalHostUpgradeFinalizer is kept until the marks of an attempt have been undone.
+	ElementalHostUpgradeFinalizer = "elementalhostupgrade.infrastructure.cluster.x-k8s.io"
+)
+
+// BlockMoveAnnotation makes `clusterctl move` wait. It is set on an ElementalHost between the cordon
+// and the end of its upgrade.
+// Source: clusterctl provider contract, "Move".
+const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
+
+// QuarantineAnnotation on an ElementalCluster lists image digests that a host rolled back from, as
+// JSON: {"<digest>": "<host that rolled back>"}. No host of the cluster is upgraded to one of them
+// until a person takes it off the list or a host succeeds with it.
+const QuarantineAnnotation = "infrastructure.cluster.x-k8s.io/quarantined-digests"

@@ -1,0 +1,25 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import "k8s.io/apimachinery/pkg/runtime"
+
+// OSVersionKey is the key of the OS version in an osVersionManagement map. Its value is decoded as
+// OSVersion; other keys are passed to the agent's OS plugin as they are.
+const OSVersionKey = "osVersion"
+
+// OSVersionManagement is what an OS plugin is told about the OS a host has to run. The map is open,
+// so that another plugin can define its own keys.
+type OSVersionManagement map[string]runtime.RawExtension
+
+// OSVersion is the value of the key "osVersion" as the elemental OS plugin reads it.
+type OSVersion struct {
+	// ImageURI is the OS image, for example "oci://registry.example.com/elemental-os:v1.2.0".
+	// A reference without a scheme is an OCI reference.
+	ImageURI string `json:"imageUri,omitempty"`
+	// UpgradeRecovery also upgrades the recovery system of the host. Default false.
+	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
+	// Debug makes the elemental CLI verbose. It does not identify an OS: toggling it upgrades nothing.
+	Debug bool `json:"debug,omitempty"`
+}

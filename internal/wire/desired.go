@@ -1,0 +1,75 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "encoding/json"
+
+// Registration is what a host is told about the registration it came through.
+type Registration struct {
+	HostLabels      map[string]string `json:"hostLabels,omitempty"`
+	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
+	// Config is RegistrationConfig of the API, as it is.
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+// HostCreate registers a host. The same name with the same key is the same host, however often it is
+// sent; the same name with another key is refused with 409.
+type HostCreate struct {
+	Name string `json:"name"`
+	// Labels the host proposes. Labels of the Kubernetes, Cluster API and Elemental domains are refused.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// PubKey is the PEM-encoded (PKIX) Ed25519 public key of the host.
+	PubKey string `json:"pubKey"`
+}
+
+// Desired is all that is asked of a host. It is computed from the ElementalHost alone.
+type Desired struct {
+	// Revision names this content; a request with the same revision is held until it changes.
+	Revision string `json:"revision"`
+	// Approved is false until an operator vouches for the host.
+	Approved bool `json:"approved"`
+	// Bootstrap is true when the host shall fetch and apply its bootstrap data.
+	Bootstrap bool `json:"bootstrap,omitempty"`
+	// Reset is true when the host shall reset itself.
+	Reset bool `json:"reset,omitempty"`
+	// Upgrade is the attempt that the host takes part in.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
+}
+
+// Upgrade is an attempt to bring the host to another OS.
+type Upgrade struct {
+	// Attempt is the id. What was done for one attempt is never taken for another's.
+	Attempt string `json:"attempt"`
+	// Apply is the trigger: write the image, reboot, assess. Without it the host only prepares.
+	Apply bool `json:"apply,omitempty"`
+	// Digest that the image has to have, if another host has resolved it already.
+	Digest string `json:"digest,omitempty"`
+	// Prefetch is Download, Stage or None.
+	Prefetch string `json:"prefetch,omitempty"`
+	// OSVersionManagement is passed to the OS plugin.
+	OSVersionManagement map[string]json.RawMessage `json:"osVersionManagement,omitempty"`
+}
+
+// OSVersion is the value of osVersionManagement["osVersion"].
+type OSVersion struct {
+	ImageURI        string `json:"imageUri,omitempty"`
+	UpgradeRecovery bool   `json:"upgradeRecovery,omitempty"`
+	Debug           bool   `json:"debug,omitempty"`
+}
+
+// Bootstrap is the bootstrap data of the Machine that the host serves.
+type Bootstrap struct {
+	// Format is cloud-config or ignition.
+	Format string `json:"format"`
+	Config string `json:"config"`
+}
+
+// Error is the body of every answer that is not 2xx.
+type Error struct {
+	// Code is the HTTP status.
+	Code int `json:"code"`
+	// Message says what is wrong and what to do.
+	Message string `json:"message"`
+}

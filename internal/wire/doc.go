@@ -1,0 +1,16 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is the JSON that the Elemental API and the agents exchange. Both sides import it, and
+// the agent imports nothing of Kubernetes, so neither does this package.
+//
+// Paths are relative to the registration URI,
+// https://<endpoint>/elemental/v1/namespaces/<namespace>/registrations/<registration>:
+//
+//	GET    .                      registration token         -> Registration
+//	POST   hosts                  registration + host token  HostCreate -> 201 (also when repeated), 409
+//	GET    hosts/<host>/desired   host token                 ?revision=R&wait=300s -> Desired (long poll)
+//	POST   hosts/<host>/report    host token                 Report -> 204
+//	GET    hosts/<host>/bootstrap host token                 -> Bootstrap, 404 while there is none
+//	DELETE hosts/<host>           host token                 202: the host is reset and forgotten
+package wire
