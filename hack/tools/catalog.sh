@@ -1,0 +1,72 @@
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced: which tools exist, which module and main package each comes from, and how its version is stamped in.
+# Versions are not repeated here: they are read from the go.mod of the tool's module.
+
+# Built in this order. kubectl is early because the manifests are rendered with it.
+LAB_TOOLS="etcd kubectl kube-apiserver kube-controller-manager kube-scheduler capi-core capi-cabpk capi-kcp clusterctl kwok"
+DEV_TOOLS="controller-gen golangci-lint"
+
+# describe_tool NAME sets TOOL_MODULE (a folder beside this file), TOOL_PACKAGE and TOOL_LDFLAGS.
+describe_tool() {
+  TOOL_LDFLAGS="-s -w"
+  case "$1" in
+    etcd) TOOL_MODULE=kube TOOL_PACKAGE=go.etcd.io/etcd/server/v3 ;;
+    kubectl | kube-apiserver | kube-controller-manager | kube-scheduler)
+      TOOL_MODULE=kube TOOL_PACKAGE="k8s.io/kubernetes/cmd/$1"
+      stamp_version k8s.io/component-base/version "$(pinned_version kube k8s.io/kubernetes)" ;;
+    capi-core) describe_capi_tool core ;;
+    capi-cabpk) describe_capi_tool bootstrap/kubeadm ;;
+    capi-kcp) describe_capi_tool controlplane/kubeadm ;;
+    clusterctl) describe_capi_tool cmd/clusterctl ;;
+    kwok) TOOL_MODULE=kwok TOOL_PACKAGE=sigs.k8s.io/kwok/cmd/kwok ;;
+    controller-gen)
+      TOOL_MODULE=dev TOOL_PACKAGE=sigs.k8s.io/controller-tools/cmd/controller-gen
+      add_ldflag sigs.k8s.io/controller-tools/pkg/version.version "$(pinned_version dev sigs.k8s.io/controller-tools)" ;;
+    golangci-lint)
+      TOOL_MODULE=dev TOOL_PACKAGE=github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+      add_ldflag main.version "$(pinned_version dev github.com/golangci/golangci-lint/v2)"
+      add_ldflag main.commit module
+      add_ldflag main.date 1970-01-01T00:00:00Z ;;
+    *)
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev all $LAB_TOOLS $DEV_TOOLS" >&2
+      return 1 ;;
+  esac
+}
+
+describe_capi_tool() {
+  TOOL_MODULE=capi TOOL_PACKAGE="sigs.k8s.io/cluster-api/$1"
+  stamp_version sigs.k8s.io/cluster-api/version "$(pinned_version capi sigs.k8s.io/cluster-api)"
+}
+
+# stamp_version PACKAGE VERSION fills in the variables that Kubernetes and Cluster API keep their version in. The
+# commit and the date are fixed, so that equal inputs give equal binaries.
+stamp_version() {
+  local version=${2#v}
+  add_ldflag "$1.gitVersion" "v$version"
+  add_ldflag "$1.gitMajor" "${version%%.*}"
+  version=${version#*.}
+  add_ldflag "$1.gitMinor" "${version%%.*}"
+  add_ldflag "$1.gitCommit" module
+  add_ldflag "$1.gitTreeState" clean
+  add_ldflag "$1.buildDate" 1970-01-01T00:00:00Z
+}
+
+add_ldflag() { TOOL_LDFLAGS="$TOOL_LDFLAGS -X $1=$2"; }
+
+# pinned_version FOLDER MODULE prints the version that FOLDER/go.mod requires of MODULE.
+pinned_version() { awk -v module="$2" '$1 == module && $2 ~ /^v/ { print $2; exit }' "$TOOLS_SRC/$1/go.mod"; }
+
+# expand_tools NAME... prints the tools that the names and group names stand for.
+expand_tools() {
+  local name
+  for name in "$@"; do
+    case "$name" in
+      lab) echo "$LAB_TOOLS" ;;
+      dev) echo "$DEV_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS" ;;
+      *) echo "$name" ;;
+    esac
+  done
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: hack/tools/manifests.sh
+#
+# Renders into bin/manifests what Cluster API and kwok are installed with, from the module folders that the tools are
+# built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+. "$here/env.sh"
+. "$here/catalog.sh"
+. "$here/stamp.sh"
+. "$here/lock.sh"
+
+CAPI=sigs.k8s.io/cluster-api
+KWOK=sigs.k8s.io/kwok
+
+main() {
+  trap clean_up EXIT
+  mkdir -p "$MANIFESTS_OUT/.tmp"
+  render core.yaml capi $CAPI core/config/default
+  render bootstrap-kubeadm.yaml capi $CAPI bootstrap/kubeadm/config/default
+  render control-plane-kubeadm.yaml capi $CAPI controlplane/kubeadm/config/default
+  render kwok-stages.yaml kwok $KWOK kustomize/stage/pod/fast
+  render kwok-node-stages.yaml kwok $KWOK kustomize/stage/node/fast kustomize/stage/node/heartbeat-with-lease
+}
+
+# render FILE FOLDER MODULE KUSTOMIZATION... writes one file, unless it is current.
+render() {
+  local file=$1 folder=$2 module=$3 output="$MANIFESTS_OUT/$1" key
+  shift 3
+  key=$(hash_of "$TOOLS_SRC/kube/go.mod" "$TOOLS_SRC/$folder/go.mod" "$TOOLS_SRC/$folder/go.sum" "$TOOLS_SRC/manifests.sh")
+  is_stamped "$output" "$key" && return
+  "$TOOLS_SRC/build.sh" kubectl
+  lock "$file" "$MANIFESTS_OUT"
+  TEMPORARY="$MANIFESTS_OUT/.tmp/$file.$$"
+  kustomize_all "$(module_folder "$folder" "$module")" "$@" >"$TEMPORARY"
+  mv -f "$TEMPORARY" "$output"
+  set_stamp "$output" "$key"
+  unlock
+  echo "Rendered bin/manifests/$file"
+}
+
+# kustomize_all ROOT KUSTOMIZATION... prints the kustomizations as one stream of documents.
+kustomize_all() {
+  local root=$1 kustomization
+  shift
+  for kustomization in "$@"; do
+    echo "---"
+    "$TOOLS_BIN/kubectl" kustomize "$root/$kustomization"
+  done
+}
+
+# module_folder FOLDER MODULE prints where the module's files are, downloading them if they are not there any more.
+module_folder() {
+  cd "$TOOLS_SRC/$1"
+  go mod download "$2" >&2
+  go list -m -f '{{.Dir}}' "$2"
+}
+
+clean_up() { rm -f "$MANIFESTS_OUT/.tmp/"*".$$"; }
+
+main "$@"
