@@ -1,0 +1,74 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package osversion
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// hashLength is long enough to tell the few OS versions of a fleet apart and short enough for names.
+const hashLength = 10
+
+// Decode returns the OS version of an osVersionManagement, and the zero value where it has none. It
+// fails when the key "osVersion" is not an object with fields of the right types.
+func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
+	raw, found := management[infrav1.OSVersionKey]
+	if !found || len(raw.Raw) == 0 {
+		return infrav1.OSVersion{}, nil
+	}
+	version := infrav1.OSVersion{}
+	if err := json.Unmarshal(raw.Raw, &version); err != nil {
+		return infrav1.OSVersion{}, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
+	}
+	return version, nil
+}
+
+// Hash identifies the OS that is meant. It does not depend on the order of keys or on white space, and
+// it leaves out osVersion.debug: the predecessor's hash covered it, so that toggling it upgraded
+// the same image again. It is empty where nothing is asked for.
+func Hash(management infrav1.OSVersionManagement) string {
+	if len(management) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(management)) {
+		fmt.Fprintf(sum, "%q:%s\n", key, canonical(key, management[key].Raw))
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:hashLength]
+}
+
+// Same says whether two osVersionManagements mean the same OS.
+func Same(a, b infrav1.OSVersionManagement) bool { return Hash(a) == Hash(b) }
+
+// SameImage says whether two image URIs mean the same image. "oci:", "oci://" and no scheme at all
+// are spellings of one another, as they are for the elemental CLI.
+func SameImage(a, b string) bool { return trimScheme(a) == trimScheme(b) }
+
+func trimScheme(uri string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(uri, "oci:"), "//")
+}
+
+// canonical re-encodes JSON with sorted keys; what is not JSON stands for itself.
+func canonical(key string, raw []byte) []byte {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return raw
+	}
+	if fields, isObject := value.(map[string]any); isObject && key == infrav1.OSVersionKey {
+		delete(fields, "debug")
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return raw
+	}
+	return encoded
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package osversion_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+func management(osVersion string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(osVersion)}}
+}
+
+var _ = Describe("Hash", func() {
+	DescribeTable("tells OS versions apart by what they mean",
+		func(a, b string, same bool) {
+			Expect(osversion.Same(management(a), management(b))).To(Equal(same))
+		},
+		Entry("the same text", `{"imageUri":"oci:x"}`, `{"imageUri":"oci:x"}`, true),
+		Entry("another image", `{"imageUri":"oci:x"}`, `{"imageUri":"oci:y"}`, false),
+		Entry("another order of keys", `{"imageUri":"oci:x","upgradeRecovery":true}`, `{"upgradeRecovery":true, "imageUri":"oci:x"}`, true),
+		Entry("recovery wanted too", `{"imageUri":"oci:x"}`, `{"imageUri":"oci:x","upgradeRecovery":true}`, false),
+		Entry("debug toggled", `{"imageUri":"oci:x","debug":true}`, `{"imageUri":"oci:x"}`, true),
+	)
+
+	It("covers keys of other plugins", func() {
+		other := management(`{"imageUri":"oci:x"}`)
+		other["firmware"] = runtime.RawExtension{Raw: []byte(`"2"`)}
+		Expect(osversion.Same(other, management(`{"imageUri":"oci:x"}`))).To(BeFalse())
+	})
+
+	It("is empty when no OS is asked for", func() {
+		Expect(osversion.Hash(nil)).To(BeEmpty())
+	})
+})
+
+var _ = Describe("Decode", func() {
+	It("says which key is wrong", func() {
+		_, err := osversion.Decode(management(`{"imageUri":7}`))
+		Expect(err).To(MatchError(ContainSubstring("osVersionManagement.osVersion")))
+	})
+
+	It("reads nothing from nothing", func() {
+		Expect(osversion.Decode(nil)).To(BeZero())
+	})
+})
+
+var _ = DescribeTable("SameImage",
+	func(a, b string, same bool) { Expect(osversion.SameImage(a, b)).To(Equal(same)) },
+	Entry("scheme with slashes", "oci://r/i:1", "r/i:1", true),
+	Entry("scheme without slashes", "oci:r/i:1", "oci://r/i:1", true),
+	Entry("another tag", "oci:r/i:1", "oci:r/i:2", false),
+)
