@@ -1,0 +1,89 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ErrUnreachable means that there is no connection to the workload cluster at the moment. It is
+// waited for; it is not an error of the upgrade.
+var ErrUnreachable = errors.New("workload cluster is not reachable")
+
+// Connector opens workload clusters.
+type Connector interface {
+	// Connect returns the workload cluster of a Cluster, or ErrUnreachable.
+	Connect(ctx context.Context, cluster client.ObjectKey) (*Cluster, error)
+}
+
+// NewConnector returns a Connector over Cluster API's ClusterCache. management is used to read
+// MachineDrainRules.
+func NewConnector(cache clustercache.ClusterCache, management client.Client) Connector {
+	return &connector{cache: cache, management: management}
+}
+
+type connector struct {
+	cache      clustercache.ClusterCache
+	management client.Client
+}
+
+func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster, error) {
+	cached, err := c.cache.GetClient(ctx, key)
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil, ErrUnreachable
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
+	}
+	live, err := c.cache.GetUncachedClient(ctx, key)
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil, ErrUnreachable
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
+	}
+	return New(c.management, cached, live), nil
+}
+
+// Cluster is a workload cluster.
+type Cluster struct {
+	management client.Client
+	cached     client.Client
+	live       client.Client
+}
+
+// New returns a workload cluster. cached serves the reads of the drain; live is used wherever a
+// decision must not rest on a stale read.
+func New(management, cached, live client.Client) *Cluster {
+	return &Cluster{management: management, cached: cached, live: live}
+}
+
+// Node reads a Node live. It returns nil if there is none.
+func (c *Cluster) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	err := c.live.Get(ctx, client.ObjectKey{Name: name}, node)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Node %s: %w", name, err)
+	}
+	return node, nil
+}
+
+// Nodes lists all Nodes.
+func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	nodes := &corev1.NodeList{}
+	if err := c.live.List(ctx, nodes); err != nil {
+		return nil, fmt.Errorf("listing Nodes: %w", err)
+	}
+	return nodes.Items, nil
+}

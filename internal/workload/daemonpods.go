@@ -1,0 +1,41 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// UnreadyDaemonPods describes the DaemonSet Pods of the Node that are not Ready, or "" if all are.
+func (c *Cluster) UnreadyDaemonPods(ctx context.Context, node string) (string, error) {
+	pods, err := c.pods(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	unready := []*corev1.Pod{}
+	for i := range pods {
+		if isDaemonPod(&pods[i]) && !isPodReady(&pods[i]) {
+			unready = append(unready, &pods[i])
+		}
+	}
+	if len(unready) == 0 {
+		return "", nil
+	}
+	return podList(unready), nil
+}
+
+func isDaemonPod(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+func isPodReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}

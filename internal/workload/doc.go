@@ -1,0 +1,7 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload is the workload cluster as an upgrade sees it: its nodes, what runs on them, and
+// the volumes attached to them. It is the only package that imports Cluster API's drain, which
+// comes without a promise of compatibility.
+package workload

@@ -1,0 +1,106 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// IsReady says whether the Node's Ready condition is True.
+func IsReady(node *corev1.Node) bool {
+	condition := readyCondition(node)
+	return condition != nil && condition.Status == corev1.ConditionTrue
+}
+
+// ReadySince is when the Node became Ready; zero if it is not.
+func ReadySince(node *corev1.Node) metav1.Time {
+	if condition := readyCondition(node); condition != nil && condition.Status == corev1.ConditionTrue {
+		return condition.LastTransitionTime
+	}
+	return metav1.Time{}
+}
+
+func readyCondition(node *corev1.Node) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// CordonedBy returns the attempt that cordoned the Node, and "" if nobody did or somebody else.
+func CordonedBy(node *corev1.Node) string {
+	if !node.Spec.Unschedulable {
+		return ""
+	}
+	return node.Annotations[infrav1.CordonedByAnnotation]
+}
+
+// Cordon makes the Node unschedulable and records the attempt, in one write that fails if the Node has
+// changed since it was read. A Node that is unschedulable already is left as it is.
+func (c *Cluster) Cordon(ctx context.Context, node *corev1.Node, attempt string) error {
+	if node.Spec.Unschedulable {
+		return nil
+	}
+	return c.patchNode(ctx, node, "cordoning", func(n *corev1.Node) {
+		n.Spec.Unschedulable = true
+		setAnnotation(n, infrav1.CordonedByAnnotation, attempt)
+	})
+}
+
+// Uncordon makes the Node schedulable again if the attempt cordoned it, and removes its mark. A mark
+// left on a Node that somebody else uncordoned is removed too.
+func (c *Cluster) Uncordon(ctx context.Context, node *corev1.Node, attempt string) error {
+	if node.Annotations[infrav1.CordonedByAnnotation] != attempt {
+		return nil
+	}
+	return c.patchNode(ctx, node, "uncordoning", func(n *corev1.Node) {
+		n.Spec.Unschedulable = false
+		delete(n.Annotations, infrav1.CordonedByAnnotation)
+	})
+}
+
+// Pause marks the Node as waiting for a person, on behalf of the attempt.
+func (c *Cluster) Pause(ctx context.Context, node *corev1.Node, attempt string) error {
+	return c.patchNode(ctx, node, "pausing", func(n *corev1.Node) {
+		setAnnotation(n, infrav1.NodeUpgradePauseAnnotation, attempt)
+	})
+}
+
+// Resume removes the pause from the Node, whoever set it.
+func (c *Cluster) Resume(ctx context.Context, node *corev1.Node) error {
+	if _, paused := node.Annotations[infrav1.NodeUpgradePauseAnnotation]; !paused {
+		return nil
+	}
+	return c.patchNode(ctx, node, "resuming", func(n *corev1.Node) {
+		delete(n.Annotations, infrav1.NodeUpgradePauseAnnotation)
+	})
+}
+
+// patchNode writes a change with the resourceVersion that was read: a cordon or an annotation that a
+// person set in between must not be taken for ours.
+func (c *Cluster) patchNode(ctx context.Context, node *corev1.Node, doing string, change func(*corev1.Node)) error {
+	before := node.DeepCopy()
+	change(node)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.live.Patch(ctx, node, patch); err != nil {
+		return fmt.Errorf("%s Node %s: %w", doing, node.Name, err)
+	}
+	return nil
+}
+
+func setAnnotation(node *corev1.Node, key, value string) {
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[key] = value
+}
