@@ -44,18 +44,23 @@ build() {
   lock "$1" "$TOOLS_BIN"
   read_key "$1"
   if ! is_stamped "$output" "$KEY"; then
-    rm -f "$TOOLS_BIN/.tmp/$1".*
+    rm -rf "$TOOLS_BIN/.tmp/$1".* # of builds that were killed
     TEMPORARY="$TOOLS_BIN/.tmp/$1.$$"
-    run_shown "$2 building $1" "$log" compile || explain_failure "$1" "$log"
-    mv -f "$TEMPORARY" "$output"
+    mkdir "$TEMPORARY"
+    run_shown "$2 building $1" "$log" compile "$1" || explain_failure "$1" "$log"
+    mv -f "$TEMPORARY/$1" "$output"
     set_stamp "$output" "$KEY"
-    TEMPORARY=""
+    remove_temporary
   fi
   unlock
   echo "$2 $1 ready, $((SECONDS - began))s"
 }
 
-compile() { cd "$TOOLS_SRC/$TOOL_MODULE" && exec go build -v -ldflags "$TOOL_LDFLAGS" -o "$TEMPORARY" "$TOOL_PACKAGE"; }
+# compile NAME: the work folder of "go build" lies beside the output, so that whatever ends this build, both are removed.
+compile() {
+  cd "$TOOLS_SRC/$TOOL_MODULE"
+  GOTMPDIR="$TEMPORARY" exec go build -v -ldflags "$TOOL_LDFLAGS" -o "$TEMPORARY/$1" "$TOOL_PACKAGE"
+}
 
 # read_key NAME describes the tool and sets KEY, hashing each module once per run.
 read_key() {
@@ -76,7 +81,12 @@ explain_failure() {
 
 clean_up() {
   stop_child
-  if [ -n "$TEMPORARY" ]; then rm -f "$TEMPORARY"; fi
+  remove_temporary
+}
+
+remove_temporary() {
+  if [ -n "$TEMPORARY" ]; then rm -rf "$TEMPORARY"; fi
+  TEMPORARY=""
 }
 
 main "$@"

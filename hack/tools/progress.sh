@@ -11,8 +11,10 @@ run_shown() {
   local title=$1 log=$2 began=$SECONDS shown=$SECONDS every=20
   shift 2
   if [ -t 1 ]; then every=1; else echo "$title"; fi
+  set -m # job control gives the child a process group of its own, for stop_child
   "$@" >"$log" 2>&1 &
   CHILD=$!
+  set +m
   while kill -0 "$CHILD" 2>/dev/null; do
     if [ $((SECONDS - shown)) -ge "$every" ]; then
       shown=$SECONDS
@@ -36,11 +38,11 @@ show_progress() {
   if [ -t 1 ]; then printf '\r\033[K%s' "$line"; else echo "  $line"; fi
 }
 
-# stop_child ends the running command, if any, and waits for it. Interrupt is what "go build" answers by
-# finishing the compilers that run and removing its work folder.
+# stop_child ends the running command with its compilers, if any, and waits for it. Not by an interrupt, which a script
+# that was started in the background ignores, and all its children with it.
 stop_child() {
   [ -n "$CHILD" ] || return 0
-  kill -INT "$CHILD" 2>/dev/null || true
+  kill -TERM -- "-$CHILD" 2>/dev/null || true
   wait "$CHILD" 2>/dev/null || true
   CHILD=""
 }
