@@ -1,0 +1,119 @@
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Needs Go, make and git. Everything else is built from Go modules into bin/tools, once.
+
+MODULE := github.com/rancher-sandbox/cluster-api-provider-elemental
+
+# What the binaries say of themselves.
+VERSION ?= v0.5.0
+ifndef GIT_COMMIT
+GIT_COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+endif
+LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=$(VERSION) -X $(MODULE)/internal/version.Commit=$(GIT_COMMIT)
+
+# One set of flags for every build and test: others would compile all dependencies again.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
+# Suites on envtest find etcd, kube-apiserver and kubectl here.
+export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
+
+BUILD_TOOLS := hack/tools/build.sh
+CONTROLLER_GEN := bin/tools/controller-gen
+GOLANGCI_LINT := bin/tools/golangci-lint
+
+# Suites that need the lab are kept out of test-unit.
+LAB_SUITES := $(MODULE)/test/(integration|bench|e2e)(/|$$)
+# Integration suites run one after the other (-p 1): each has a whole lab, and the output is shown as it comes.
+GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
+GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
+
+# Demo: KEEP=1 leaves the lab running, DEMO_ARGS is passed on.
+DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(DEMO_ARGS)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+##@ General
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target> [VARIABLE=value]" } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z-]*:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: tools lab-binaries ## Start the lab and upgrade three hosts in place (KEEP=1 leaves it running, DEMO_ARGS=...)
+	go run ./test/lab/cmd/demo $(DEMO_FLAGS)
+
+.PHONY: clean
+clean: ## Remove what was built from this repository, keep the tools
+	rm -rf bin/manager bin/elemental-agent bin/lab bin/manifests
+
+.PHONY: clean-tools
+clean-tools: ## Remove the tools too (building them again takes minutes)
+	rm -rf bin
+
+##@ Build
+
+.PHONY: tools
+tools: ## Build the lab's tools (Kubernetes, etcd, Cluster API, kwok) and render their manifests
+	@$(BUILD_TOOLS) lab
+	@hack/tools/manifests.sh
+
+.PHONY: build
+build: ## Build bin/manager and bin/elemental-agent (VERSION=..., GIT_COMMIT=...)
+	go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager
+	go build -ldflags '$(LDFLAGS)' -o bin/elemental-agent ./cmd/elemental-agent
+
+.PHONY: lab-binaries
+lab-binaries: build ## Build what the lab runs: manager, agent and the host's double
+	go build -ldflags '$(LDFLAGS)' -o bin/lab/hostdouble ./test/lab/cmd/hostdouble
+
+##@ Code
+
+# controller-gen refuses folders that are not there, hence the wildcard.
+RBAC_PATHS = $(patsubst %,paths=./%/...,$(wildcard controllers hooks internal))
+
+.PHONY: generate
+generate: ## Generate deep-copy functions for the API
+	@$(BUILD_TOOLS) controller-gen
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: ## Generate CRDs, the manager's ClusterRole and webhook configurations from markers
+	@$(BUILD_TOOLS) controller-gen
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
+	$(CONTROLLER_GEN) webhook paths=./internal/webhooks/... output:webhook:artifacts:config=config/webhook
+
+.PHONY: fmt
+fmt: ## Format the code and sort imports
+	@$(BUILD_TOOLS) golangci-lint
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: lint
+lint: ## Run golangci-lint
+	@$(BUILD_TOOLS) golangci-lint
+	$(GOLANGCI_LINT) run
+
+.PHONY: verify
+verify: ## Check generated files, go.mod, format, lint, file sizes, comments and license headers
+	@hack/verify/all.sh
+
+##@ Test
+
+.PHONY: test
+test: test-unit test-integration ## Run every test that needs no container engine
+
+.PHONY: test-unit
+test-unit: tools lab-binaries ## Run the tests of all packages but the integration suites
+	packages=$$(go list ./...) && go test -timeout 15m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)')
+
+.PHONY: test-integration
+test-integration: tools lab-binaries ## Run the integration suites on the lab, with progress
+	$(GO_TEST_LAB) ./test/integration/... $(GINKGO_FLAGS)
+
+.PHONY: bench
+bench: tools lab-binaries ## Measure scale: idle hosts, registration bursts, label to agent
+	$(GO_TEST_LAB) ./test/bench/... $(GINKGO_FLAGS)
