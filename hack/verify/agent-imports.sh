@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# The agent runs on every host: it must stay small, and holds no Kubernetes credentials. Nothing that it imports, at any
+# depth, is a Kubernetes or Cluster API module.
+set -euo pipefail
+
+dependencies=$(go list -deps ./cmd/elemental-agent)
+forbidden=$(echo "$dependencies" | grep -E '^(k8s\.io|sigs\.k8s\.io)/' || true)
+[ -z "$forbidden" ] && exit 0
+echo "cmd/elemental-agent depends on packages that the agent must not use (go list -deps shows the way):"
+echo "$forbidden"
+exit 1

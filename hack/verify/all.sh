@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: hack/verify/all.sh [CHECK...]
+#
+# Runs every check of this folder, or those named, and fails if one of them fails. Each is a script that prints nothing
+# but what is wrong and what to do. The cheap ones come first.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+
+[ $# -gt 0 ] || set -- license-headers file-length gofmt package-comments agent-imports tidy generated lint
+
+failed=""
+for check in "$@"; do
+  began=$SECONDS
+  if "hack/verify/$check.sh"; then
+    echo "verify: $check ok ($((SECONDS - began))s)"
+  else
+    echo "verify: $check FAILED"
+    failed="$failed $check"
+  fi
+done
+
+if [ -n "$failed" ]; then
+  echo "verify: failed:$failed; run one again with hack/verify/all.sh NAME"
+  exit 1
+fi
