@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// admit takes one of the cluster's slots, and holds while there is none or the image is quarantined.
+func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.elementalCluster == nil {
+		return sequence.Wait(pollCluster, "Cluster %s has no ElementalCluster", o.upgrade.Spec.ClusterName), nil
+	}
+	if host, quarantined, err := quarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
+		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), quarantineMessage(o, host)), err
+	}
+	taken, err := r.liveSlots(ctx, o)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	if holdsSlot(taken, o.attempt) {
+		return sequence.Done(), nil
+	}
+	if waitFor := slotBlocker(taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
+		return sequence.Wait(pollCluster, "%s", waitFor), nil
+	}
+	mine := infrav1.UpgradeSlot{Attempt: o.attempt, Upgrade: o.upgrade.Name, ControlPlane: o.isControlPlane()}
+	err = r.writeSlots(ctx, o, append(taken, mine))
+	if apierrors.IsConflict(err) {
+		return sequence.Wait(pollPods, "waiting for a free upgrade slot"), nil
+	}
+	return sequence.Done(), err
+}
+
+// slotBlocker says what stands against one more disruptive upgrade; empty if nothing does.
+func slotBlocker(taken []infrav1.UpgradeSlot, maxConcurrent int32, controlPlane bool) string {
+	if int32(len(taken)) >= maxConcurrent { //nolint:gosec // a handful
+		return fmt.Sprintf("waiting for a free upgrade slot: %d of %d taken by %s", len(taken), maxConcurrent, slotNames(taken))
+	}
+	if controlPlane && slices.ContainsFunc(taken, func(s infrav1.UpgradeSlot) bool { return s.ControlPlane }) {
+		return "waiting for the other control plane node: control plane nodes are upgraded one at a time"
+	}
+	return ""
+}
+
+func slotNames(slots []infrav1.UpgradeSlot) string {
+	names := make([]string, 0, len(slots))
+	for _, slot := range slots {
+		names = append(names, slot.Upgrade)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
+	return slices.ContainsFunc(slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempt })
+}
+
+// liveSlots are the slots whose attempts still exist. Those of attempts that were removed by force
+// would otherwise be taken for ever.
+func (r *Reconciler) liveSlots(ctx context.Context, o *observation) ([]infrav1.UpgradeSlot, error) {
+	attempts := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+	}
+	existing := sets.New[string]()
+	for i := range attempts.Items {
+		existing.Insert(attemptOf(&attempts.Items[i]))
+	}
+	return slices.DeleteFunc(slices.Clone(o.elementalCluster.Status.UpgradeSlots), func(s infrav1.UpgradeSlot) bool {
+		return !existing.Has(s.Attempt)
+	}), nil
+}
+
+// freeSlot gives the slot back.
+func (r *Reconciler) freeSlot(ctx context.Context, o *observation) error {
+	if o.elementalCluster == nil || !holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+		return nil
+	}
+	return r.writeSlots(ctx, o, slices.DeleteFunc(slices.Clone(o.elementalCluster.Status.UpgradeSlots),
+		func(s infrav1.UpgradeSlot) bool { return s.Attempt == o.attempt }))
+}
+
+// writeSlots writes with the resourceVersion that was read, so that two attempts, even under two
+// leaders, never take the same slot.
+func (r *Reconciler) writeSlots(ctx context.Context, o *observation, slots []infrav1.UpgradeSlot) error {
+	before := o.elementalCluster.DeepCopy()
+	o.elementalCluster.Status.UpgradeSlots = slots
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, o.elementalCluster, patch); err != nil {
+		return fmt.Errorf("writing the upgrade slots of ElementalCluster %s: %w", o.elementalCluster.Name, err)
+	}
+	return nil
+}

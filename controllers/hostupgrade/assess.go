@@ -1,0 +1,91 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// assess waits until the host has found its boot good, and then until the node is as good as it was.
+func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Result, error) {
+	late := o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration)
+	if waitFor := assessHost(o); waitFor != "" {
+		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
+	}
+	if waitFor := assessNode(o); waitFor != "" {
+		return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
+	}
+	if waitFor := assessControlPlane(o); waitFor != "" {
+		return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
+	}
+	pods, err := o.workload.UnreadyDaemonPods(ctx, o.node.Name)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	if pods != "" {
+		return sequence.Wait(pollPods, "waiting for DaemonSet %s on Node %s to be Ready%s", pods, o.node.Name, late), nil
+	}
+	if left := r.Soak - o.now.Sub(workload.ReadySince(o.node).Time); left > 0 {
+		return sequence.Wait(left, "Node %s is Ready and is watched for %s", o.node.Name, r.Soak), nil
+	}
+	return sequence.Done(), nil
+}
+
+// assessHost judges by what is booted, never by what the next boot would be.
+func assessHost(o *observation) string {
+	booted := o.host.Status.OS
+	switch {
+	case o.hostReport().Phase == infrav1.HostUpgradeAssessing:
+		return "ElementalHost " + o.host.Name + " is assessing its boot"
+	case booted.Digest != o.digest():
+		return "ElementalHost " + o.host.Name + " reports image " + booted.Digest + " instead of " + o.digest()
+	case o.labelled():
+		return "waiting for the outcome on ElementalHost " + o.host.Name
+	}
+	return ""
+}
+
+// assessNode waits for the kubelet of this boot: a Node keeps saying Ready for a while after its host
+// has gone down.
+func assessNode(o *observation) string {
+	info := o.node.Status.NodeInfo
+	switch {
+	case info.BootID != o.host.Status.OS.BootID:
+		return "waiting for the kubelet of Node " + o.node.Name + " to report the new boot"
+	case !workload.IsReady(o.node):
+		return "waiting for Node " + o.node.Name + " to be Ready"
+	case o.machine.Spec.Version != "" && info.KubeletVersion != o.machine.Spec.Version:
+		return "Node " + o.node.Name + " runs kubelet " + info.KubeletVersion + " and Machine " + o.machine.Name +
+			" wants " + o.machine.Spec.Version + ": use an image with that kubelet"
+	}
+	return ""
+}
+
+// assessControlPlane waits for what KubeadmControlPlane says of the Machine, where it says anything.
+func assessControlPlane(o *observation) string {
+	if !o.isControlPlane() {
+		return ""
+	}
+	for _, condition := range []string{
+		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition,
+	} {
+		found := conditions.Get(o.machine, condition)
+		if found != nil && found.Status != metav1.ConditionTrue {
+			return "waiting for condition " + condition + " of control plane Machine " + o.machine.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades/finalizers,verbs=update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters;elementalmachinetemplates,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters/status,verbs=get;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machinesets;machinedeployments;machinedrainrules,verbs=get;list;watch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// DefaultSoak is how long a node has to be Ready after its upgrade before it counts as good.
+const DefaultSoak = 10 * time.Second
+
+// Reconciler reconciles ElementalHostUpgrades.
+type Reconciler struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// APIReader reads live, where a stale read could admit one node too many.
+	APIReader client.Reader
+	// Workload opens workload clusters.
+	Workload workload.Connector
+	// Owners tells what the owner of a Machine wants.
+	Owners Owners
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock is the time.
+	Clock clock.PassiveClock
+	// Soak is how long a node has to be Ready before it counts as good. Default DefaultSoak.
+	Soak time.Duration
+	// WatchFilter limits the controller to objects with that value of Cluster API's watch-filter label.
+	WatchFilter string
+}
+
+// Reconcile brings an attempt one step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	upgrade, err := read(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	if err != nil || upgrade == nil {
+		return ctrl.Result{}, err
+	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("attempt", attemptOf(upgrade)))
+	o, err := r.observe(ctx, upgrade)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if isPaused, requeue, err := r.paused(ctx, o); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	helper, err := patch.NewHelper(upgrade, r.Client)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("preparing the patch of ElementalHostUpgrade %s: %w", upgrade.Name, err)
+	}
+	defer func() {
+		if err := helper.Patch(ctx, upgrade); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, client.IgnoreNotFound(err)})
+		}
+	}()
+	if !upgrade.DeletionTimestamp.IsZero() {
+		return r.reconcileDelete(ctx, o)
+	}
+	if controllerutil.AddFinalizer(upgrade, infrav1.ElementalHostUpgradeFinalizer) {
+		// Nothing is marked before the finalizer that takes the marks back is stored; storing it wakes the
+		// controller again.
+		return ctrl.Result{}, nil
+	}
+	return r.reconcileNormal(ctx, o)
+}
+
+// paused keeps the Paused condition and says whether to stop here. A Cluster that is gone pauses nothing.
+func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requeue bool, err error) {
+	cluster := o.cluster
+	if cluster == nil {
+		cluster = &clusterv1.Cluster{}
+	}
+	return paused.EnsurePausedCondition(ctx, r.Client, cluster, o.upgrade)
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// nodeName is the Node of the Machine; the last known one when the Machine is gone.
+func (o *observation) nodeName() string {
+	if o.machine != nil && o.machine.Status.NodeRef.IsDefined() {
+		return o.machine.Status.NodeRef.Name
+	}
+	if o.upgrade.Status.NodeName != "" {
+		return o.upgrade.Status.NodeName
+	}
+	return o.upgrade.Spec.HostName
+}
+
+// hostReport is what the host says about this attempt; zero if it speaks of another or of none.
+func (o *observation) hostReport() infrav1.HostUpgradeStatus {
+	if o.host == nil || o.host.Status.Upgrade == nil || o.host.Status.Upgrade.Attempt != o.attempt {
+		return infrav1.HostUpgradeStatus{}
+	}
+	return *o.host.Status.Upgrade
+}
+
+// underway says whether the host has begun what cannot be undone and is not yet through with it.
+func (o *observation) underway() bool {
+	return slices.Contains([]infrav1.HostUpgradePhase{
+		infrav1.HostUpgradeApplying, infrav1.HostUpgradeRebooting, infrav1.HostUpgradeAssessing,
+	}, o.hostReport().Phase)
+}
+
+// committed says whether the attempt has to be brought to its end on the host's side.
+func (o *observation) committed() bool {
+	return o.underway() || o.hostReport().Phase == infrav1.HostUpgradeSucceeded
+}
+
+// triggered says whether the host has been told to go, or has gone.
+func (o *observation) triggered() bool {
+	return o.committed() || o.hostReport().Phase == infrav1.HostUpgradeRolledBack || o.labelled()
+}
+
+// labelled says whether the host carries this attempt and the trigger.
+func (o *observation) labelled() bool {
+	return o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt &&
+		o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
+}
+
+// digest is the one the rollout is pinned to; empty until a host has resolved it.
+func (o *observation) digest() string {
+	if o.template != nil && o.template.Annotations[infrav1.RolloutDigestAnnotation] != "" {
+		return o.template.Annotations[infrav1.RolloutDigestAnnotation]
+	}
+	return o.upgrade.Status.Digest
+}
+
+// superseded says whether the owner of the Machine wants another OS than this attempt's.
+func (o *observation) superseded() bool {
+	return o.wanted != nil && o.wanted.OSVersionHash != o.upgrade.Spec.OSVersionHash
+}
+
+// machineLeaves says whether the Machine, or its whole Cluster, is being deleted or gone.
+func (o *observation) machineLeaves() bool {
+	return o.machine == nil || !o.machine.DeletionTimestamp.IsZero() || o.clusterLeaves()
+}
+
+func (o *observation) clusterLeaves() bool {
+	return o.cluster == nil || !o.cluster.DeletionTimestamp.IsZero()
+}
+
+func (o *observation) isControlPlane() bool {
+	if o.machine == nil {
+		return false
+	}
+	_, found := o.machine.Labels[clusterv1.MachineControlPlaneLabel]
+	return found
+}
+
+// isEnded says whether a phase is an end that the attempt does not come back from by itself.
+func isEnded(phase infrav1.UpgradePhase) bool {
+	return slices.Contains([]infrav1.UpgradePhase{
+		infrav1.UpgradeSucceeded, infrav1.UpgradeRolledBack, infrav1.UpgradeFailed,
+		infrav1.UpgradeSuperseded, infrav1.UpgradeAborted,
+	}, phase)
+}

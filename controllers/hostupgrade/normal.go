@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// reconcileNormal brings the attempt one step further, or to an end.
+func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.Result, error) {
+	r.recordStart(o)
+	if isEnded(o.upgrade.Status.Phase) {
+		return r.reconcileEnded(ctx, o)
+	}
+	if o.machineLeaves() && o.underway() {
+		r.recordWait(o, "", fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has begun",
+			o.upgrade.Spec.MachineName, o.upgrade.Spec.HostName))
+		return ctrl.Result{RequeueAfter: pollHost}, nil
+	}
+	if outcome, message := o.interrupted(); outcome != "" {
+		return r.end(ctx, o, outcome, message)
+	}
+	steps := r.steps()
+	report, err := sequence.Run(ctx, steps, firstStep(steps, o), o)
+	r.recordRun(ctx, o, report)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case report.Completed():
+		return r.end(ctx, o, infrav1.UpgradeSucceeded, fmt.Sprintf("Node %s runs %s", o.nodeName(), o.upgrade.Spec.ImageURI))
+	case report.Result.IsEnd():
+		return r.end(ctx, o, infrav1.UpgradePhase(report.Result.Outcome), report.Result.Message)
+	}
+	return ctrl.Result{RequeueAfter: report.Result.After}, nil
+}
+
+// interrupted says how the attempt has to end before it has run its course. What the host has begun
+// is brought to its end first.
+func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
+	switch {
+	case o.host == nil:
+		return infrav1.UpgradeAborted, "ElementalHost " + o.upgrade.Spec.HostName + " is gone"
+	case o.machineLeaves():
+		return infrav1.UpgradeAborted, "Machine " + o.upgrade.Spec.MachineName + " is being deleted"
+	case o.committed() || isHostEnd(o.hostReport().Phase):
+		return "", ""
+	case o.upgrade.Spec.Cancel:
+		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
+	case o.superseded():
+		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
+	}
+	return "", ""
+}
+
+// end undoes what the end asks for and then, as the last thing, calls the attempt ended.
+func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.UpgradePhase, message string) (ctrl.Result, error) {
+	log := ctrl.LoggerFrom(ctx)
+	log.V(4).Info("Ending attempt", "outcome", outcome, "reason", message)
+	report, err := sequence.Run(ctx, r.ending(outcome), 0, o)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !report.Completed() {
+		r.recordWait(o, "", fmt.Sprintf("%s (ending as %s: %s)", report.Result.Message, outcome, message))
+		return ctrl.Result{RequeueAfter: report.Result.After}, nil
+	}
+	if o.upgrade.Status.Phase != outcome {
+		log.Info("Attempt ended", "outcome", outcome, "reason", message, "Node", klog.KRef("", o.nodeName()))
+	}
+	r.recordEnd(o, outcome, message)
+	if outcome == infrav1.UpgradeHostLost {
+		return ctrl.Result{RequeueAfter: pollHost}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+// reconcileEnded lets an attempt that did not reach its image make room for the next one: that is how
+// Cluster API gets past a bad image.
+func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.Result, error) {
+	phase := o.upgrade.Status.Phase
+	stands := phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded
+	if stands || !o.superseded() || o.machineLeaves() {
+		return ctrl.Result{}, nil
+	}
+	if phase == infrav1.UpgradeRolledBack && o.leftUnhealthy() {
+		return ctrl.Result{}, nil
+	}
+	return r.end(ctx, o, infrav1.UpgradeSuperseded, fmt.Sprintf("ended as %s; the owner of Machine %s now wants the OS of ElementalMachineTemplate %s",
+		phase, o.upgrade.Spec.MachineName, o.wanted.TemplateName))
+}
+
+// leftUnhealthy says whether a roll-back left the node cordoned although the policy was to uncordon
+// it: its former OS was not good either, and a person has to look at it first.
+func (o *observation) leftUnhealthy() bool {
+	return o.options.OnRollback == infrav1.RollbackUncordon && o.node != nil && workload.CordonedBy(o.node) == o.attempt
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// WantedOS is what the owner of a Machine (its MachineDeployment or control plane) wants by now.
+type WantedOS struct {
+	// TemplateName is the ElementalMachineTemplate that the owner refers to.
+	TemplateName string
+	// OSVersionHash of that template.
+	OSVersionHash string
+}
+
+// Owners tells what the owner of a Machine wants.
+type Owners interface {
+	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate.
+	Wanted(ctx context.Context, machine *clusterv1.Machine) (*WantedOS, error)
+}
+
+// observation is all that one reconcile decides on. Objects that do not exist are nil.
+type observation struct {
+	now     time.Time
+	upgrade *infrav1.ElementalHostUpgrade
+	// attempt is the id in every mark of this attempt.
+	attempt string
+	options infrav1.NodeUpgradeOption
+
+	cluster          *clusterv1.Cluster
+	elementalCluster *infrav1.ElementalCluster
+	machine          *clusterv1.Machine
+	host             *infrav1.ElementalHost
+	template         *infrav1.ElementalMachineTemplate
+	wanted           *WantedOS
+	// rival is an older unfinished attempt on the same host.
+	rival *infrav1.ElementalHostUpgrade
+
+	// workload is nil while the workload cluster cannot be reached, and node with it.
+	workload *workload.Cluster
+	node     *corev1.Node
+}
+
+// attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name.
+func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string {
+	const uidLength = 8
+	return upgrade.Name + "/" + string(upgrade.UID)[:min(uidLength, len(upgrade.UID))]
+}
+
+func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {
+	o := &observation{
+		now:     r.Clock.Now(),
+		upgrade: upgrade,
+		attempt: attemptOf(upgrade),
+		options: upgrade.Spec.Options.WithDefaults(),
+	}
+	for _, read := range []func(context.Context, *observation) error{
+		r.observeManagement, r.observeRollout, r.observeRival, r.observeWorkload,
+	} {
+		if err := read(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (r *Reconciler) observeManagement(ctx context.Context, o *observation) error {
+	spec, namespace := o.upgrade.Spec, o.upgrade.Namespace
+	var err error
+	if o.cluster, err = read(ctx, r.Client, &clusterv1.Cluster{}, namespace, spec.ClusterName); err != nil {
+		return err
+	}
+	if o.machine, err = read(ctx, r.Client, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
+		return err
+	}
+	if o.host, err = read(ctx, r.Client, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
+		return err
+	}
+	if o.cluster == nil || o.cluster.Spec.InfrastructureRef.Name == "" {
+		return nil
+	}
+	// Slots and quarantine decide about the safety of the whole cluster: read live.
+	o.elementalCluster, err = read(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, o.cluster.Spec.InfrastructureRef.Name)
+	return err
+}
+
+func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
+	var err error
+	if name := o.upgrade.Spec.TemplateName; name != "" {
+		if o.template, err = read(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name); err != nil {
+			return err
+		}
+	}
+	if o.machine == nil {
+		return nil
+	}
+	if o.wanted, err = r.Owners.Wanted(ctx, o.machine); err != nil {
+		return fmt.Errorf("reading what the owner of Machine %s wants: %w", o.machine.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) observeRival(ctx context.Context, o *observation) error {
+	attempts := &infrav1.ElementalHostUpgradeList{}
+	if err := r.Client.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace),
+		client.MatchingFields{hostIndex: o.upgrade.Spec.HostName}); err != nil {
+		return fmt.Errorf("listing attempts on ElementalHost %s: %w", o.upgrade.Spec.HostName, err)
+	}
+	for i := range attempts.Items {
+		other := &attempts.Items[i]
+		if other.UID == o.upgrade.UID || isEnded(other.Status.Phase) || !older(other, o.upgrade) {
+			continue
+		}
+		o.rival = other
+	}
+	return nil
+}
+
+// older orders attempts by age, and those of the same second by name.
+func older(a, b *infrav1.ElementalHostUpgrade) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name < b.Name
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
+}
+
+func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error {
+	if o.cluster == nil {
+		return nil
+	}
+	cluster, err := r.Workload.Connect(ctx, client.ObjectKeyFromObject(o.cluster))
+	if errors.Is(err, workload.ErrUnreachable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	node, err := cluster.Node(ctx, o.nodeName())
+	if err != nil {
+		// A workload API server that does not answer is the normal state of a control plane whose node
+		// is rebooting. It is waited for like a missing connection.
+		return nil //nolint:nilerr // see above
+	}
+	o.workload, o.node = cluster, node
+	return nil
+}
+
+// read gets an object, and returns nil if there is none.
+func read[T client.Object](ctx context.Context, reader client.Reader, object T, namespace, name string) (T, error) {
+	var none T
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %T %s/%s: %w", object, namespace, name, err)
+	}
+	return object, nil
+}

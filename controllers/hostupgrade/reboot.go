@@ -1,0 +1,70 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"time"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// reboot waits for the host to write the image and to come back from a new boot.
+func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Result, error) {
+	report := o.hostReport()
+	switch report.Phase {
+	case infrav1.HostUpgradeRolledBack:
+		return sequence.End(string(infrav1.UpgradeRolledBack), "%s", report.Message), nil
+	case infrav1.HostUpgradeFailed:
+		return sequence.End(string(infrav1.UpgradeFailed), "%s", report.Message), nil
+	case infrav1.HostUpgradeAssessing, infrav1.HostUpgradeSucceeded:
+		if o.host.Status.OS.BootID != "" && o.host.Status.OS.BootID != report.FromBootID {
+			return sequence.Done(), nil
+		}
+	}
+	if o.host.Spec.Upgrade == nil {
+		// The host began just before the attempt was withdrawn. It is asked again, so that it reports.
+		if err := r.offer(ctx, o); err != nil {
+			return sequence.Result{}, err
+		}
+	}
+	timeout := o.options.Timeouts.Reboot.Duration
+	left := timeout - o.now.Sub(o.enteredAt(stepReboot))
+	if left <= 0 {
+		return sequence.End(string(infrav1.UpgradeHostLost),
+			"ElementalHost %s has not come back within %s of being triggered: look at its console; its slot is kept until it returns, "+
+				"its Machine is deleted, or spec.release is set", o.host.Name, timeout), nil
+	}
+	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, report.Phase)), nil
+}
+
+func rebootMessage(o *observation, phase infrav1.HostUpgradePhase) string {
+	switch phase {
+	case infrav1.HostUpgradeApplying:
+		return "ElementalHost " + o.host.Name + " is writing " + o.upgrade.Spec.ImageURI
+	case infrav1.HostUpgradeRebooting:
+		return "ElementalHost " + o.host.Name + " is rebooting"
+	default:
+		return "waiting for the elemental-agent of ElementalHost " + o.host.Name + " to start"
+	}
+}
+
+// enteredAt is when the step was entered; now, if this is the first time.
+func (o *observation) enteredAt(step string) time.Time {
+	for i := range o.upgrade.Status.Steps {
+		if o.upgrade.Status.Steps[i].Name == step {
+			return o.upgrade.Status.Steps[i].StartedAt.Time
+		}
+	}
+	return o.now
+}
+
+// overdue is the part of a message that says that a step takes longer than it should.
+func (o *observation) overdue(step string, timeout time.Duration) string {
+	if o.now.Sub(o.enteredAt(step)) <= timeout {
+		return ""
+	}
+	return " (for longer than " + timeout.String() + ")"
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// recordStart fills in what is known of an attempt from the beginning.
+func (r *Reconciler) recordStart(o *observation) {
+	status := &o.upgrade.Status
+	status.Attempt = o.attempt
+	if o.machine != nil && o.machine.Status.NodeRef.IsDefined() {
+		status.NodeName = o.machine.Status.NodeRef.Name
+	}
+	if status.StartedAt != nil {
+		return
+	}
+	status.Phase = infrav1.UpgradePending
+	status.StartedAt = &metav1.Time{Time: o.now}
+	if o.host != nil && !o.triggered() {
+		status.From = o.host.Status.OS
+	}
+}
+
+// recordRun reports how far a run of the steps came.
+func (r *Reconciler) recordRun(ctx context.Context, o *observation, report sequence.Report) {
+	status := &o.upgrade.Status
+	for _, name := range report.Passed {
+		leave(status, name, o.now)
+	}
+	if report.Completed() {
+		return
+	}
+	enter(status, report.Step, o.now)
+	if status.Step != report.Position() {
+		ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
+		r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), report.Result.Message)
+	}
+	if report.Result.IsDone() || report.Result.IsEnd() {
+		// The step failed with an error, or the attempt is about to end: the message follows.
+		status.Step = report.Position()
+		return
+	}
+	r.recordWait(o, report.Position(), report.Result.Message)
+}
+
+// recordWait reports what is waited for. An empty step keeps the one that is there.
+func (r *Reconciler) recordWait(o *observation, step, message string) {
+	status := &o.upgrade.Status
+	if status.Phase != infrav1.UpgradeHostLost {
+		status.Phase = infrav1.UpgradeProgressing
+	}
+	if step != "" {
+		status.Step = step
+	}
+	status.Message = message
+	conditions.Set(o.upgrade, metav1.Condition{
+		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: reasonOf(status.Step), Message: message,
+	})
+	conditions.Set(o.upgrade, metav1.Condition{
+		Type: infrav1.UpgradeSucceededCondition, Status: metav1.ConditionUnknown, Reason: string(infrav1.UpgradeProgressing), Message: message,
+	})
+}
+
+// recordEnd reports how the attempt ended.
+func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, message string) {
+	status := &o.upgrade.Status
+	if status.Phase == outcome && status.Message == message {
+		return
+	}
+	status.Phase, status.Message, status.Step = outcome, message, ""
+	if outcome != infrav1.UpgradeHostLost {
+		status.FinishedAt = &metav1.Time{Time: o.now}
+	}
+	if o.host != nil {
+		status.To = o.host.Status.OS
+	}
+	succeeded, kind := metav1.ConditionFalse, "Warning"
+	if outcome == infrav1.UpgradeSucceeded {
+		succeeded, kind = metav1.ConditionTrue, "Normal"
+	}
+	conditions.Set(o.upgrade, metav1.Condition{
+		Type: infrav1.UpgradeSucceededCondition, Status: succeeded, Reason: string(outcome), Message: message,
+	})
+	conditions.Set(o.upgrade, metav1.Condition{
+		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionFalse, Reason: string(outcome), Message: message,
+	})
+	r.Recorder.Eventf(o.upgrade, nil, kind, infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
+}
+
+// recordWaiver leaves a trace of a check that a person chose to ignore.
+func (r *Reconciler) recordWaiver(o *observation, result infrav1.PreflightResult) {
+	if slices.ContainsFunc(o.upgrade.Status.Preflight, func(known infrav1.PreflightResult) bool {
+		return known.Check == result.Check && known.Verdict == result.Verdict
+	}) {
+		return
+	}
+	r.Recorder.Eventf(o.upgrade, nil, "Warning", infrav1.EventPreflightWaived, stepPreflight,
+		"check %s is waived by annotation %s: %s: %s", result.Check, infrav1.SkipPreflightAnnotation, result.Object, result.Message)
+}
+
+// reasonOf turns "Drain (6/12)" into the reason "Drain".
+func reasonOf(step string) string {
+	for i, c := range step {
+		if c == ' ' {
+			return step[:i]
+		}
+	}
+	if step == "" {
+		return string(infrav1.UpgradePending)
+	}
+	return step
+}
+
+// enter records when a step was first stopped at.
+func enter(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Time) {
+	for i := range status.Steps {
+		if status.Steps[i].Name == name {
+			status.Steps[i].FinishedAt = nil
+			return
+		}
+	}
+	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: metav1.Time{Time: now}})
+}
+
+// leave records when a step was first found done.
+func leave(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Time) {
+	for i := range status.Steps {
+		if status.Steps[i].Name != name {
+			continue
+		}
+		if status.Steps[i].FinishedAt == nil {
+			status.Steps[i].FinishedAt = &metav1.Time{Time: now}
+		}
+		return
+	}
+	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{
+		Name: name, StartedAt: metav1.Time{Time: now}, FinishedAt: &metav1.Time{Time: now},
+	})
+}

@@ -1,0 +1,77 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// Names of the steps, as they stand in status and messages.
+const (
+	stepPreflight     = "Preflight"
+	stepPrefetch      = "Prefetch"
+	stepApprove       = "Approve"
+	stepAdmit         = "Admit"
+	stepCordon        = "Cordon"
+	stepDrain         = "Drain"
+	stepDetachVolumes = "DetachVolumes"
+	stepTrigger       = "Trigger"
+	stepReboot        = "Reboot"
+	stepAssess        = "Assess"
+	stepUncordon      = "Uncordon"
+	stepSettle        = "Settle"
+)
+
+// Times after which a step looks again. What can be watched wakes it earlier.
+const (
+	pollPods    = 2 * time.Second
+	pollCluster = 5 * time.Second
+	pollHost    = 30 * time.Second
+)
+
+type step = sequence.Step[*observation]
+
+// steps is the whole of an upgrade, in its order.
+func (r *Reconciler) steps() []step {
+	return []step{
+		{Name: stepPreflight, Run: onNode(r.preflight)},
+		{Name: stepPrefetch, Run: r.prefetch},
+		{Name: stepApprove, Run: onNode(r.approve)},
+		{Name: stepAdmit, Run: r.admit},
+		{Name: stepCordon, Run: onNode(r.cordon)},
+		{Name: stepDrain, Run: onNode(r.drain)},
+		{Name: stepDetachVolumes, Run: onNode(r.detachVolumes)},
+		{Name: stepTrigger, Run: r.trigger},
+		{Name: stepReboot, Run: r.reboot},
+		{Name: stepAssess, Run: onNode(r.assess)},
+		{Name: stepUncordon, Run: onNode(r.uncordon)},
+		{Name: stepSettle, Run: onNode(r.settle)},
+	}
+}
+
+// firstStep is the earliest step that can still matter. Once the host has been told to go there is
+// nothing left to prepare, and what was prepared must not be judged again: the node is down.
+func firstStep(steps []step, o *observation) int {
+	if !o.triggered() {
+		return 0
+	}
+	return slices.IndexFunc(steps, func(s step) bool { return s.Name == stepReboot })
+}
+
+// onNode makes a step wait for the workload cluster and its Node.
+func onNode(run func(context.Context, *observation) (sequence.Result, error)) func(context.Context, *observation) (sequence.Result, error) {
+	return func(ctx context.Context, o *observation) (sequence.Result, error) {
+		if o.workload == nil {
+			return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+		}
+		if o.node == nil {
+			return sequence.Wait(pollCluster, "Node %s does not exist in the workload cluster", o.nodeName()), nil
+		}
+		return run(ctx, o)
+	}
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// trigger tells the host to go. The steps before it have been found done in this same run.
+func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
+	if err := r.forbidRemediation(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	err := r.patchHost(ctx, o, "triggering", func(host *infrav1.ElementalHost) {
+		host.Spec.Upgrade = o.request()
+		if host.Labels == nil {
+			host.Labels = map[string]string{}
+		}
+		host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+	})
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	return sequence.Done(), nil
+}
+
+// forbidRemediation keeps MachineHealthChecks, which know nothing of updates, from replacing the
+// Machine while its host reboots. A mark that is there already is somebody else's.
+func (r *Reconciler) forbidRemediation(ctx context.Context, o *observation) error {
+	if _, set := o.machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]; set {
+		return nil
+	}
+	return r.patchMachine(ctx, o, func(machine *clusterv1.Machine) {
+		if machine.Annotations == nil {
+			machine.Annotations = map[string]string{}
+		}
+		machine.Annotations[clusterv1.MachineSkipRemediationAnnotation] = ""
+		machine.Annotations[infrav1.SkipRemediationByAnnotation] = o.attempt
+	})
+}
+
+// allowRemediation takes our own mark back.
+func (r *Reconciler) allowRemediation(ctx context.Context, o *observation) error {
+	if o.machine == nil || o.machine.Annotations[infrav1.SkipRemediationByAnnotation] != o.attempt {
+		return nil
+	}
+	return r.patchMachine(ctx, o, func(machine *clusterv1.Machine) {
+		delete(machine.Annotations, clusterv1.MachineSkipRemediationAnnotation)
+		delete(machine.Annotations, infrav1.SkipRemediationByAnnotation)
+	})
+}
+
+func (r *Reconciler) patchMachine(ctx context.Context, o *observation, change func(*clusterv1.Machine)) error {
+	before := o.machine.DeepCopy()
+	change(o.machine)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, o.machine, patch); err != nil {
+		return fmt.Errorf("marking Machine %s for its health checks: %w", o.machine.Name, err)
+	}
+	return nil
+}
