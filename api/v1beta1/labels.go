@@ -45,6 +45,10 @@ const (
 	RegistrationNameAnnotation = "elementalregistration.infrastructure.cluster.x-k8s.io/name"
 	// RegistrationNamespaceAnnotation is the namespace of that ElementalRegistration.
 	RegistrationNamespaceAnnotation = "elementalregistration.infrastructure.cluster.x-k8s.io/namespace"
+	// ProposedLabelsAnnotation lists, separated by commas, the labels of a host that it proposed itself
+	// when it registered and that its registration does not set. Nobody vouches for them, so they do
+	// not count when a selector is matched; an operator who vouches for one takes it off the list.
+	ProposedLabelsAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/proposed-labels"
 	// LastAttemptAnnotation records the last finished attempt as "<attempt>=<outcome>@<digest>".
 	// It is an annotation because `clusterctl move` does not carry status.
 	LastAttemptAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/last-attempt"
@@ -61,6 +65,10 @@ const (
 
 // Marks on objects of the management cluster.
 const (
+	// ClaimingHostAnnotation on an ElementalMachine names the ElementalHost that it sets out to claim. It
+	// is written before the host is touched, so that a crash never makes a machine claim a second one,
+	// and removed with the write of spec.hostRef.
+	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/claiming-host"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template
