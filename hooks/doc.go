@@ -1,0 +1,13 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hooks is the runtime extension: it answers Cluster API's in-place update hooks.
+//
+// CanUpdateMachine and CanUpdateMachineSet answer whether a kind of change can be made in place, from the
+// request and the replacement policy alone. Cluster API takes a "no" as leave to replace Machines and
+// remembers it for 24 hours, so "not now" is never a no, and every doubt is a Failure, which stops the
+// rollout before anything is written.
+//
+// UpdateMachine records what is wanted, as one ElementalHostUpgrade, and translates how far that is. It
+// runs no step itself, so that any replica can answer, in milliseconds.
+package hooks

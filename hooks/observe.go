@@ -1,0 +1,127 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// bootModeActive is the boot mode of a host that did not fall back.
+const bootModeActive = "active"
+
+// observation is all that an answer depends on.
+type observation struct {
+	host *infrav1.ElementalHost
+	// attempt under the wanted key, nil if there is none.
+	attempt *infrav1.ElementalHostUpgrade
+	// unfinished is another attempt of the same Machine that has not ended.
+	unfinished string
+	// succeeded are the hashes of the OS versions that attempts of the Machine ended with.
+	succeeded []string
+	// pinned is the digest that the rollout resolved the image to, if it did.
+	pinned string
+}
+
+// observe reads the host and the attempts of a Machine. Where there is no host it returns the answer.
+func (h *Handlers) observe(ctx context.Context, wanted *wantedOS) (*observation, answer, error) {
+	ref := wanted.elemental.Spec.HostRef
+	if ref == nil {
+		return nil, inProgress("Waiting for an ElementalHost to serve the Machine"), nil
+	}
+	host := &infrav1.ElementalHost{}
+	key := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, wanted.elemental.Namespace), Name: ref.Name}
+	if err := h.Client.Get(ctx, key, host); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, inProgress(fmt.Sprintf("ElementalHost %s, which serves the Machine, does not exist", ref.Name)), nil
+		}
+		return nil, answer{}, fmt.Errorf("reading ElementalHost %s: %w", ref.Name, err)
+	}
+	seen := &observation{host: host}
+	if err := h.observeAttempts(ctx, wanted, seen); err != nil {
+		return nil, answer{}, err
+	}
+	if err := h.observePin(ctx, wanted, seen); err != nil {
+		return nil, answer{}, err
+	}
+	return seen, answer{}, nil
+}
+
+func (h *Handlers) observePin(ctx context.Context, wanted *wantedOS, seen *observation) error {
+	if wanted.template() == "" {
+		return nil
+	}
+	template := &infrav1.ElementalMachineTemplate{}
+	key := client.ObjectKey{Namespace: wanted.elemental.Namespace, Name: wanted.template()}
+	if err := h.Client.Get(ctx, key, template); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading ElementalMachineTemplate %s: %w", key.Name, err)
+	}
+	seen.pinned = template.Annotations[infrav1.RolloutDigestAnnotation]
+	return nil
+}
+
+func (h *Handlers) observeAttempts(ctx context.Context, wanted *wantedOS, seen *observation) error {
+	list := &infrav1.ElementalHostUpgradeList{}
+	err := h.Client.List(ctx, list, client.InNamespace(seen.host.Namespace),
+		client.MatchingLabels{infrav1.MachineNameLabel: rollout.LabelValue(wanted.machine.Name)})
+	if err != nil {
+		return fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b infrav1.ElementalHostUpgrade) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range list.Items {
+		attempt := &list.Items[i]
+		switch {
+		case attempt.Name == wanted.upgradeName():
+			seen.attempt = attempt
+		case !hasEnded(attempt) && seen.unfinished == "":
+			seen.unfinished = attempt.Name
+		case attempt.Status.Phase == infrav1.UpgradeSucceeded && attempt.Spec.HostName == seen.host.Name:
+			seen.succeeded = append(seen.succeeded, attempt.Spec.OSVersionHash)
+		}
+	}
+	return nil
+}
+
+// hasEnded says whether an attempt will do nothing more to its host. A lost host may come back.
+func hasEnded(attempt *infrav1.ElementalHostUpgrade) bool {
+	switch attempt.Status.Phase {
+	case infrav1.UpgradeSucceeded, infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeSuperseded, infrav1.UpgradeAborted:
+		return true
+	case infrav1.UpgradePending, infrav1.UpgradeProgressing, infrav1.UpgradeHostLost:
+	}
+	return false
+}
+
+// satisfies says whether the host, by itself, is what is wanted: booted into the image, and in nobody's
+// hands.
+func (o *observation) satisfies(wanted *wantedOS) bool {
+	if o.host.Spec.Upgrade != nil || o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending {
+		return false
+	}
+	if !runs(o.host, wanted.image(), o.pinned) {
+		return false
+	}
+	return wanted.isImageOnly() || slices.Contains(o.succeeded, wanted.hash())
+}
+
+// runs says whether a host booted an image. Digests decide where both are known: a tag may have moved.
+func runs(host *infrav1.ElementalHost, image, digest string) bool {
+	booted := host.Status.OS
+	if booted.BootMode != bootModeActive {
+		return false
+	}
+	if digest != "" && booted.Digest != "" {
+		return digest == booted.Digest
+	}
+	return osversion.SameImage(booted.ImageURI, image)
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooks
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const elementalClusterKind = "ElementalCluster"
+
+// replacementPolicy of a change, and where it was found. A change to another template is a rollout, whose
+// options were recorded when it began. Any other change has the options of today: the record on the
+// template is that of a rollout that is over.
+func (h *Handlers) replacementPolicy(ctx context.Context, c *change) (infrav1.ReplacementPolicy, string, error) {
+	if c.fromTemplate != c.toTemplate {
+		options, found, err := h.recordedOptions(ctx, c)
+		if err != nil {
+			return "", "", err
+		}
+		if found {
+			where := fmt.Sprintf("annotation %s of ElementalMachineTemplate %s, which holds for this rollout",
+				infrav1.RolloutOptionsAnnotation, c.toTemplate)
+			return options.WithDefaults().Replacement, where, nil
+		}
+	}
+	options, where, err := ClusterOptions(ctx, h.Client, c.namespace, c.cluster)
+	return options.WithDefaults().Replacement, where, err
+}
+
+func (h *Handlers) recordedOptions(ctx context.Context, c *change) (infrav1.NodeUpgradeOption, bool, error) {
+	if c.toAnnotations == nil {
+		return h.templateOptions(ctx, c.namespace, c.toTemplate)
+	}
+	inRequest := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: c.toTemplate, Annotations: c.toAnnotations}}
+	return rollout.FromAnnotation(inRequest)
+}
+
+// templateOptions reads the options that were recorded on a template; a template that is gone has none.
+func (h *Handlers) templateOptions(ctx context.Context, namespace, name string) (infrav1.NodeUpgradeOption, bool, error) {
+	template := &infrav1.ElementalMachineTemplate{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, template); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return infrav1.NodeUpgradeOption{}, false, nil
+		}
+		return infrav1.NodeUpgradeOption{}, false, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
+	}
+	return rollout.FromAnnotation(template)
+}
+
+// ClusterOptions returns the nodeUpgradeOption that is in force in a Cluster now, and where it stands. A
+// Cluster with another infrastructure than ours has none, which means the defaults.
+func ClusterOptions(ctx context.Context, reader client.Reader, namespace, name string) (infrav1.NodeUpgradeOption, string, error) {
+	cluster := &clusterv1.Cluster{}
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+		return infrav1.NodeUpgradeOption{}, "", fmt.Errorf("reading Cluster %s: %w", name, err)
+	}
+	ref := cluster.Spec.InfrastructureRef
+	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != elementalClusterKind {
+		return infrav1.NodeUpgradeOption{}, fmt.Sprintf("the defaults, as Cluster %s has no %s", name, elementalClusterKind), nil
+	}
+	elemental := &infrav1.ElementalCluster{}
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, elemental); err != nil {
+		return infrav1.NodeUpgradeOption{}, "", fmt.Errorf("reading ElementalCluster %s: %w", ref.Name, err)
+	}
+	return elemental.Spec.NodeUpgradeOption, fmt.Sprintf("spec.nodeUpgradeOption of ElementalCluster %s", ref.Name), nil
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooks
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const elementalHostKind = "ElementalHost"
+
+// request records the attempt. Its name makes sure that there is one, whoever asks and how often.
+func (h *Handlers) request(ctx context.Context, wanted *wantedOS, seen *observation) (answer, error) {
+	options, err := h.rolloutOptions(ctx, wanted)
+	if err != nil {
+		return answer{}, err
+	}
+	attempt := newAttempt(wanted, seen.host, options)
+	if err := h.Client.Create(ctx, attempt); err != nil && !apierrors.IsAlreadyExists(err) {
+		return answer{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", attempt.Name, err)
+	}
+	return inProgress(requested), nil
+}
+
+// rolloutOptions are those recorded on the template, and those of the Cluster where none were.
+func (h *Handlers) rolloutOptions(ctx context.Context, wanted *wantedOS) (infrav1.NodeUpgradeOption, error) {
+	namespace := wanted.elemental.Namespace
+	if wanted.template() != "" {
+		options, found, err := h.templateOptions(ctx, namespace, wanted.template())
+		if err != nil || found {
+			return options, err
+		}
+	}
+	options, _, err := ClusterOptions(ctx, h.Client, namespace, wanted.machine.Spec.ClusterName)
+	return options, err
+}
+
+func newAttempt(wanted *wantedOS, host *infrav1.ElementalHost, options infrav1.NodeUpgradeOption) *infrav1.ElementalHostUpgrade {
+	return &infrav1.ElementalHostUpgrade{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: host.Namespace,
+			Name:      wanted.upgradeName(),
+			Labels: map[string]string{
+				clusterv1.ClusterNameLabel: rollout.LabelValue(wanted.machine.Spec.ClusterName),
+				infrav1.MachineNameLabel:   rollout.LabelValue(wanted.machine.Name),
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(),
+				Kind:       elementalHostKind,
+				Name:       host.Name,
+				UID:        host.UID,
+			}},
+		},
+		Spec: infrav1.ElementalHostUpgradeSpec{
+			ClusterName:          wanted.machine.Spec.ClusterName,
+			MachineName:          wanted.machine.Name,
+			ElementalMachineName: wanted.elemental.Name,
+			HostName:             host.Name,
+			TemplateName:         wanted.template(),
+			OSVersionHash:        wanted.hash(),
+			ImageURI:             wanted.image(),
+			OSVersionManagement:  wanted.elemental.Spec.OSVersionManagement,
+			Options:              options,
+		},
+	}
+}

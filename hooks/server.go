@@ -1,0 +1,63 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooks
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// Names of the handlers. Cluster API appends the name of the ExtensionConfig, after a dot. They carry
+// the provider's name, so that our ExtensionConfig can be told from a competitor's.
+const (
+	CanUpdateMachineHandler    = "elemental-can-update-machine"
+	CanUpdateMachineSetHandler = "elemental-can-update-machineset"
+	UpdateMachineHandler       = "elemental-update-machine"
+)
+
+const (
+	// handlerTimeoutSeconds is what Cluster API is told to wait for an answer.
+	handlerTimeoutSeconds = 10
+	// answerTimeout is our own limit: our answer says more than Cluster API's time-out would.
+	answerTimeout = 8 * time.Second
+)
+
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters;elementalhosts;elementalmachines;elementalmachinetemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
+
+// Handlers answer the hooks. They hold no state: any replica may be asked.
+type Handlers struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Owners tells what the owner of a Machine wants.
+	Owners *owner.Owners
+	// Recorder tells the owners of refused changes why they were refused.
+	Recorder events.EventRecorder
+}
+
+// Register adds the handlers to a runtime extension server, before that is started.
+func Register(server *runtimeserver.Server, handlers *Handlers) error {
+	for _, handler := range []runtimeserver.ExtensionHandler{
+		{Hook: runtimehooksv1.CanUpdateMachine, Name: CanUpdateMachineHandler, HandlerFunc: handlers.CanUpdateMachine},
+		{Hook: runtimehooksv1.CanUpdateMachineSet, Name: CanUpdateMachineSetHandler, HandlerFunc: handlers.CanUpdateMachineSet},
+		{Hook: runtimehooksv1.UpdateMachine, Name: UpdateMachineHandler, HandlerFunc: handlers.UpdateMachine},
+	} {
+		handler.TimeoutSeconds = ptr.To[int32](handlerTimeoutSeconds)
+		handler.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyFail)
+		if err := server.AddExtensionHandler(handler); err != nil {
+			return fmt.Errorf("adding the handler %s: %w", handler.Name, err)
+		}
+	}
+	return nil
+}

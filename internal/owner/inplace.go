@@ -1,0 +1,116 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// minControlPlaneReplicas is what a KubeadmControlPlane needs before it updates without a surge Machine.
+// Source: webhook of KubeadmControlPlane, Cluster API 1.14.
+const minControlPlaneReplicas = 3
+
+// ReplacesInstead says what in an owner makes Cluster API replace its Machines instead of updating them
+// in place, and what to change; it is empty when nothing does.
+func (o *Owners) ReplacesInstead(ctx context.Context, of Owner) (string, error) {
+	switch kind := of.(type) {
+	case machineDeployment:
+		return o.machineDeploymentReplaces(ctx, kind)
+	case kubeadmControlPlane:
+		return o.controlPlaneReplaces(ctx, kind)
+	}
+	return Describe(of) + " is of a kind that is not known to update in place", nil
+}
+
+func (o *Owners) machineDeploymentReplaces(ctx context.Context, md machineDeployment) (string, error) {
+	strategy := md.Spec.Rollout.Strategy
+	if strategy.Type != "" && strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType {
+		return fmt.Sprintf("%s has spec.rollout.strategy.type %s: set RollingUpdate", Describe(md), strategy.Type), nil
+	}
+	if !isZero(strategy.RollingUpdate.MaxSurge) {
+		return fmt.Sprintf("%s has spec.rollout.strategy.rollingUpdate.maxSurge %s: set maxSurge 0 and maxUnavailable 1",
+			Describe(md), describeSurge(strategy.RollingUpdate.MaxSurge)), nil
+	}
+	if md.Spec.Rollout.After.IsZero() {
+		return "", nil
+	}
+	sets, err := o.machineSets(ctx, md)
+	if err != nil {
+		return "", err
+	}
+	for i := range sets {
+		if ptr.Deref(sets[i].Status.Replicas, 0) > 0 && sets[i].CreationTimestamp.Before(&md.Spec.Rollout.After) {
+			return afterMessage(md), nil
+		}
+	}
+	return "", nil
+}
+
+func (o *Owners) controlPlaneReplaces(ctx context.Context, kcp kubeadmControlPlane) (string, error) {
+	strategy := kcp.Spec.Rollout.Strategy
+	problems := []string{}
+	if replicas := ptr.Deref(kcp.Spec.Replicas, 1); replicas < minControlPlaneReplicas {
+		problems = append(problems, fmt.Sprintf("has %d replicas: only one of %d or more is updated in place", replicas, minControlPlaneReplicas))
+	}
+	if strategy.Type != "" && strategy.Type != controlplanev1.RollingUpdateStrategyType {
+		problems = append(problems, fmt.Sprintf("has spec.rollout.strategy.type %s: set RollingUpdate", strategy.Type))
+	}
+	if !isZero(strategy.RollingUpdate.MaxSurge) {
+		problems = append(problems, fmt.Sprintf("has spec.rollout.strategy.rollingUpdate.maxSurge %s: set maxSurge 0",
+			describeSurge(strategy.RollingUpdate.MaxSurge)))
+	}
+	if len(problems) > 0 {
+		return Describe(kcp) + " " + strings.Join(problems, "; "), nil
+	}
+	if kcp.Spec.Rollout.After.IsZero() {
+		return "", nil
+	}
+	machines, err := o.machineMetadata(ctx, kcp)
+	if err != nil {
+		return "", err
+	}
+	if anyBefore(machines, &kcp.Spec.Rollout.After) {
+		return afterMessage(kcp), nil
+	}
+	return "", nil
+}
+
+func anyBefore(objects []metav1.PartialObjectMetadata, moment *metav1.Time) bool {
+	for i := range objects {
+		if objects[i].CreationTimestamp.Before(moment) {
+			return true
+		}
+	}
+	return false
+}
+
+func afterMessage(of Owner) string {
+	return Describe(of) + " has a spec.rollout.after that is later than some of its Machines: let that rollout end, or remove the field"
+}
+
+// isZero reads maxSurge. Unset is Cluster API's default of 1; a percentage that is not 0 is rounded up.
+func isZero(surge *intstr.IntOrString) bool {
+	if surge == nil {
+		return false
+	}
+	if surge.Type == intstr.Int {
+		return surge.IntVal == 0
+	}
+	return strings.TrimLeft(strings.TrimSuffix(surge.StrVal, "%"), "0") == ""
+}
+
+func describeSurge(surge *intstr.IntOrString) string {
+	if surge == nil {
+		return "1 by default"
+	}
+	return surge.String()
+}

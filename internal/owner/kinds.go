@@ -1,0 +1,49 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kinds of owners.
+const (
+	MachineDeploymentKind   = "MachineDeployment"
+	KubeadmControlPlaneKind = "KubeadmControlPlane"
+
+	machineSetKind = "MachineSet"
+	machineKind    = "Machine"
+)
+
+type machineDeployment struct{ *clusterv1.MachineDeployment }
+
+// ForMachineDeployment looks at a MachineDeployment as an owner.
+func ForMachineDeployment(md *clusterv1.MachineDeployment) Owner { return machineDeployment{md} }
+
+func (d machineDeployment) Object() client.Object { return d.MachineDeployment }
+func (d machineDeployment) Kind() string          { return MachineDeploymentKind }
+func (d machineDeployment) ClusterName() string   { return d.Spec.ClusterName }
+func (d machineDeployment) reference() *clusterv1.ContractVersionedObjectReference {
+	return &d.Spec.Template.Spec.InfrastructureRef
+}
+
+type kubeadmControlPlane struct {
+	*controlplanev1.KubeadmControlPlane
+}
+
+// ForKubeadmControlPlane looks at a KubeadmControlPlane as an owner.
+func ForKubeadmControlPlane(kcp *controlplanev1.KubeadmControlPlane) Owner {
+	return kubeadmControlPlane{kcp}
+}
+
+func (p kubeadmControlPlane) Object() client.Object { return p.KubeadmControlPlane }
+func (p kubeadmControlPlane) Kind() string          { return KubeadmControlPlaneKind }
+func (p kubeadmControlPlane) ClusterName() string {
+	return p.Labels[clusterv1.ClusterNameLabel]
+}
+func (p kubeadmControlPlane) reference() *clusterv1.ContractVersionedObjectReference {
+	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
+}

@@ -1,0 +1,48 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// ElementalMachineTemplateKind is the kind that owners refer to.
+const ElementalMachineTemplateKind = "ElementalMachineTemplate"
+
+// Owner is an object that makes Machines from an infrastructure template.
+type Owner interface {
+	// Object is the owner itself.
+	Object() client.Object
+	// Kind of the owner.
+	Kind() string
+	// ClusterName is the Cluster that the owner's Machines belong to.
+	ClusterName() string
+	// reference to the infrastructure template, in the object itself.
+	reference() *clusterv1.ContractVersionedObjectReference
+}
+
+// Describe names an owner in a message, as "MachineDeployment workers".
+func Describe(o Owner) string { return fmt.Sprintf("%s %s", o.Kind(), o.Object().GetName()) }
+
+// TemplateName is the ElementalMachineTemplate that an owner refers to, or empty where it refers to
+// another kind.
+func TemplateName(o Owner) string {
+	ref := o.reference()
+	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != ElementalMachineTemplateKind {
+		return ""
+	}
+	return ref.Name
+}
+
+// IsTopologyOwned says whether the topology controller of Cluster API writes an owner's reference. It
+// would turn back whatever we wrote.
+func IsTopologyOwned(o Owner) bool {
+	_, owned := o.Object().GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+	return owned
+}

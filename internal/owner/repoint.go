@@ -1,0 +1,47 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// ErrReferenceChanged says that an owner refers to another template than was believed.
+var ErrReferenceChanged = errors.New("the owner refers to another template by now")
+
+// RePoint makes an owner refer to the template to instead of from. The reference and the record of it
+// are one patch, which fails when anything else was written to the owner in between: the quiet point that
+// the caller found would not be one any more.
+func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
+	fresh, err := o.reload(ctx, of)
+	if err != nil {
+		return err
+	}
+	if TemplateName(fresh) != from {
+		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, ErrReferenceChanged)
+	}
+	object := fresh.Object()
+	base, isObject := object.DeepCopyObject().(client.Object)
+	if !isObject {
+		return fmt.Errorf("copying %s: not an API object", Describe(of))
+	}
+	fresh.reference().Name = to
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[infrav1.RolloutCloneAnnotation] = to
+	object.SetAnnotations(annotations)
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := o.Client.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("pointing %s to ElementalMachineTemplate %s: %w", Describe(of), to, err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Want is the OS that a Machine's owner wants of it.
+type Want struct {
+	// TemplateName is the ElementalMachineTemplate that the owner refers to.
+	TemplateName string
+	// OSVersionManagement is what that template asks for.
+	OSVersionManagement infrav1.OSVersionManagement
+}
+
+// WantsOS returns the OS that the owner of a Machine wants at this moment, which in the middle of a
+// rollout need not be the one the Machine is being updated to. found is false where that cannot be told:
+// the Machine has no owner, one of an unknown kind, or one whose template is missing.
+func (o *Owners) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
+	return wantsOS(ctx, o.Client, machine)
+}
+
+// WantsOSNow is WantsOS by live reads, for decisions that a stale answer would turn around.
+func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
+	return wantsOS(ctx, o.Live, machine)
+}
+
+func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (Want, bool, error) {
+	reference, err := wantedReference(ctx, reader, machine)
+	if err != nil || reference == nil {
+		return Want{}, false, err
+	}
+	if reference.APIGroup != infrav1.GroupVersion.Group || reference.Kind != ElementalMachineTemplateKind {
+		return Want{}, false, nil
+	}
+	template := &infrav1.ElementalMachineTemplate{}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
+	if err := reader.Get(ctx, key, template); err != nil {
+		return Want{}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
+	}
+	return Want{TemplateName: template.Name, OSVersionManagement: template.Spec.Template.Spec.OSVersionManagement}, true, nil
+}
+
+func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {
+	controller := metav1.GetControllerOf(machine)
+	if controller == nil {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: controller.Name}
+	switch controller.Kind {
+	case machineSetKind:
+		return wantedByMachineSet(ctx, reader, key)
+	case KubeadmControlPlaneKind:
+		kcp := &controlplanev1.KubeadmControlPlane{}
+		if err := reader.Get(ctx, key, kcp); err != nil {
+			return nil, absentOr(err, "reading KubeadmControlPlane "+key.Name)
+		}
+		return ForKubeadmControlPlane(kcp).reference(), nil
+	}
+	return nil, nil
+}
+
+// wantedByMachineSet asks the MachineDeployment, because a MachineSet keeps wanting what it was made for.
+func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.ObjectKey) (*clusterv1.ContractVersionedObjectReference, error) {
+	set := &clusterv1.MachineSet{}
+	if err := reader.Get(ctx, key, set); err != nil {
+		return nil, absentOr(err, "reading MachineSet "+key.Name)
+	}
+	controller := metav1.GetControllerOf(set)
+	if controller == nil || controller.Kind != MachineDeploymentKind {
+		return &set.Spec.Template.Spec.InfrastructureRef, nil
+	}
+	md := &clusterv1.MachineDeployment{}
+	key.Name = controller.Name
+	if err := reader.Get(ctx, key, md); err != nil {
+		return nil, absentOr(err, "reading MachineDeployment "+key.Name)
+	}
+	return ForMachineDeployment(md).reference(), nil
+}
+
+// absentOr makes no error of an object, or a kind, that does not exist.
+func absentOr(err error, doing string) error {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+const (
+	contentHashLength = 16
+	idLength          = 10
+)
+
+// ContentHash identifies spec.template.spec of a template, whatever the order of its keys. Metadata is
+// no part of it: Cluster API propagates that without a rollout.
+func ContentHash(template *infrav1.ElementalMachineTemplate) (string, error) {
+	canonical, err := canonicalJSON(template.Spec.Template.Spec)
+	if err != nil {
+		return "", fmt.Errorf("encoding spec.template.spec of ElementalMachineTemplate %s: %w", template.Name, err)
+	}
+	return digest(contentHashLength, string(canonical)), nil
+}
+
+// ID identifies a rollout, which is an owner and the content it is brought to.
+func ID(ownerKind, namespace, ownerName, contentHash string) string {
+	return digest(idLength, ownerKind, namespace, ownerName, contentHash)
+}
+
+// canonicalJSON encodes twice, because raw JSON inside of a value keeps its order of keys the first time.
+func canonicalJSON(value any) ([]byte, error) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var plain any
+	if err := decoder.Decode(&plain); err != nil {
+		return nil, err
+	}
+	return json.Marshal(plain)
+}
+
+// digest hashes parts, each with its length, so that no two lists of parts read the same.
+func digest(length int, parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(sum, "%d:%s/", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:length]
+}

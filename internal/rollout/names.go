@@ -1,0 +1,43 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/labels/format"
+)
+
+const (
+	// nameLength keeps every name usable as the value of a label as well.
+	nameLength     = 63
+	cloneSuffix    = 8
+	upgradeSuffix  = 10
+	nameSeparators = "-."
+)
+
+// CloneName is the name of the clone that carries one generation of a template to the owners in one
+// cluster. A generation never comes back, so neither does the name: Cluster API deletes a Machine when a
+// MachineDeployment returns to the name of a template whose MachineSet is half rolled out.
+func CloneName(template string, uid types.UID, generation int64, cluster string) string {
+	return suffixed(template, digest(cloneSuffix, string(uid), strconv.FormatInt(generation, 10), cluster))
+}
+
+// UpgradeName is the name of the attempt to bring the host of a Machine to the OS of a template. A hook
+// that is called again finds the attempt by it.
+func UpgradeName(machine, template, osHash string) string {
+	return suffixed(machine, digest(upgradeSuffix, machine, template, osHash))
+}
+
+// LabelValue is a name as the value of a label: the name itself, or a hash of one that is too long.
+func LabelValue(name string) string { return format.MustFormatValue(name) }
+
+func suffixed(name, suffix string) string {
+	if longest := nameLength - len(suffix) - 1; len(name) > longest {
+		name = strings.TrimRight(name[:longest], nameSeparators)
+	}
+	return name + "-" + suffix
+}
