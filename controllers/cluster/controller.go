@@ -1,0 +1,158 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	capicontroller "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters/status;elementalclusters/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+
+const controllerName = "elementalcluster"
+
+// Reconciler reconciles ElementalClusters.
+type Reconciler struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalClusters have
+	// to carry. Empty: all of them.
+	WatchFilterValue string
+}
+
+// SetupWithManager adds the controller to a manager.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := mgr.GetLogger().WithValues("controller", controllerName)
+	kind := infrav1.GroupVersion.WithKind("ElementalCluster")
+	err := capicontroller.NewControllerManagedBy(mgr, log).
+		Named(controllerName).
+		For(&infrav1.ElementalCluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log),
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+				predicate.AnnotationChangedPredicate{}, ownersChanged(), pausedChanged()))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &infrav1.ElementalCluster{})),
+			predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+		Complete(ctx, r)
+	if err != nil {
+		return fmt.Errorf("building controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// Reconcile brings one ElementalCluster nearer to what its spec asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, reterr error) {
+	object := &infrav1.ElementalCluster{}
+	if err := r.Client.Get(ctx, request.NamespacedName, object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.skip(object) {
+		return ctrl.Result{}, nil
+	}
+	owner, err := r.owner(ctx, object)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if owner != nil {
+		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(owner)))
+	}
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	// Nothing outside of the object depends on it: it needs no finalizer.
+	if !object.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	helper, err := patch.NewHelper(object, r.Client)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("preparing the patch: %w", err)
+	}
+	defer func() {
+		if err := writeBack(ctx, helper, object); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	observe(object, owner)
+	return ctrl.Result{}, nil
+}
+
+// skip leaves alone what another manager, or another tool, looks after. The predicates say the same, but
+// not of requests that come from a Cluster.
+func (r *Reconciler) skip(object *infrav1.ElementalCluster) bool {
+	return annotations.IsExternallyManaged(object) ||
+		(r.WatchFilterValue != "" && !labels.HasWatchLabel(object, r.WatchFilterValue))
+}
+
+// owner is the Cluster that owns the object, and nil while there is none.
+func (r *Reconciler) owner(ctx context.Context, object *infrav1.ElementalCluster) (*clusterv1.Cluster, error) {
+	owner, err := util.GetOwnerCluster(ctx, r.Client, object.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the owning Cluster: %w", err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return owner, nil
+}
+
+func observe(object *infrav1.ElementalCluster, owner *clusterv1.Cluster) {
+	if owner == nil {
+		condition.False(object, infrav1.CAPIClusterReadyCondition, infrav1.MissingClusterOwnerReason,
+			"Waiting for a Cluster to own the ElementalCluster")
+	} else {
+		condition.True(object, infrav1.CAPIClusterReadyCondition)
+	}
+	if !object.Spec.ControlPlaneEndpoint.IsValid() {
+		condition.False(object, infrav1.ControlPlaneEndpointReadyCondition, infrav1.MissingControlPlaneEndpointReason,
+			"Set spec.controlPlaneEndpoint.host and .port to the address of the cluster's API server")
+	} else {
+		condition.True(object, infrav1.ControlPlaneEndpointReadyCondition)
+	}
+	if owner != nil && object.Spec.ControlPlaneEndpoint.IsValid() {
+		object.Status.Initialization.Provisioned = ptr.To(true)
+	}
+}
+
+func writeBack(ctx context.Context, helper *patch.Helper, object *infrav1.ElementalCluster) error {
+	summarized := conditions.ForConditionTypes{infrav1.CAPIClusterReadyCondition, infrav1.ControlPlaneEndpointReadyCondition}
+	if err := conditions.SetSummaryCondition(object, object, clusterv1.ReadyCondition, summarized,
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
+			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
+				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
+		)},
+	); err != nil {
+		return fmt.Errorf("summing up conditions: %w", err)
+	}
+	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}, summarized...)
+	if err := helper.Patch(ctx, object, patch.WithOwnedConditions{Conditions: owned}); err != nil {
+		return fmt.Errorf("writing ElementalCluster %s: %w", object.Name, err)
+	}
+	return nil
+}

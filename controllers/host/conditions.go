@@ -1,0 +1,120 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+// owned are the conditions that nobody else writes.
+var owned = []string{
+	clusterv1.ReadyCondition,
+	clusterv1.PausedCondition,
+	infrav1.ApprovedCondition,
+	infrav1.RegistrationReadyCondition,
+	infrav1.InstallationReadyCondition,
+	infrav1.BootstrapReadyCondition,
+	infrav1.OSVersionReadyCondition,
+	infrav1.ResetReadyCondition,
+}
+
+// observe sets the conditions from what is known of the host. None depends on the time, so that nothing
+// changes while nothing happens.
+func observe(host *infrav1.ElementalHost) error {
+	observeApproval(host)
+	observeRegistration(host)
+	observeInstallation(host)
+	observeBootstrap(host)
+	observeOSVersion(host)
+	observeReset(host)
+	return summarize(host)
+}
+
+// summarize sets Ready. A host that serves no machine has nothing to bootstrap: it is ready to be
+// claimed.
+func summarize(host *infrav1.ElementalHost) error {
+	types := conditions.ForConditionTypes{
+		infrav1.ApprovedCondition,
+		infrav1.RegistrationReadyCondition,
+		infrav1.InstallationReadyCondition,
+		infrav1.OSVersionReadyCondition,
+		infrav1.ResetReadyCondition,
+	}
+	if host.Spec.MachineRef != nil {
+		types = append(types, infrav1.BootstrapReadyCondition)
+	}
+	if err := conditions.SetSummaryCondition(host, host, clusterv1.ReadyCondition, types,
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
+			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
+				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
+		)},
+	); err != nil {
+		return fmt.Errorf("summing up conditions of ElementalHost %s: %w", host.Name, err)
+	}
+	return nil
+}
+
+func observeApproval(host *infrav1.ElementalHost) {
+	if host.Spec.Approved {
+		condition.True(host, infrav1.ApprovedCondition)
+		return
+	}
+	condition.False(host, infrav1.ApprovedCondition, infrav1.WaitingForApprovalReason,
+		"Check that the host is what it claims to be, and set spec.approved to true")
+}
+
+func observeRegistration(host *infrav1.ElementalHost) {
+	if host.Spec.PubKey != "" {
+		condition.True(host, infrav1.RegistrationReadyCondition)
+		return
+	}
+	condition.False(host, infrav1.RegistrationReadyCondition, infrav1.RegistrationFailedReason,
+		"The host has no public key: let its agent register")
+}
+
+func observeInstallation(host *infrav1.ElementalHost) {
+	switch {
+	case hoststate.Installed(host):
+		condition.True(host, infrav1.InstallationReadyCondition)
+	case host.Status.Phase == infrav1.HostPhaseInstalling && host.Status.Message != "":
+		condition.False(host, infrav1.InstallationReadyCondition, infrav1.InstallationFailedReason, "%s", host.Status.Message)
+	default:
+		condition.False(host, infrav1.InstallationReadyCondition, infrav1.WaitingForInstallationReason,
+			"Waiting for the agent to report an installed OS")
+	}
+}
+
+func observeBootstrap(host *infrav1.ElementalHost) {
+	switch {
+	case hoststate.Bootstrapped(host):
+		condition.True(host, infrav1.BootstrapReadyCondition)
+	case host.Status.Phase == infrav1.HostPhaseBootstrapping && host.Status.Message != "":
+		condition.False(host, infrav1.BootstrapReadyCondition, infrav1.BootstrapFailedReason, "%s", host.Status.Message)
+	case host.Spec.MachineRef == nil:
+		condition.False(host, infrav1.BootstrapReadyCondition, infrav1.WaitingForBootstrapReason, "The host serves no machine")
+	default:
+		condition.False(host, infrav1.BootstrapReadyCondition, infrav1.WaitingForBootstrapReason,
+			"Waiting for the agent to apply the bootstrap data")
+	}
+}
+
+func observeReset(host *infrav1.ElementalHost) {
+	resetting := host.Status.Phase == infrav1.HostPhaseTriggeringReset || host.Status.Phase == infrav1.HostPhaseResetting
+	switch {
+	case !hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel):
+		condition.True(host, infrav1.ResetReadyCondition)
+	case resetting && host.Status.Message != "":
+		condition.False(host, infrav1.ResetReadyCondition, infrav1.ResetFailedReason, "%s", host.Status.Message)
+	default:
+		condition.False(host, infrav1.ResetReadyCondition, infrav1.WaitingForResetReason,
+			"Waiting for the agent to reset the host")
+	}
+}

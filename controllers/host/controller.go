@@ -1,0 +1,136 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	capicontroller "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts/status;elementalhosts/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+
+const controllerName = "elementalhost"
+
+// Reconciler reconciles ElementalHosts.
+type Reconciler struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalHosts have to
+	// carry; put it among the hostLabels of a registration. Empty: all of them.
+	WatchFilterValue string
+}
+
+// SetupWithManager adds the controller to a manager.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	clusterToHosts, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalHostList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("mapping Clusters to ElementalHosts: %w", err)
+	}
+	log := mgr.GetLogger().WithValues("controller", controllerName)
+	err = capicontroller.NewControllerManagedBy(mgr, log).
+		Named(controllerName).
+		For(&infrav1.ElementalHost{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue),
+			hostChanged())).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(clusterToHosts),
+			predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+		Complete(ctx, r)
+	if err != nil {
+		return fmt.Errorf("building controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// Reconcile reports one ElementalHost.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	host := &infrav1.ElementalHost{}
+	if err := r.Client.Get(ctx, request.NamespacedName, host); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WatchFilterValue != "" && !labels.HasWatchLabel(host, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
+	cluster, err := r.cluster(ctx, host)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, host); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	if written, err := r.writeMarks(ctx, host); err != nil || written {
+		// The conditions follow when the cache has seen the marks.
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.writeConditions(ctx, host)
+}
+
+// cluster is the Cluster that the host belongs to, and nil if there is none.
+func (r *Reconciler) cluster(ctx context.Context, host *infrav1.ElementalHost) (*clusterv1.Cluster, error) {
+	name := host.Labels[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil, nil
+	}
+	cluster := &clusterv1.Cluster{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: name}, cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading Cluster %s: %w", name, err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return cluster, nil
+}
+
+// writeMarks writes labels, annotation and finalizer in one patch, and only if the host is as it was
+// read: a trigger that was set in between must not be taken for the one that has been carried out. It
+// says whether there was anything to write.
+func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost) (written bool, err error) {
+	before := host.DeepCopy()
+	mark(host)
+	if equality.Semantic.DeepEqual(before.ObjectMeta, host.ObjectMeta) {
+		return false, nil
+	}
+	ctrl.LoggerFrom(ctx).V(2).Info("Writing labels and annotations", "ElementalHost", klog.KObj(host))
+	err = r.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("writing labels of ElementalHost %s: %w", host.Name, err)
+	}
+	return true, nil
+}
+
+// writeConditions writes the conditions, if one has changed.
+func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost) error {
+	helper, err := patch.NewHelper(host, r.Client)
+	if err != nil {
+		return fmt.Errorf("preparing the patch: %w", err)
+	}
+	if err := observe(host); err != nil {
+		return err
+	}
+	if err := helper.Patch(ctx, host, patch.WithOwnedConditions{Conditions: owned}); err != nil {
+		return fmt.Errorf("writing conditions of ElementalHost %s: %w", host.Name, err)
+	}
+	return nil
+}

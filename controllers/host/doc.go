@@ -1,0 +1,11 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package host is the controller of ElementalHosts. It turns what an agent reports into conditions and
+// labels that people and selectors can use, and puts the outcome of an upgrade where `clusterctl move`
+// keeps it.
+//
+// It writes the conditions, the labels installed and bootstrapped, the outcome values of the
+// in-place-upgrade label and the last-attempt annotation; all else of a host has another writer. An
+// idle host is neither reconciled nor written.
+package host

@@ -1,0 +1,80 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+// outcomes are the values of InPlaceUpgradeLabel by the end that a host reports.
+var outcomes = map[infrav1.HostUpgradePhase]string{
+	infrav1.HostUpgradeSucceeded:  infrav1.InPlaceUpgradeDone,
+	infrav1.HostUpgradeFailed:     infrav1.InPlaceUpgradeFailed,
+	infrav1.HostUpgradeRolledBack: infrav1.InPlaceUpgradeRolledBack,
+}
+
+// mark changes, in memory, the labels, the annotation and the finalizer that follow from the host's
+// state.
+func mark(host *infrav1.ElementalHost) {
+	mirrorFacts(host)
+	moveLegacyTrigger(host)
+	recordOutcome(host)
+	if !host.DeletionTimestamp.IsZero() && mayGo(host) {
+		controllerutil.RemoveFinalizer(host, infrav1.ElementalMachineFinalizer)
+	}
+}
+
+// mirrorFacts puts what selectors and people look for on labels. A host that has not reported here keeps
+// its labels: after `clusterctl move` they are all that is known of it.
+func mirrorFacts(host *infrav1.ElementalHost) {
+	if !hoststate.Reported(host) {
+		return
+	}
+	hoststate.SetLabel(host, infrav1.InstalledLabel, host.Status.Installed)
+	hoststate.SetLabel(host, infrav1.BootstrappedLabel, host.Status.Bootstrapped)
+}
+
+// moveLegacyTrigger gives a trigger in the predecessor's last spelling the name that is looked at. While
+// an attempt of the upgrade controller is active the trigger is that attempt's, and a person's waits.
+func moveLegacyTrigger(host *infrav1.ElementalHost) {
+	if host.Labels[infrav1.InPlaceUpdateLabel] != infrav1.InPlaceUpgradePending || hoststate.ManagedAttemptActive(host) {
+		return
+	}
+	delete(host.Labels, infrav1.InPlaceUpdateLabel)
+	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+}
+
+// recordOutcome takes the trigger back once the host has ended the attempt that it triggers, and records
+// how. The attempt's id is what keeps a trigger for one OS from being answered with another's end.
+func recordOutcome(host *infrav1.ElementalHost) {
+	if host.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending {
+		return
+	}
+	status := hoststate.CurrentStatus(host)
+	if status == nil {
+		return
+	}
+	outcome, ended := outcomes[status.Phase]
+	if !ended {
+		return
+	}
+	host.Labels[infrav1.InPlaceUpgradeLabel] = outcome
+	if host.Annotations == nil {
+		host.Annotations = map[string]string{}
+	}
+	host.Annotations[infrav1.LastAttemptAnnotation] = fmt.Sprintf("%s=%s@%s", status.Attempt, outcome, status.Digest)
+}
+
+// mayGo says whether a host under deletion is nobody's any more: its machine has released it, or it has
+// none.
+func mayGo(host *infrav1.ElementalHost) bool {
+	return host.Spec.MachineRef == nil ||
+		hoststate.HasLabel(host, infrav1.NeedsResetLabel) ||
+		hoststate.HasLabel(host, infrav1.ResetLabel)
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+const osReady = infrav1.OSVersionReadyCondition
+
+// observeOSVersion says whether the host runs the OS that its spec asks for, and if not, what it takes.
+func observeOSVersion(host *infrav1.ElementalHost) {
+	status := hoststate.OSStatus(host)
+	match := hoststate.Runs(host, host.Spec.OSVersionManagement)
+	switch {
+	case status != nil && underWay(host, status):
+		reportProgress(host, status)
+	case osversion.Hash(host.Spec.OSVersionManagement) == "":
+		condition.True(host, osReady)
+	case match == hoststate.MatchSame:
+		reportRunning(host, status)
+	case status != nil && hoststate.Ended(status.Phase):
+		reportEnd(host, status)
+	case match == hoststate.MatchUnknown:
+		condition.Unknown(host, osReady, infrav1.WaitingForOSReconcileReason, "Waiting for the agent to report the booted OS")
+	default:
+		reportWaiting(host)
+	}
+}
+
+// underWay says whether an attempt has been triggered and has not ended. One that only fetches an image
+// leaves the host as it is.
+func underWay(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) bool {
+	return !hoststate.Ended(status.Phase) && (hoststate.Pending(host) || !hoststate.Interruptible(host))
+}
+
+func reportProgress(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
+	reason := infrav1.WaitingForOSReconcileReason
+	if status.Phase == infrav1.HostUpgradeRebooting || status.Phase == infrav1.HostUpgradeAssessing {
+		reason = infrav1.WaitingForPostReconcileRebootReason
+	}
+	if hoststate.Unmanaged(status.Attempt) {
+		condition.False(host, osReady, infrav1.UnmanagedReason,
+			"Upgrade triggered by hand is in phase %s: the node is neither drained nor uncordoned for it", status.Phase)
+		return
+	}
+	condition.False(host, osReady, reason, "Attempt %s is in phase %s", status.Attempt, status.Phase)
+}
+
+func reportRunning(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
+	if status != nil && hoststate.Unmanaged(status.Attempt) && status.Phase == infrav1.HostUpgradeSucceeded {
+		condition.TrueBecause(host, osReady, infrav1.UnmanagedReason, "Upgraded by hand")
+		return
+	}
+	condition.True(host, osReady)
+}
+
+func reportEnd(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
+	switch status.Phase {
+	case infrav1.HostUpgradeRolledBack:
+		condition.False(host, osReady, infrav1.RolledBackReason, "The host fell back to %s%s", hoststate.Describe(host), because(status))
+	case infrav1.HostUpgradeFailed:
+		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "Attempt %s failed%s", status.Attempt, because(status))
+	default:
+		condition.False(host, osReady, infrav1.WaitingForOSReconcileReason,
+			"Attempt %s succeeded, but the host runs %s", status.Attempt, hoststate.Describe(host))
+	}
+}
+
+func because(status *infrav1.HostUpgradeStatus) string {
+	if status.Message == "" {
+		return ""
+	}
+	return ": " + status.Message
+}
+
+func reportWaiting(host *infrav1.ElementalHost) {
+	if hoststate.Bootstrapped(host) && !hoststate.Pending(host) {
+		condition.False(host, osReady, infrav1.InPlaceUpdateNotPendingReason,
+			"The host runs %s; it is upgraded when label %s is %q",
+			hoststate.Describe(host), infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
+		return
+	}
+	condition.False(host, osReady, infrav1.WaitingForOSReconcileReason,
+		"The host runs %s; waiting for the agent to upgrade it", hoststate.Describe(host))
+}

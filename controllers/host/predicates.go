@@ -1,0 +1,53 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// hostChanged lets pass what the controller looks at. Its own conditions are not among it, but for
+// Paused, on whose write a reconcile ends; nor is the time at which the agent spoke.
+func hostChanged() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*infrav1.ElementalHost)
+		after, okToo := e.ObjectNew.(*infrav1.ElementalHost)
+		return !ok || !okToo ||
+			!equality.Semantic.DeepEqual(seen(before), seen(after)) ||
+			pausedState(before) != pausedState(after)
+	}}
+}
+
+// seen is a host without what is not looked at.
+func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
+	status := host.Status
+	status.Conditions = nil
+	status.Agent.LastSeen = metav1.Time{}
+	return infrav1.ElementalHost{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:            host.Labels,
+			Annotations:       host.Annotations,
+			Finalizers:        host.Finalizers,
+			DeletionTimestamp: host.DeletionTimestamp,
+		},
+		Spec:   host.Spec,
+		Status: status,
+	}
+}
+
+// pausedState is what the Paused condition says.
+func pausedState(object conditions.Getter) [2]string {
+	paused := conditions.Get(object, clusterv1.PausedCondition)
+	if paused == nil {
+		return [2]string{}
+	}
+	return [2]string{string(paused.Status), paused.Message}
+}

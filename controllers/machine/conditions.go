@@ -1,0 +1,55 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// summarized are the conditions that make an ElementalMachine Ready. UpToDate is not one of them: a
+// machine serves while its OS is upgraded.
+var summarized = conditions.ForConditionTypes{
+	infrav1.DeletingCondition,
+	infrav1.AssociationReadyCondition,
+	infrav1.HostReadyCondition,
+	infrav1.ProviderIDReadyCondition,
+}
+
+// owned are the conditions that nobody else writes.
+var owned = []string{
+	clusterv1.ReadyCondition,
+	clusterv1.PausedCondition,
+	infrav1.AssociationReadyCondition,
+	infrav1.HostReadyCondition,
+	infrav1.ProviderIDReadyCondition,
+	infrav1.UpToDateCondition,
+	infrav1.DeletingCondition,
+}
+
+// patch writes what the reconcile has changed, if anything.
+func (r *Reconciler) patch(ctx context.Context, helper *patch.Helper, machine *infrav1.ElementalMachine) error {
+	if err := conditions.SetSummaryCondition(machine, machine, clusterv1.ReadyCondition,
+		summarized,
+		conditions.IgnoreTypesIfMissing{infrav1.DeletingCondition},
+		conditions.NegativePolarityConditionTypes{infrav1.DeletingCondition},
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
+			conditions.GetPriorityFunc(conditions.GetDefaultMergePriorityFunc(infrav1.DeletingCondition)),
+			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
+				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
+		)},
+	); err != nil {
+		return fmt.Errorf("summing up conditions: %w", err)
+	}
+	if err := helper.Patch(ctx, machine, patch.WithOwnedConditions{Conditions: owned}); err != nil {
+		return fmt.Errorf("writing ElementalMachine %s: %w", machine.Name, err)
+	}
+	return nil
+}

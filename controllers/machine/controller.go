@@ -1,0 +1,155 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util"
+	capicontroller "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines/status;elementalmachines/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates;elementalhostupgrades,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
+
+// Reconciler reconciles ElementalMachines.
+type Reconciler struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// APIReader reads past the cache, where a claim or a release must not rest on a stale object.
+	APIReader client.Reader
+	// ClusterCache connects to workload clusters.
+	ClusterCache clustercache.ClusterCache
+	// Recorder of events. Default: the manager's.
+	Recorder events.EventRecorder
+	// Clock. Default: the real one.
+	Clock clock.PassiveClock
+	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalMachines, and
+	// the hosts they claim, have to carry. Empty: all of them.
+	WatchFilterValue string
+
+	controller capicontroller.Controller
+}
+
+// scope is what one reconcile is about.
+type scope struct {
+	// machine that is reconciled.
+	machine *infrav1.ElementalMachine
+	// owner is the Machine of the machine. Nil if there is none.
+	owner *clusterv1.Machine
+	// cluster the machine belongs to. Nil if there is none.
+	cluster *clusterv1.Cluster
+	// host that serves the machine. Nil until one is found.
+	host *infrav1.ElementalHost
+}
+
+// Reconcile brings one ElementalMachine nearer to what its spec asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, reterr error) {
+	machine := &infrav1.ElementalMachine{}
+	if err := r.Client.Get(ctx, request.NamespacedName, machine); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WatchFilterValue != "" && !labels.HasWatchLabel(machine, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
+	s, err := r.newScope(ctx, machine)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	ctx = withValues(ctx, s)
+
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, machine); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	if s.owner != nil {
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, infrav1.ElementalMachineFinalizer); err != nil || added {
+			return ctrl.Result{}, err
+		}
+	}
+
+	helper, err := patch.NewHelper(machine, r.Client)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("preparing the patch: %w", err)
+	}
+	defer func() {
+		if err := r.patch(ctx, helper, machine); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+
+	if !machine.DeletionTimestamp.IsZero() {
+		return r.reconcileDelete(ctx, s)
+	}
+	return r.reconcileNormal(ctx, s)
+}
+
+// newScope reads the machine's owners. An owner that is gone is nil: a machine under deletion has to go
+// without it.
+func (r *Reconciler) newScope(ctx context.Context, machine *infrav1.ElementalMachine) (*scope, error) {
+	s := &scope{machine: machine}
+	owner, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the owning Machine: %w", err)
+	}
+	if err == nil {
+		s.owner = owner
+	}
+	name := machine.Labels[clusterv1.ClusterNameLabel]
+	if s.owner != nil {
+		name = s.owner.Spec.ClusterName
+	}
+	if name == "" {
+		return s, nil
+	}
+	cluster := &clusterv1.Cluster{}
+	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: name}, cluster); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, fmt.Errorf("reading Cluster %s: %w", name, err)
+	default:
+		s.cluster = cluster
+	}
+	return s, nil
+}
+
+func (r *Reconciler) claimer() *association.Claimer {
+	return &association.Claimer{Client: r.Client, Live: r.APIReader, WatchFilterValue: r.WatchFilterValue}
+}
+
+// withValues adds what the reconcile is about to the log.
+func withValues(ctx context.Context, s *scope) context.Context {
+	log := ctrl.LoggerFrom(ctx)
+	if s.owner != nil {
+		log = log.WithValues("Machine", klog.KObj(s.owner))
+	}
+	if s.cluster != nil {
+		log = log.WithValues("Cluster", klog.KObj(s.cluster))
+	}
+	return ctrl.LoggerInto(ctx, log)
+}
+
+// claimRetry is how soon a claim is tried again after others were faster.
+const claimRetry = time.Second

@@ -1,0 +1,108 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+// changed lets an update pass if what is seen of the object is not the same as before. Creations and
+// deletions always pass.
+func changed(seen func(client.Object) any) predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !equality.Semantic.DeepEqual(seen(e.ObjectOld), seen(e.ObjectNew))
+		},
+	}
+}
+
+// hostChanged passes what a machine reports or acts on. The progress of an upgrade is not among it, but
+// for the end of the time in which the host must not be interrupted.
+func hostChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		host, ok := object.(*infrav1.ElementalHost)
+		if !ok {
+			return nil
+		}
+		return struct {
+			Labels  map[string]string
+			Spec    infrav1.ElementalHostSpec
+			Status  infrav1.ElementalHostStatus
+			Stopped bool
+			Deleted bool
+		}{host.Labels, host.Spec, seenStatus(host), hoststate.Interruptible(host), !host.DeletionTimestamp.IsZero()}
+	})
+}
+
+func seenStatus(host *infrav1.ElementalHost) infrav1.ElementalHostStatus {
+	status := infrav1.ElementalHostStatus{
+		Installed:    hoststate.Installed(host),
+		Bootstrapped: hoststate.Bootstrapped(host),
+		Addresses:    host.Status.Addresses,
+		OS:           host.Status.OS,
+	}
+	status.OS.FreeBytes = 0
+	if !status.Bootstrapped {
+		status.Message = host.Status.Message
+	}
+	return status
+}
+
+func machineChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		machine, ok := object.(*clusterv1.Machine)
+		if !ok {
+			return nil
+		}
+		return [...]string{
+			ptr.Deref(machine.Spec.Bootstrap.DataSecretName, ""),
+			machine.Spec.FailureDomain,
+			machine.Status.NodeRef.Name,
+			strconv.FormatBool(machine.DeletionTimestamp.IsZero()),
+		}
+	})
+}
+
+func specChanged() predicate.Funcs {
+	return changed(func(object client.Object) any { return object.GetGeneration() })
+}
+
+func upgradeChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		upgrade, ok := object.(*infrav1.ElementalHostUpgrade)
+		return ok && inProgress(upgrade.Status.Phase)
+	})
+}
+
+func nodeChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		node, ok := object.(*corev1.Node)
+		if !ok {
+			return nil
+		}
+		return node.Spec.ProviderID
+	})
+}
+
+func request(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func objectMeta(key client.ObjectKey) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	capicontroller "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+)
+
+const (
+	controllerName = "elementalmachine"
+
+	// templateIndex finds ElementalMachines by the ElementalMachineTemplate they were made from.
+	templateIndex = "elemental.template"
+	// upgradeMachineIndex finds ElementalHostUpgrades by their ElementalMachine.
+	upgradeMachineIndex = "spec.elementalMachineName"
+)
+
+// SetupWithManager adds the controller, and the field indexes it needs, to a manager that has not been
+// started.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	if r.Clock == nil {
+		r.Clock = clock.RealClock{}
+	}
+	if r.Recorder == nil {
+		r.Recorder = mgr.GetEventRecorder(controllerName)
+	}
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	clusterToMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("mapping Clusters to ElementalMachines: %w", err)
+	}
+	log := mgr.GetLogger().WithValues("controller", controllerName)
+	r.controller, err = capicontroller.NewControllerManagedBy(mgr, log).
+		Named(controllerName).
+		For(&infrav1.ElementalMachine{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		WithOptions(options).
+		Watches(&clusterv1.Machine{},
+			handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("ElementalMachine"))),
+			machineChanged()).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(clusterToMachines),
+			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
+		Watches(&infrav1.ElementalHost{},
+			handler.EnqueueRequestsFromMapFunc(r.hostToMachines),
+			hostChanged()).
+		Watches(&infrav1.ElementalMachineTemplate{},
+			handler.EnqueueRequestsFromMapFunc(r.templateToMachines),
+			specChanged()).
+		Watches(&infrav1.ElementalHostUpgrade{},
+			handler.EnqueueRequestsFromMapFunc(upgradeToMachine),
+			upgradeChanged()).
+		WatchesRawSource(r.ClusterCache.GetClusterSource(controllerName, r.clusterToUnreadyMachines)).
+		Build(ctx, r)
+	if err != nil {
+		return fmt.Errorf("building controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := association.AddIndexes(ctx, indexer); err != nil {
+		return err
+	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalMachine{}, templateIndex, func(object client.Object) []string {
+		if machine, ok := object.(*infrav1.ElementalMachine); ok && templateName(machine) != "" {
+			return []string{templateName(machine)}
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("indexing ElementalMachines by template: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalHostUpgrade{}, upgradeMachineIndex, func(object client.Object) []string {
+		if upgrade, ok := object.(*infrav1.ElementalHostUpgrade); ok {
+			return []string{upgrade.Spec.ElementalMachineName}
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("indexing ElementalHostUpgrades by machine: %w", err)
+	}
+	return nil
+}

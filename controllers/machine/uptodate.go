@@ -1,0 +1,147 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+// osFacts is all that UpToDate is judged by.
+type osFacts struct {
+	machine *infrav1.ElementalMachine
+	// template the machine was made from. Nil if it is gone, or was never known.
+	template *infrav1.ElementalMachineTemplate
+	// host of the machine. Nil if it has none.
+	host *infrav1.ElementalHost
+	// upgrade is the name of the attempt that is in progress.
+	upgrade string
+}
+
+// observeUpToDate compares the machine's OS with its template's content and with what is booted. Cluster
+// API's own condition of that name follows the reference's name only.
+func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
+	facts := osFacts{machine: s.machine, host: s.host}
+	var err error
+	if facts.template, err = r.clonedFrom(ctx, s.machine); err != nil {
+		return err
+	}
+	if facts.upgrade, err = r.upgradeInProgress(ctx, s.machine); err != nil {
+		return err
+	}
+	judgeUpToDate(facts)
+	return nil
+}
+
+func judgeUpToDate(f osFacts) {
+	const upToDate = infrav1.UpToDateCondition
+	m := f.machine
+	switch {
+	case f.upgrade != "":
+		condition.False(m, upToDate, infrav1.UpgradeInProgressReason, "ElementalHostUpgrade %s is in progress", f.upgrade)
+	case f.template != nil && !osversion.Same(templateOS(f.template), m.Spec.OSVersionManagement):
+		condition.False(m, upToDate, infrav1.TemplateDiffersReason, "ElementalMachineTemplate %s asks for %s, the machine for %s",
+			f.template.Name, describeOS(templateOS(f.template)), describeOS(m.Spec.OSVersionManagement))
+	case osversion.Hash(m.Spec.OSVersionManagement) == "":
+		condition.TrueBecause(m, upToDate, infrav1.OSNotManagedReason, "No osVersionManagement is asked for")
+	case f.host == nil:
+		condition.Unknown(m, upToDate, infrav1.HostOSUnknownReason, "No ElementalHost serves the machine")
+	default:
+		judgeBooted(f)
+	}
+}
+
+func judgeBooted(f osFacts) {
+	const upToDate = infrav1.UpToDateCondition
+	wanted := f.machine.Spec.OSVersionManagement
+	switch hoststate.Runs(f.host, wanted) {
+	case hoststate.MatchSame:
+		condition.True(f.machine, upToDate)
+	case hoststate.MatchOther:
+		condition.False(f.machine, upToDate, infrav1.HostRunsOtherOSReason, "ElementalHost %s runs %s, and not %s",
+			f.host.Name, hoststate.Describe(f.host), describeOS(wanted))
+	default:
+		condition.Unknown(f.machine, upToDate, infrav1.HostOSUnknownReason,
+			"ElementalHost %s has not said that it runs %s", f.host.Name, describeOS(wanted))
+	}
+}
+
+func templateOS(template *infrav1.ElementalMachineTemplate) infrav1.OSVersionManagement {
+	return template.Spec.Template.Spec.OSVersionManagement
+}
+
+func describeOS(management infrav1.OSVersionManagement) string {
+	version, err := osversion.Decode(management)
+	if err == nil && version.ImageURI != "" {
+		return version.ImageURI
+	}
+	if hash := osversion.Hash(management); hash != "" {
+		return "osVersionManagement " + hash
+	}
+	return "no OS"
+}
+
+// clonedFrom returns the template that the machine was made from, by the annotations that Cluster API
+// leaves on it. It returns nil if there is none.
+func (r *Reconciler) clonedFrom(ctx context.Context, machine *infrav1.ElementalMachine) (*infrav1.ElementalMachineTemplate, error) {
+	name := templateName(machine)
+	if name == "" {
+		return nil, nil
+	}
+	template := &infrav1.ElementalMachineTemplate{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: name}, template)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
+	}
+	return template, nil
+}
+
+func templateName(machine *infrav1.ElementalMachine) string {
+	kind := infrav1.GroupVersion.WithKind("ElementalMachineTemplate").GroupKind().String()
+	if machine.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] != kind {
+		return ""
+	}
+	return machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+}
+
+// upgradeInProgress returns the name of the machine's ElementalHostUpgrade that has not ended, and ""
+// if there is none.
+func (r *Reconciler) upgradeInProgress(ctx context.Context, machine *infrav1.ElementalMachine) (string, error) {
+	upgrades := &infrav1.ElementalHostUpgradeList{}
+	if err := r.Client.List(ctx, upgrades,
+		client.InNamespace(machine.Namespace),
+		client.MatchingFields{upgradeMachineIndex: machine.Name},
+	); err != nil {
+		return "", fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	}
+	name := ""
+	for i := range upgrades.Items {
+		// The first by name, so that the message does not depend on the order of a list.
+		if upgrade := &upgrades.Items[i]; inProgress(upgrade.Status.Phase) && (name == "" || upgrade.Name < name) {
+			name = upgrade.Name
+		}
+	}
+	return name, nil
+}
+
+func inProgress(phase infrav1.UpgradePhase) bool {
+	switch phase {
+	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+// hostToMachines maps a host to the machine it serves and, if it is free, to the machines that wait for
+// one like it.
+func (r *Reconciler) hostToMachines(ctx context.Context, object client.Object) []reconcile.Request {
+	host, ok := object.(*infrav1.ElementalHost)
+	if !ok {
+		return nil
+	}
+	if ref := host.Spec.MachineRef; ref != nil {
+		return []reconcile.Request{request(host.Namespace, ref.Name)}
+	}
+	if !hoststate.Free(host) {
+		return nil
+	}
+	waiting := &infrav1.ElementalMachineList{}
+	if err := r.Client.List(ctx, waiting,
+		client.InNamespace(host.Namespace),
+		client.MatchingFields{association.WaitingMachineIndex: association.WaitingMachine},
+		client.UnsafeDisableDeepCopy,
+	); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list waiting ElementalMachines")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range waiting.Items {
+		selector, err := association.Selector(&waiting.Items[i])
+		if err == nil && selector.Matches(labels.Set(host.Labels)) {
+			requests = append(requests, request(host.Namespace, waiting.Items[i].Name))
+		}
+	}
+	return requests
+}
+
+// templateToMachines maps a template to the machines made from it.
+func (r *Reconciler) templateToMachines(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{templateIndex: object.GetName()})
+}
+
+func upgradeToMachine(_ context.Context, object client.Object) []reconcile.Request {
+	upgrade, ok := object.(*infrav1.ElementalHostUpgrade)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{request(upgrade.Namespace, upgrade.Spec.ElementalMachineName)}
+}
+
+// clusterToUnreadyMachines maps a Cluster that was connected, or lost, to the machines whose Node has
+// still to be found.
+func (r *Reconciler) clusterToUnreadyMachines(ctx context.Context, object client.Object) []reconcile.Request {
+	machines := &infrav1.ElementalMachineList{}
+	if err := r.Client.List(ctx, machines,
+		client.InNamespace(object.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetName()},
+		client.UnsafeDisableDeepCopy,
+	); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachines of a Cluster")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range machines.Items {
+		if !conditions.IsTrue(&machines.Items[i], infrav1.ProviderIDReadyCondition) {
+			requests = append(requests, request(machines.Items[i].Namespace, machines.Items[i].Name))
+		}
+	}
+	return requests
+}
+
+func (r *Reconciler) machines(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	machines := &infrav1.ElementalMachineList{}
+	if err := r.Client.List(ctx, machines, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachines")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(machines.Items))
+	for i := range machines.Items {
+		requests = append(requests, request(machines.Items[i].Namespace, machines.Items[i].Name))
+	}
+	return requests
+}
+
+// nodeWatcher notices the Nodes of a workload cluster whose provider ID is not what it has to be. What
+// else happens to a Node is no business of this controller's.
+func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher {
+	return clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name:    "elementalmachine-nodes",
+		Watcher: r.controller,
+		Kind:    &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+			return r.nodeToMachines(ctx, cluster, object)
+		}),
+		Predicates: []predicate.TypedPredicate[client.Object]{nodeChanged()},
+	})
+}
+
+func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKey, object client.Object) []reconcile.Request {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	host := &infrav1.ElementalHost{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: node.Name}, host)
+	if err != nil || host.Labels[clusterv1.ClusterNameLabel] != cluster.Name || host.Spec.MachineRef == nil {
+		// A Node need not have the name of its host.
+		return r.clusterToUnreadyMachines(ctx, &clusterv1.Cluster{ObjectMeta: objectMeta(cluster)})
+	}
+	machine := &infrav1.ElementalMachine{}
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: host.Spec.MachineRef.Name}
+	if err := r.Client.Get(ctx, key, machine); err != nil {
+		return nil
+	}
+	settled := node.DeletionTimestamp.IsZero() && node.Spec.ProviderID == machine.Spec.ProviderID
+	if settled && conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}

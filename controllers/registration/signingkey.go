@@ -1,0 +1,80 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+)
+
+// unusableKeyError says that a person has to do something about a registration's Secret.
+type unusableKeyError struct{ message string }
+
+func (e *unusableKeyError) Error() string { return e.message }
+
+// signingKey reads the registration's key, PEM-encoded. The default Secret is made when it is missing;
+// one that is named in spec is not ours to make.
+func (r *Reconciler) signingKey(ctx context.Context, registration *infrav1.ElementalRegistration) ([]byte, error) {
+	name, own := secretName(registration)
+	secret := &corev1.Secret{}
+	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: registration.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err) && own:
+		return r.newSigningKey(ctx, registration)
+	case apierrors.IsNotFound(err):
+		return nil, &unusableKeyError{fmt.Sprintf("Secret %s, named in spec.privateKeyRef, does not exist: create it or remove the reference", name)}
+	case err != nil:
+		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	}
+	if _, err := token.ParseSigningKey(secret.Data[token.SecretKey]); err != nil {
+		return nil, &unusableKeyError{fmt.Sprintf(
+			"Key %q of Secret %s is not an Ed25519 private key (PEM, PKCS #8): correct it, or delete the Secret to have a new one made",
+			token.SecretKey, name)}
+	}
+	return secret.Data[token.SecretKey], nil
+}
+
+// secretName names the Secret, and says whether it is the one that the controller makes.
+func secretName(registration *infrav1.ElementalRegistration) (name string, own bool) {
+	if ref := registration.Spec.PrivateKeyRef; ref != nil && ref.Name != "" && ref.Name != registration.Name {
+		return ref.Name, false
+	}
+	return registration.Name, true
+}
+
+func (r *Reconciler) newSigningKey(ctx context.Context, registration *infrav1.ElementalRegistration) ([]byte, error) {
+	key, err := token.NewSigningKey()
+	if err != nil {
+		return nil, fmt.Errorf("making a signing key: %w", err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: registration.Namespace,
+			Name:      registration.Name,
+			Labels:    map[string]string{clusterctlv1.ClusterctlMoveLabel: ""},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(registration, infrav1.GroupVersion.WithKind("ElementalRegistration")),
+			},
+		},
+		Type: clusterv1.ClusterSecretType,
+		Data: map[string][]byte{token.SecretKey: key},
+	}
+	ctrl.LoggerFrom(ctx).Info("Creating signing key", "Secret", klog.KObj(secret))
+	if err := r.Client.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+	}
+	return key, nil
+}

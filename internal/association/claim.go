@@ -1,0 +1,200 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package association
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+const (
+	// maxLost is how many hosts may be lost to other machines in one go before the claim is put off.
+	maxLost = 8
+	// maxTries is how often one host is tried while it keeps changing.
+	maxTries = 5
+)
+
+var (
+	// ErrNoHost means that no free host matches; a host that becomes free is an event to wait for.
+	ErrNoHost = errors.New("no free ElementalHost matches")
+	// ErrContended means that hosts were taken by others meanwhile, or that the machine itself was read
+	// from a stale cache: try again soon.
+	ErrContended = errors.New("another claim was faster")
+)
+
+// Claim is an ElementalMachine in want of a host.
+type Claim struct {
+	// Machine that claims. It is not changed.
+	Machine *infrav1.ElementalMachine
+	// MachineName is the CAPI Machine that owns it.
+	MachineName string
+	// ClusterName is the Cluster it belongs to.
+	ClusterName string
+	// BootstrapSecret has the bootstrap data.
+	BootstrapSecret string
+	// FailureDomain the host has to be in. Empty: any.
+	FailureDomain string
+}
+
+// Claimer claims hosts for machines.
+type Claimer struct {
+	// Client writes, and reads hosts and machines from an indexed cache.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// WatchFilterValue that a host has to carry; see the manager's flag. Empty: any host.
+	WatchFilterValue string
+}
+
+// Claim gives the machine a host and returns it. A host that was set out for, or claimed, before a
+// crash is found again. It returns ErrNoHost or ErrContended when there is none now.
+func (c *Claimer) Claim(ctx context.Context, claim Claim) (*infrav1.ElementalHost, error) {
+	claim.Machine = claim.Machine.DeepCopy()
+	host, err := c.resume(ctx, claim)
+	if err != nil {
+		return nil, err
+	}
+	for lost := 0; host == nil && lost < maxLost; lost++ {
+		if host, err = c.attempt(ctx, claim, lost); err != nil {
+			return nil, err
+		}
+	}
+	if host == nil {
+		return nil, ErrContended
+	}
+	return host, c.bind(ctx, claim.Machine, host)
+}
+
+// resume finishes what was begun before a crash. It returns nil if there is nothing to resume, or if the
+// host that was set out for went to another machine.
+func (c *Claimer) resume(ctx context.Context, claim Claim) (*infrav1.ElementalHost, error) {
+	name := Recorded(claim.Machine)
+	if name == "" {
+		return nil, nil
+	}
+	host, err := c.read(ctx, claim.Machine.Namespace, name)
+	if err != nil || host == nil {
+		return nil, err
+	}
+	if Serves(host, claim.Machine) {
+		return host, nil
+	}
+	return c.take(ctx, claim, host)
+}
+
+// attempt tries to claim one candidate. It returns nil if the candidate was lost to another machine.
+func (c *Claimer) attempt(ctx context.Context, claim Claim, lost int) (*infrav1.ElementalHost, error) {
+	hosts, err := c.candidates(ctx, claim)
+	if err != nil {
+		return nil, err
+	}
+	if len(hosts) == 0 {
+		return nil, ErrNoHost
+	}
+	host := pick(hosts, claim.Machine, lost).DeepCopy()
+	if err := c.record(ctx, claim.Machine, host.Name); err != nil {
+		return nil, err
+	}
+	return c.take(ctx, claim, host)
+}
+
+// record writes down the host that the machine sets out to claim. It carries the machine's
+// resourceVersion: a claim that rests on a stale machine ends here, before any host is touched.
+func (c *Claimer) record(ctx context.Context, machine *infrav1.ElementalMachine, host string) error {
+	before := machine.DeepCopy()
+	if machine.Annotations == nil {
+		machine.Annotations = map[string]string{}
+	}
+	machine.Annotations[infrav1.ClaimingHostAnnotation] = host
+	err := c.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return ErrContended
+	}
+	if err != nil {
+		return fmt.Errorf("recording the claim to ElementalHost %s: %w", host, err)
+	}
+	return nil
+}
+
+// take sets the lock. It returns nil if the host went to another machine, or cannot be claimed any more.
+// A host that merely changed - its agent reported something - is read again and tried again: the machine
+// may set out for another one only when it is certain that this one is lost.
+func (c *Claimer) take(ctx context.Context, claim Claim, host *infrav1.ElementalHost) (*infrav1.ElementalHost, error) {
+	for try := 0; try < maxTries; try++ {
+		if host == nil || !claimable(host, claim.Machine) {
+			return nil, nil
+		}
+		err := c.lock(ctx, claim, host)
+		if err == nil {
+			return host, nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("claiming ElementalHost %s: %w", host.Name, err)
+		}
+		if host, err = c.read(ctx, host.Namespace, host.Name); err != nil {
+			return nil, err
+		}
+		if host != nil && Serves(host, claim.Machine) {
+			return host, nil
+		}
+	}
+	return nil, ErrContended
+}
+
+// lock writes all of the association into the host at once, with the resourceVersion that was read.
+func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.ElementalHost) error {
+	before := host.DeepCopy()
+	Assign(host, claim)
+	host.Spec.BootstrapSecret = &corev1.ObjectReference{
+		APIVersion: corev1.SchemeGroupVersion.String(),
+		Kind:       "Secret",
+		Namespace:  claim.Machine.Namespace,
+		Name:       claim.BootstrapSecret,
+	}
+	controllerutil.AddFinalizer(host, infrav1.ElementalMachineFinalizer)
+	return c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// bind tells the machine its host.
+func (c *Claimer) bind(ctx context.Context, machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) error {
+	before := machine.DeepCopy()
+	machine.Spec.HostRef = &corev1.ObjectReference{
+		APIVersion: infrav1.GroupVersion.String(),
+		Kind:       "ElementalHost",
+		Namespace:  host.Namespace,
+		Name:       host.Name,
+		UID:        host.UID,
+	}
+	machine.Spec.ProviderID = ProviderID(host)
+	delete(machine.Annotations, infrav1.ClaimingHostAnnotation)
+	err := c.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return ErrContended
+	}
+	if err != nil {
+		return fmt.Errorf("writing spec.hostRef of ElementalMachine %s: %w", machine.Name, err)
+	}
+	return nil
+}
+
+// read returns a host as the API server has it, and nil if there is none.
+func (c *Claimer) read(ctx context.Context, namespace, name string) (*infrav1.ElementalHost, error) {
+	host := &infrav1.ElementalHost{}
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, host)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ElementalHost %s: %w", name, err)
+	}
+	return host, nil
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package association
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+// Claimed returns the hosts that the machine has to give back, read past the cache: the one it names,
+// and any other whose lock carries its UID. Hosts that are released already are left out.
+func (c *Claimer) Claimed(ctx context.Context, machine *infrav1.ElementalMachine) ([]*infrav1.ElementalHost, error) {
+	names, err := c.claimedNames(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	var hosts []*infrav1.ElementalHost
+	for _, name := range names {
+		host, err := c.read(ctx, machine.Namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if host != nil && Serves(host, machine) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts, nil
+}
+
+func (c *Claimer) claimedNames(ctx context.Context, machine *infrav1.ElementalMachine) ([]string, error) {
+	locked := &infrav1.ElementalHostList{}
+	if err := c.Client.List(ctx, locked,
+		client.InNamespace(machine.Namespace),
+		client.MatchingFields{HostMachineIndex: machine.Name},
+	); err != nil {
+		return nil, fmt.Errorf("listing ElementalHosts of ElementalMachine %s: %w", machine.Name, err)
+	}
+	recorded := Recorded(machine)
+	var names []string
+	if recorded != "" {
+		names = append(names, recorded)
+	}
+	for i := range locked.Items {
+		if locked.Items[i].Name != recorded {
+			names = append(names, locked.Items[i].Name)
+		}
+	}
+	return names, nil
+}
+
+// Release asks a host to reset itself. The lock stays, so that nobody else claims the host before it
+// has; the bootstrap data goes, so that it is not handed out again.
+func (c *Claimer) Release(ctx context.Context, host *infrav1.ElementalHost) error {
+	before := host.DeepCopy()
+	hoststate.SetLabel(host, infrav1.NeedsResetLabel, true)
+	host.Spec.BootstrapSecret = nil
+	err := c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("releasing ElementalHost %s: %w", host.Name, err)
+	}
+	return nil
+}

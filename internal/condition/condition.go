@@ -1,0 +1,46 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+)
+
+// True sets a condition that has nothing more to say.
+func True(object conditions.Setter, conditionType string) {
+	set(object, conditionType, metav1.ConditionTrue, clusterv1.ReadyReason, "")
+}
+
+// TrueBecause sets a True condition with a reason of its own.
+func TrueBecause(object conditions.Setter, conditionType, reason, format string, args ...any) {
+	set(object, conditionType, metav1.ConditionTrue, reason, format, args...)
+}
+
+// False sets a condition that waits for something or has failed. The message has to be the same as
+// long as what it says is the same: no times, no counters, lists sorted.
+func False(object conditions.Setter, conditionType, reason, format string, args ...any) {
+	set(object, conditionType, metav1.ConditionFalse, reason, format, args...)
+}
+
+// Unknown sets a condition that cannot be told.
+func Unknown(object conditions.Setter, conditionType, reason, format string, args ...any) {
+	set(object, conditionType, metav1.ConditionUnknown, reason, format, args...)
+}
+
+func set(object conditions.Setter, conditionType string, status metav1.ConditionStatus, reason, format string, args ...any) {
+	message := format
+	if len(args) > 0 {
+		message = fmt.Sprintf(format, args...)
+	}
+	conditions.Set(object, metav1.Condition{
+		Type:    conditionType,
+		Status:  status,
+		Reason:  reason,
+		Message: message,
+	})
+}

@@ -1,0 +1,166 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hoststate
+
+import (
+	"strings"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+// labelTrue is the value of the labels that say a plain yes.
+const labelTrue = "true"
+
+// Ids of attempts that no ElementalHostUpgrade stands behind begin with one of these. The rest is the
+// hash of the OS that spec asks for, so that what was done for one OS is not taken for another's. The
+// Elemental API makes the same ids.
+const (
+	// manualAttemptPrefix: a person set InPlaceUpgradeLabel to "pending".
+	manualAttemptPrefix = "manual-"
+	// idleAttemptPrefix: the host serves nothing yet, and gets its OS before it does.
+	idleAttemptPrefix = "idle-"
+)
+
+// Reported says whether the host's agent has reported to this management cluster. `clusterctl move`
+// carries no status, so a moved host is silent until its agent connects anew.
+func Reported(host *infrav1.ElementalHost) bool {
+	return host.Status.Phase != "" || host.Status.Agent.Version != "" || !host.Status.Agent.LastSeen.IsZero()
+}
+
+// Installed says whether the host has an installed OS. The label stands in for a host that has not
+// reported yet.
+func Installed(host *infrav1.ElementalHost) bool {
+	if Reported(host) {
+		return host.Status.Installed
+	}
+	return HasLabel(host, infrav1.InstalledLabel)
+}
+
+// Bootstrapped says whether the host has applied its bootstrap data. The label stands in for a host
+// that has not reported yet.
+func Bootstrapped(host *infrav1.ElementalHost) bool {
+	if Reported(host) {
+		return host.Status.Bootstrapped
+	}
+	return HasLabel(host, infrav1.BootstrappedLabel)
+}
+
+// HasLabel says whether one of the host's yes-or-no labels says yes.
+func HasLabel(host *infrav1.ElementalHost, label string) bool {
+	return host.Labels[label] == labelTrue
+}
+
+// SetLabel sets one of the host's yes-or-no labels, or takes it away. It says whether that was a change.
+func SetLabel(host *infrav1.ElementalHost, label string, yes bool) bool {
+	if !yes {
+		_, found := host.Labels[label]
+		delete(host.Labels, label)
+		return found
+	}
+	if HasLabel(host, label) {
+		return false
+	}
+	if host.Labels == nil {
+		host.Labels = map[string]string{}
+	}
+	host.Labels[label] = labelTrue
+	return true
+}
+
+// Released says whether the host is on its way out: it is asked to reset itself, has done so, or is
+// being deleted.
+func Released(host *infrav1.ElementalHost) bool {
+	return HasLabel(host, infrav1.NeedsResetLabel) ||
+		HasLabel(host, infrav1.ResetLabel) ||
+		!host.DeletionTimestamp.IsZero()
+}
+
+// Free says whether the host can be claimed: approved, installed, never bootstrapped, and nobody's.
+func Free(host *infrav1.ElementalHost) bool {
+	return host.Spec.Approved &&
+		host.Spec.MachineRef == nil &&
+		Installed(host) &&
+		!Bootstrapped(host) &&
+		!Released(host)
+}
+
+// Interruptible says whether the host's agent may be asked for something else. It may not while it
+// writes an image, reboots or judges its boot: a reset in between would leave half a snapshot.
+func Interruptible(host *infrav1.ElementalHost) bool {
+	upgrade := host.Status.Upgrade
+	if upgrade == nil {
+		return true
+	}
+	switch upgrade.Phase {
+	case infrav1.HostUpgradeApplying, infrav1.HostUpgradeRebooting, infrav1.HostUpgradeAssessing:
+		return false
+	default:
+		return true
+	}
+}
+
+// Ended says whether a phase is one of the ends of an attempt.
+func Ended(phase infrav1.HostUpgradePhase) bool {
+	switch phase {
+	case infrav1.HostUpgradeSucceeded, infrav1.HostUpgradeFailed, infrav1.HostUpgradeRolledBack:
+		return true
+	default:
+		return false
+	}
+}
+
+// ManagedAttemptActive says whether the upgrade controller has asked for an attempt that the host has
+// not reported the end of. The trigger label is the attempt's as long as it is.
+func ManagedAttemptActive(host *infrav1.ElementalHost) bool {
+	if host.Spec.Upgrade == nil {
+		return false
+	}
+	status := CurrentStatus(host)
+	return status == nil || !Ended(status.Phase)
+}
+
+// CurrentAttempt is the id of the attempt that a trigger on the host means: the upgrade controller's, or
+// else a person's. It is empty where there is nothing to upgrade to.
+func CurrentAttempt(host *infrav1.ElementalHost) string {
+	if host.Spec.Upgrade != nil {
+		return host.Spec.Upgrade.Attempt
+	}
+	hash := osversion.Hash(host.Spec.OSVersionManagement)
+	if hash == "" {
+		return ""
+	}
+	return manualAttemptPrefix + hash
+}
+
+// CurrentStatus is what the host reports of CurrentAttempt, and nil if it reports nothing of it.
+func CurrentStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
+	status := host.Status.Upgrade
+	if status == nil || status.Attempt != CurrentAttempt(host) {
+		return nil
+	}
+	return status
+}
+
+// OSStatus is CurrentStatus or, for a host that serves nothing and gets its OS without a trigger, what it
+// reports of that. It is nil if the host reports nothing of the OS that it has to run.
+func OSStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
+	if status := CurrentStatus(host); status != nil || host.Status.Upgrade == nil || host.Spec.Upgrade != nil {
+		return status
+	}
+	hash := osversion.Hash(host.Spec.OSVersionManagement)
+	if hash == "" || host.Status.Upgrade.Attempt != idleAttemptPrefix+hash {
+		return nil
+	}
+	return host.Status.Upgrade
+}
+
+// Unmanaged says whether an attempt is one that a person triggered.
+func Unmanaged(attempt string) bool { return strings.HasPrefix(attempt, manualAttemptPrefix) }
+
+// Pending says whether the host is triggered, in either spelling of the label.
+func Pending(host *infrav1.ElementalHost) bool {
+	return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending ||
+		host.Labels[infrav1.InPlaceUpdateLabel] == infrav1.InPlaceUpgradePending
+}

@@ -1,0 +1,68 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hoststate
+
+import (
+	"strings"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+// Match says whether a host runs an OS.
+type Match string
+
+// Values of Match.
+const (
+	// MatchUnknown: the host has not said what it runs, or no image is asked for.
+	MatchUnknown Match = "Unknown"
+	// MatchSame: the host runs it.
+	MatchSame Match = "Same"
+	// MatchOther: the host runs another.
+	MatchOther Match = "Other"
+)
+
+// Runs says whether the host has booted the OS that an osVersionManagement asks for. What counts is
+// the booted snapshot's image: its URI, or its digest where the URI names one or a host upgrade that
+// succeeded has resolved one.
+func Runs(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) Match {
+	version, err := osversion.Decode(wanted)
+	booted := host.Status.OS
+	if err != nil || version.ImageURI == "" || (booted.ImageURI == "" && booted.Digest == "") {
+		return MatchUnknown
+	}
+	if booted.ImageURI != "" && osversion.SameImage(version.ImageURI, booted.ImageURI) {
+		return MatchSame
+	}
+	if booted.Digest != "" && (strings.HasSuffix(version.ImageURI, "@"+booted.Digest) || succeededWith(host, wanted)) {
+		return MatchSame
+	}
+	return MatchOther
+}
+
+// succeededWith says whether the host's last attempt was for this OS, succeeded, and what it booted
+// then is what it runs now.
+func succeededWith(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
+	request, status := host.Spec.Upgrade, host.Status.Upgrade
+	return request != nil && status != nil &&
+		status.Attempt == request.Attempt &&
+		status.Phase == infrav1.HostUpgradeSucceeded &&
+		status.Digest == host.Status.OS.Digest &&
+		osversion.Same(request.OSVersionManagement, wanted)
+}
+
+// Describe names the OS that the host runs, for messages.
+func Describe(host *infrav1.ElementalHost) string {
+	booted := host.Status.OS
+	switch {
+	case booted.ImageURI != "" && booted.Digest != "":
+		return booted.ImageURI + " (" + booted.Digest + ")"
+	case booted.ImageURI != "":
+		return booted.ImageURI
+	case booted.Digest != "":
+		return booted.Digest
+	default:
+		return "an unknown OS"
+	}
+}
