@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"crypto/ed25519"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const (
+	registrationToken = "registration token"
+	hostToken         = "host token"
+)
+
+// authenticateRegistration returns the registration in the path to who holds a token of it.
+func (s *Server) authenticateRegistration(r *http.Request) (*infrav1.ElementalRegistration, error) {
+	raw, err := bearer(r, wire.RegistrationHeader, registrationToken)
+	if err != nil {
+		return nil, err
+	}
+	name := registrationOf(r)
+	registration, err := s.registrations.get(r.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.registrations.verificationKey(r.Context(), registration)
+	if err != nil {
+		return nil, err
+	}
+	uris := s.registrations.uris(r.Context(), name)
+	if err := token.VerifyRegistrationToken(raw, key, uris, s.clock.Now()); err != nil {
+		return nil, refuseToken(registrationToken, err)
+	}
+	return registration, nil
+}
+
+// authenticateHost returns the host in the path to who holds its key. A host answers only below the
+// registration that it came through.
+func (s *Server) authenticateHost(r *http.Request) (*infrav1.ElementalHost, error) {
+	raw, err := bearer(r, wire.HostHeader, hostToken)
+	if err != nil {
+		return nil, err
+	}
+	name, registration := hostOf(r), registrationOf(r)
+	uris := s.registrations.uris(r.Context(), registration)
+	if err := token.CheckHostClaims(raw, name.Name, uris); err != nil {
+		return nil, refuseToken(hostToken, err)
+	}
+	host, err := s.hosts.get(r.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.verifyHost(raw, host, uris); err != nil {
+		return nil, err
+	}
+	if came := host.Annotations[infrav1.RegistrationNameAnnotation]; came != registration.Name {
+		return nil, refuse(http.StatusForbidden, "host %s came through registration %q, not %q", host.Name, came, registration.Name)
+	}
+	return host, nil
+}
+
+func (s *Server) verifyHost(raw string, host *infrav1.ElementalHost, uris token.Audience) error {
+	key, err := token.ParsePublicKey(host.Spec.PubKey)
+	if err != nil {
+		return refuse(http.StatusUnauthorized, "host %s has no usable key: delete the ElementalHost and register anew", host.Name)
+	}
+	if err := token.VerifyHostToken(raw, key, host.Name, uris, s.clock.Now()); err != nil {
+		return refuseToken(hostToken, err)
+	}
+	return nil
+}
+
+// proveKey demands a host token of a host that is not known yet: who registers a key has to hold it.
+func (s *Server) proveKey(r *http.Request, name string, key ed25519.PublicKey) error {
+	raw, err := bearer(r, wire.HostHeader, hostToken)
+	if err != nil {
+		return err
+	}
+	uris := s.registrations.uris(r.Context(), registrationOf(r))
+	if err := token.VerifyHostToken(raw, key, name, uris, s.clock.Now()); err != nil {
+		return refuseToken(hostToken, err)
+	}
+	return nil
+}
+
+// bearer reads a token from a header: "Bearer <token>", the scheme in any case (RFC 9110, 11.1).
+func bearer(r *http.Request, header, which string) (string, error) {
+	scheme, raw, found := strings.Cut(r.Header.Get(header), " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") || raw == "" {
+		refusal := refuse(http.StatusUnauthorized, "%s is missing: send it as %q", which, header+": Bearer <token>")
+		refusal.header = http.Header{"Www-Authenticate": {"Bearer"}}
+		return "", refusal
+	}
+	return raw, nil
+}
+
+func registrationOf(r *http.Request) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("registration")}
+}
+
+func hostOf(r *http.Request) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("host")}
+}

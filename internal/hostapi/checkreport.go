@@ -1,0 +1,144 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// Bounds of what a host may say about itself, in bytes. A message that is longer is cut, anything else
+// is refused.
+const (
+	maxMessage   = 1024
+	maxURI       = 1024
+	maxShort     = 256
+	maxAddresses = 32
+)
+
+var (
+	hostPhases = []string{
+		"", wire.HostRegistering, wire.HostFinalizingRegistration, wire.HostInstalling, wire.HostBootstrapping, wire.HostRunning,
+		wire.HostTriggeringReset, wire.HostResetting, wire.HostReconcilingOSVersion,
+	}
+	attemptPhases = []string{
+		wire.PhaseAcknowledged, wire.PhaseFetching, wire.PhaseFetched, wire.PhaseApplying, wire.PhaseRebooting,
+		wire.PhaseAssessing, wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack,
+	}
+	addressTypes = []string{
+		string(clusterv1.MachineHostName), string(clusterv1.MachineExternalIP), string(clusterv1.MachineInternalIP),
+		string(clusterv1.MachineExternalDNS), string(clusterv1.MachineInternalDNS),
+	}
+	bootModes = []string{"", "active", "passive", "recovery", "live"}
+)
+
+// statusOf checks a report and returns the part of the status that it stands for.
+func statusOf(report wire.Report) (infrav1.ElementalHostStatus, error) {
+	check := checker{}
+	check.oneOf("phase", report.Phase, hostPhases)
+	check.text("agentVersion", report.AgentVersion, maxShort)
+	status := infrav1.ElementalHostStatus{
+		Phase:        infrav1.HostPhase(report.Phase),
+		Message:      trim(report.Message),
+		Installed:    report.Installed,
+		Bootstrapped: report.Bootstrapped,
+		Addresses:    check.addresses(report.Addresses),
+		OS:           check.os(report.OS),
+		Agent:        infrav1.HostAgent{Version: report.AgentVersion},
+		Upgrade:      check.attempt(report.Upgrade),
+	}
+	return status, check.err
+}
+
+// checker keeps the first thing that is wrong.
+type checker struct{ err error }
+
+func (c *checker) refuse(format string, args ...any) {
+	if c.err == nil {
+		c.err = refuse(http.StatusBadRequest, format, args...)
+	}
+}
+
+func (c *checker) oneOf(field, value string, allowed []string) {
+	if !slices.Contains(allowed, value) {
+		c.refuse("%s is %q, want one of %q", field, shorten(value, maxShort), allowed)
+	}
+}
+
+func (c *checker) text(field, value string, limit int) {
+	if len(value) > limit {
+		c.refuse("%s has %d bytes, at most %d are taken", field, len(value), limit)
+	}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		c.refuse("%s has control characters", field)
+	}
+}
+
+func (c *checker) notNegative(field string, value int64) {
+	if value < 0 {
+		c.refuse("%s is %d, want 0 or more", field, value)
+	}
+}
+
+func (c *checker) addresses(said []wire.Address) []clusterv1.MachineAddress {
+	if len(said) > maxAddresses {
+		c.refuse("addresses has %d entries, at most %d are taken", len(said), maxAddresses)
+		return nil
+	}
+	var addresses []clusterv1.MachineAddress
+	for _, one := range said {
+		c.oneOf("addresses.type", one.Type, addressTypes)
+		c.text("addresses.address", one.Address, maxShort)
+		if one.Address == "" {
+			c.refuse("addresses.address is empty")
+		}
+		addresses = append(addresses, clusterv1.MachineAddress{Type: clusterv1.MachineAddressType(one.Type), Address: one.Address})
+	}
+	return addresses
+}
+
+func (c *checker) os(said wire.OS) infrav1.HostOS {
+	c.text("os.imageURI", said.ImageURI, maxURI)
+	c.text("os.digest", said.Digest, maxShort)
+	c.notNegative("os.snapshot", int64(said.Snapshot))
+	c.oneOf("os.bootMode", said.BootMode, bootModes)
+	c.text("os.bootID", said.BootID, maxShort)
+	c.text("os.version", said.Version, maxShort)
+	c.notNegative("os.freeBytes", said.FreeBytes)
+	return infrav1.HostOS(said)
+}
+
+func (c *checker) attempt(said *wire.Attempt) *infrav1.HostUpgradeStatus {
+	if said == nil {
+		return nil
+	}
+	c.text("upgrade.attempt", said.Attempt, maxShort)
+	if said.Attempt == "" {
+		c.refuse("upgrade.attempt is empty")
+	}
+	c.oneOf("upgrade.phase", said.Phase, attemptPhases)
+	c.text("upgrade.digest", said.Digest, maxShort)
+	c.notNegative("upgrade.imageBytes", said.ImageBytes)
+	c.notNegative("upgrade.freeBytes", said.FreeBytes)
+	c.text("upgrade.fromBootID", said.FromBootID, maxShort)
+	return &infrav1.HostUpgradeStatus{
+		Attempt:    said.Attempt,
+		Phase:      infrav1.HostUpgradePhase(said.Phase),
+		Digest:     said.Digest,
+		ImageBytes: said.ImageBytes,
+		FreeBytes:  said.FreeBytes,
+		FromBootID: said.FromBootID,
+		Healthy:    said.Healthy,
+		Message:    trim(said.Message),
+	}
+}
+
+func trim(message string) string { return shorten(plain(message), maxMessage) }

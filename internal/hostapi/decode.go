@@ -1,0 +1,72 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// decodeBody reads a JSON body strictly: a field that we do not know is something that the host believes
+// to have said.
+func decodeBody(r *http.Request, into any) error {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return refuseBody(err)
+	}
+	return decodeStrict(raw, into)
+}
+
+func decodeStrict(raw []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return refuse(http.StatusBadRequest, "body is not what this path takes: %s", shorten(err.Error(), maxShort))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return refuse(http.StatusBadRequest, "body has more than one JSON value")
+	}
+	return nil
+}
+
+func refuseBody(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return refuse(http.StatusRequestEntityTooLarge, "body is larger than %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return refuse(http.StatusRequestTimeout, "body did not arrive in time")
+	default:
+		return refuse(http.StatusBadRequest, "body is not complete")
+	}
+}
+
+// shorten cuts text to at most limit bytes, between two characters.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}
+
+// plain takes out of text what would move a terminal's cursor or forge a line of a log.
+func plain(text string) string {
+	return strings.TrimSpace(strings.Map(func(char rune) rune {
+		if unicode.IsControl(char) {
+			return ' '
+		}
+		return char
+	}, text))
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// Ids of attempts that no ElementalHostUpgrade stands behind. The rest of the id is osversion.Hash.
+const (
+	// ManualAttemptPrefix: a person set the trigger label.
+	ManualAttemptPrefix = "manual-"
+	// IdleAttemptPrefix: the host serves nothing yet, and gets its OS before it does.
+	IdleAttemptPrefix = "idle-"
+)
+
+// revisionLength in hex digits. Two revisions of one host have to differ, no more.
+const revisionLength = 16
+
+const labelTrue = "true"
+
+// Desired is all that is asked of a host. It depends on the host alone: no time, no other object.
+func Desired(host *infrav1.ElementalHost) wire.Desired {
+	desired := wire.Desired{
+		Approved: host.Spec.Approved,
+		Reset:    host.Labels[infrav1.NeedsResetLabel] == labelTrue && host.Labels[infrav1.ResetLabel] != labelTrue,
+	}
+	desired.Upgrade = upgradeOf(host, desired.Reset)
+	desired.Bootstrap = mayBootstrap(host) && !desired.Reset && finished(host, desired.Upgrade)
+	desired.Revision = revisionOf(desired)
+	return desired
+}
+
+// upgradeOf is the attempt that the host takes part in: the upgrade controller's, a person's, or its
+// own while it is idle. A host that is about to be wiped starts none of the latter two.
+func upgradeOf(host *infrav1.ElementalHost, reset bool) *wire.Upgrade {
+	switch {
+	case host.Spec.Upgrade != nil:
+		return managedUpgrade(host)
+	case reset:
+		return nil
+	case pending(host):
+		return ownUpgrade(ManualAttemptPrefix, host)
+	case wantsOtherImage(host):
+		return ownUpgrade(IdleAttemptPrefix, host)
+	}
+	return nil
+}
+
+func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
+	asked := host.Spec.Upgrade
+	return &wire.Upgrade{
+		Attempt:             asked.Attempt,
+		Apply:               pending(host),
+		Digest:              asked.Digest,
+		Prefetch:            string(asked.Prefetch),
+		OSVersionManagement: management(asked.OSVersionManagement),
+	}
+}
+
+// ownUpgrade is nil where spec.osVersionManagement asks for nothing: the predecessor answered a trigger
+// without an image with success.
+func ownUpgrade(prefix string, host *infrav1.ElementalHost) *wire.Upgrade {
+	hash := osversion.Hash(host.Spec.OSVersionManagement)
+	if hash == "" {
+		return nil
+	}
+	attempt := prefix + hash
+	if prefix == IdleAttemptPrefix && succeeded(host, attempt) {
+		return nil
+	}
+	return &wire.Upgrade{
+		Attempt:             attempt,
+		Apply:               true,
+		OSVersionManagement: management(host.Spec.OSVersionManagement),
+	}
+}
+
+// wantsOtherImage says whether an idle host runs another image than it should. A host that has not
+// reported its OS yet is not known to.
+func wantsOtherImage(host *infrav1.ElementalHost) bool {
+	if bootstrapped(host) || host.Status.OS == (infrav1.HostOS{}) {
+		return false
+	}
+	wanted, err := osversion.Decode(host.Spec.OSVersionManagement)
+	if err != nil || wanted.ImageURI == "" {
+		return false
+	}
+	return !osversion.SameImage(wanted.ImageURI, host.Status.OS.ImageURI)
+}
+
+func pending(host *infrav1.ElementalHost) bool {
+	return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending ||
+		host.Labels[infrav1.InPlaceUpdateLabel] == infrav1.InPlaceUpgradePending
+}
+
+// bootstrapped believes the label, which outlives a move, and the report, which comes first.
+func bootstrapped(host *infrav1.ElementalHost) bool {
+	return host.Labels[infrav1.BootstrappedLabel] == labelTrue || host.Status.Bootstrapped
+}
+
+func mayBootstrap(host *infrav1.ElementalHost) bool {
+	return host.Spec.Approved && host.Spec.BootstrapSecret != nil && !bootstrapped(host)
+}
+
+// finished says whether nothing is left to do of an upgrade. One that failed leaves the host on an OS
+// that nobody asked for, which must not become a Node.
+func finished(host *infrav1.ElementalHost, upgrade *wire.Upgrade) bool {
+	return upgrade == nil || succeeded(host, upgrade.Attempt)
+}
+
+func succeeded(host *infrav1.ElementalHost, attempt string) bool {
+	reported := host.Status.Upgrade
+	return reported != nil && reported.Attempt == attempt && reported.Phase == infrav1.HostUpgradeSucceeded
+}
+
+func management(of infrav1.OSVersionManagement) map[string]json.RawMessage {
+	if len(of) == 0 {
+		return nil
+	}
+	converted := make(map[string]json.RawMessage, len(of))
+	for key, value := range of {
+		converted[key] = json.RawMessage("null")
+		if len(value.Raw) > 0 {
+			converted[key] = value.Raw
+		}
+	}
+	return converted
+}
+
+// revisionOf names a content. Encoding cannot fail but for JSON that the API server would not have
+// stored; then the revision is that of the rest.
+func revisionOf(desired wire.Desired) string {
+	desired.Revision = ""
+	encoded, err := json.Marshal(desired)
+	if err != nil && desired.Upgrade != nil {
+		bare := *desired.Upgrade
+		bare.OSVersionManagement = nil
+		desired.Upgrade = &bare
+		encoded, _ = json.Marshal(desired)
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])[:revisionLength]
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// reply is a 2xx answer.
+type reply struct {
+	status   int
+	body     any // nil for none
+	location string
+	// held is how long the request waited on purpose; it does not count as latency.
+	held time.Duration
+}
+
+// endpoint wraps a route in what all routes have in common: limits, errors, metrics.
+func (s *Server) endpoint(to route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := s.clock.Now()
+		s.limit(w, r)
+		answer, err := checkRequest(r)
+		if err == nil {
+			answer, err = to.handle(s, r)
+		}
+		// Deadlines are the operating system's, hence of the real clock.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		status := answer.status
+		if err != nil {
+			status = s.sendFailure(w, r, err)
+		} else {
+			send(w, status, answer.body, answer.location)
+		}
+		observeRequest(to.name, status, s.clock.Since(started)-answer.held)
+	})
+}
+
+// limit bounds a body in size and time, also where nobody reads it: the server reads what is left over
+// before it serves the connection's next request.
+func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	socket := http.NewResponseController(w)
+	_ = socket.SetReadDeadline(time.Now().Add(s.options.BodyTimeout))
+	r.Body = timedBody{http.MaxBytesReader(w, r.Body, wire.MaxBody), socket}
+}
+
+// timedBody takes the deadline off once the body is there: kept on, it would end the request while its
+// handler works.
+type timedBody struct {
+	io.ReadCloser
+	socket *http.ResponseController
+}
+
+func (b timedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if errors.Is(err, io.EOF) {
+		_ = b.socket.SetReadDeadline(time.Time{})
+	}
+	return n, err //nolint:wrapcheck // io.Reader's contract: io.EOF as it is
+}
+
+// checkRequest refuses what no route could do anything with: names that no object can have, and bodies
+// where none belongs, which would keep the server from noticing that a waiting host went away.
+func checkRequest(r *http.Request) (reply, error) {
+	for _, wildcard := range []string{"namespace", "registration", "host"} {
+		name := r.PathValue(wildcard)
+		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return reply{}, refuse(http.StatusNotFound, "no %s can have the name %q", wildcard, shorten(name, maxShort))
+		}
+	}
+	if r.ContentLength != 0 && r.Method != http.MethodPost && r.Method != http.MethodPatch {
+		return reply{}, refuse(http.StatusBadRequest, "a %s request has no body", r.Method)
+	}
+	return reply{}, nil
+}
+
+func (s *Server) sendFailure(w http.ResponseWriter, r *http.Request, err error) int {
+	failed := asFailure(err)
+	if failed.answer.Code >= http.StatusInternalServerError && r.Context().Err() == nil {
+		ctrl.LoggerFrom(r.Context()).Error(err, "Request of a host failed", "method", r.Method, "path", r.URL.Path)
+	}
+	for name, values := range failed.header {
+		w.Header()[name] = values
+	}
+	send(w, failed.answer.Code, failed.answer, "")
+	return failed.answer.Code
+}
+
+func send(w http.ResponseWriter, status int, body any, location string) {
+	var encoded []byte
+	if body != nil {
+		var err error
+		if encoded, err = json.Marshal(body); err != nil {
+			status = http.StatusInternalServerError
+		}
+		w.Header().Set("Content-Type", "application/json")
+	}
+	if location != "" {
+		w.Header().Set("Location", location)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(encoded)))
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// A host that went away is no error of ours.
+	_, _ = w.Write(encoded)
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// retryAfter is when a host may come back that was refused for no fault of its own.
+const retryAfter = 5 * time.Second
+
+// failure is an answer that is not 2xx. Its message goes to the host, so it holds nothing that the
+// host may not know.
+type failure struct {
+	answer wire.Error
+	header http.Header
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%d: %s", f.answer.Code, f.answer.Message) }
+
+// refuse makes a failure from a message that says what is wrong and what to do.
+func refuse(status int, format string, args ...any) *failure {
+	return &failure{answer: wire.Error{Code: status, Message: fmt.Sprintf(format, args...)}}
+}
+
+func refuseForNow(message string) *failure {
+	refusal := refuse(http.StatusServiceUnavailable, "%s, try again", message)
+	refusal.header = http.Header{"Retry-After": {strconv.Itoa(int(retryAfter.Seconds()))}}
+	return refusal
+}
+
+// refuseToken translates an error of package token.
+func refuseToken(which string, err error) *failure {
+	if errors.Is(err, token.ErrOther) {
+		return refuse(http.StatusForbidden, "%s: %s", which, err)
+	}
+	refusal := refuse(http.StatusUnauthorized, "%s: %s", which, err)
+	refusal.header = http.Header{"Www-Authenticate": {"Bearer"}}
+	return refusal
+}
+
+// asFailure finds the answer for an error. What the API server says is for the log alone.
+func asFailure(err error) *failure {
+	var known *failure
+	switch {
+	case errors.As(err, &known):
+		return known
+	case isBusy(err):
+		return refuseForNow("the management cluster is busy")
+	default:
+		return refuse(http.StatusInternalServerError, "the management cluster could not serve the request, see the manager's log")
+	}
+}
+
+func isBusy(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || errors.Is(err, context.DeadlineExceeded)
+}

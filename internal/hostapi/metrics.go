@@ -1,0 +1,48 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Results of a report, as they are counted.
+const (
+	reportWritten   = "written"   // it said something new
+	reportUnchanged = "unchanged" // it said what is stored
+	reportCoalesced = "coalesced" // a later one of the same host replaced it
+	reportFailed    = "failed"    // the API server did not take it
+)
+
+var (
+	requestSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "elemental_hostapi_request_duration_seconds",
+		Help:    "Time to answer requests of hosts, without the time that a request was held on purpose.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"route", "code"})
+
+	heldPolls = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "elemental_hostapi_held_polls",
+		Help: "Requests for the desired state that are held until it changes: one for each host that is connected.",
+	})
+
+	reportsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "elemental_hostapi_reports_total",
+		Help: "Reports of hosts, by what became of them: written, unchanged, coalesced or failed.",
+	}, []string{"result"})
+)
+
+func init() { //nolint:gochecknoinits // controller-runtime's registry is global too
+	metrics.Registry.MustRegister(requestSeconds, heldPolls, reportsTotal)
+}
+
+func observeRequest(route string, code int, took time.Duration) {
+	requestSeconds.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
+}
+
+func countReport(result string) { reportsTotal.WithLabelValues(result).Inc() }

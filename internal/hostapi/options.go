@@ -1,0 +1,95 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Defaults of Options, and the limits that are nobody's to choose.
+const (
+	// DefaultBindAddress is the predecessor's.
+	DefaultBindAddress = ":9090"
+	// DefaultBodyTimeout is how long a host may take to send a request's body.
+	DefaultBodyTimeout = 10 * time.Second
+	// DefaultShutdownTimeout is how long requests in flight may take once the server stops. Held
+	// requests do not count: they are answered at once.
+	DefaultShutdownTimeout = 10 * time.Second
+
+	// Files in Options.CertDir.
+	certFile = "tls.crt"
+	keyFile  = "tls.key"
+
+	headerTimeout = 10 * time.Second // also bounds the TLS handshake
+	idleTimeout   = 90 * time.Second
+	answerTimeout = 15 * time.Second
+	writeTimeout  = 30 * time.Second // of a write to the API server
+	maxHeader     = 16 << 10         // bytes
+
+	// pollsPerHost held at a time. An agent holds one; a second is that of an agent which lost its
+	// connection without the server noticing.
+	pollsPerHost = 2
+
+	// Reads from the API server on behalf of callers that could not be authenticated, because their
+	// host is not in the cache: per second, and at once.
+	missRate  = 100
+	missBurst = 1000
+)
+
+// Options of a Server.
+type Options struct {
+	// Client writes hosts and their status.
+	Client client.Client
+	// APIReader reads from the API server itself: bootstrap data, signing keys, hosts that the cache
+	// does not know yet.
+	APIReader client.Reader
+	// Cache is the manager's. The server adds no informer but for hosts and registrations.
+	Cache cache.Cache
+	// Clock judges tokens and ends held requests. Default: the real one.
+	Clock clock.WithTicker
+
+	// Endpoint is the base URL under which hosts reach this server, for example
+	// "https://elemental.example.com:9090". It makes the audience of tokens.
+	Endpoint string
+	// CertDir holds tls.crt and tls.key. They are read again when they change.
+	CertDir string
+	// BindAddress to listen at. Default DefaultBindAddress.
+	BindAddress string
+	// Listener to use instead of BindAddress, without TLS of its own.
+	Listener net.Listener
+
+	// BodyTimeout and ShutdownTimeout: see their defaults.
+	BodyTimeout     time.Duration
+	ShutdownTimeout time.Duration
+}
+
+func (o *Options) complete() error {
+	switch {
+	case o.Client == nil || o.APIReader == nil || o.Cache == nil:
+		return errors.New("host API needs a client, an API reader and a cache")
+	case o.Endpoint == "":
+		return errors.New("host API needs an endpoint: the base URL under which hosts reach it")
+	case o.CertDir == "":
+		return errors.New("host API needs a directory with " + certFile + " and " + keyFile)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.BindAddress == "" {
+		o.BindAddress = DefaultBindAddress
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = DefaultBodyTimeout
+	}
+	if o.ShutdownTimeout == 0 {
+		o.ShutdownTimeout = DefaultShutdownTimeout
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// getRegistration tells a host how it is to be configured.
+func (s *Server) getRegistration(r *http.Request) (reply, error) {
+	registration, err := s.authenticateRegistration(r)
+	if err != nil {
+		return reply{}, err
+	}
+	config, err := json.Marshal(registration.Spec.Config)
+	if err != nil {
+		return reply{}, fmt.Errorf("encoding config of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)
+	}
+	return reply{status: http.StatusOK, body: wire.Registration{
+		HostLabels:      registration.Spec.HostLabels,
+		HostAnnotations: registration.Spec.HostAnnotations,
+		Config:          config,
+	}}, nil
+}
+
+// createHost registers a host. It is one write and no read: only a name that is taken is looked up, to
+// tell a repeated request from a second host.
+func (s *Server) createHost(r *http.Request) (reply, error) {
+	registration, err := s.authenticateRegistration(r)
+	if err != nil {
+		return reply{}, err
+	}
+	asked := wire.HostCreate{}
+	if err := decodeBody(r, &asked); err != nil {
+		return reply{}, err
+	}
+	key, err := checkCreate(asked)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.proveKey(r, asked.Name, key); err != nil {
+		return reply{}, err
+	}
+	if asked.PubKey, err = token.EncodePublicKey(key); err != nil {
+		return reply{}, fmt.Errorf("normalizing key of host %s: %w", asked.Name, err)
+	}
+	if err := s.createOnce(r.Context(), newHost(registration, asked)); err != nil {
+		return reply{}, err
+	}
+	location := token.RegistrationPath(registration.Namespace, registration.Name) + "/hosts/" + asked.Name
+	return reply{status: http.StatusCreated, location: location}, nil
+}
+
+// newHost is the whole of a host as it is registered. What the registration sets wins over what the
+// host proposes, because selectors rely on it.
+func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate) *infrav1.ElementalHost {
+	labels := merge(asked.Labels, registration.Spec.HostLabels)
+	annotations := merge(asked.Annotations, registration.Spec.HostAnnotations)
+	annotations[infrav1.RegistrationNameAnnotation] = registration.Name
+	annotations[infrav1.RegistrationNamespaceAnnotation] = registration.Namespace
+	if proposed := proposedLabels(registration, asked); proposed != "" {
+		annotations[infrav1.ProposedLabelsAnnotation] = proposed
+	}
+	return &infrav1.ElementalHost{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: registration.Namespace, Name: asked.Name, Labels: labels, Annotations: annotations,
+		},
+		Spec: infrav1.ElementalHostSpec{
+			PubKey:   asked.PubKey,
+			Approved: registration.Spec.Approval == infrav1.ApprovalAuto,
+		},
+	}
+}
+
+// proposedLabels lists the labels that nobody but the host vouches for.
+func proposedLabels(registration *infrav1.ElementalRegistration, asked wire.HostCreate) string {
+	proposed := slices.Sorted(maps.Keys(asked.Labels))
+	return strings.Join(slices.DeleteFunc(proposed, func(key string) bool {
+		_, set := registration.Spec.HostLabels[key]
+		return set
+	}), ",")
+}
+
+func merge(under, over map[string]string) map[string]string {
+	merged := make(map[string]string, len(under)+len(over))
+	maps.Copy(merged, under)
+	maps.Copy(merged, over)
+	return merged
+}
+
+// createOnce creates a host, and finds a host with the same key and registration created already.
+func (s *Server) createOnce(ctx context.Context, host *infrav1.ElementalHost) error {
+	err := s.client.Create(ctx, host)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return s.checkSame(ctx, host)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return refuse(http.StatusBadRequest, "host %s was refused: %s", host.Name, shorten(err.Error(), maxMessage))
+	default:
+		return fmt.Errorf("creating ElementalHost %s/%s: %w", host.Namespace, host.Name, err)
+	}
+}
+
+func (s *Server) checkSame(ctx context.Context, host *infrav1.ElementalHost) error {
+	found := &infrav1.ElementalHost{}
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), found); err != nil {
+		return fmt.Errorf("reading ElementalHost %s/%s: %w", host.Namespace, host.Name, err)
+	}
+	switch {
+	case !sameKey(found.Spec.PubKey, host.Spec.PubKey):
+		return refuse(http.StatusConflict, "the name %s is taken by a host with another key: choose another name", host.Name)
+	case found.Annotations[infrav1.RegistrationNameAnnotation] != host.Annotations[infrav1.RegistrationNameAnnotation]:
+		return refuse(http.StatusConflict, "host %s is registered through registration %q", host.Name, found.Annotations[infrav1.RegistrationNameAnnotation])
+	case !found.DeletionTimestamp.IsZero():
+		return refuse(http.StatusConflict, "host %s is being deleted: register again when it is gone", host.Name)
+	}
+	return nil
+}
+
+func sameKey(a, b string) bool {
+	one, errOne := token.ParsePublicKey(a)
+	other, errOther := token.ParsePublicKey(b)
+	return errOne == nil && errOther == nil && one.Equal(other)
+}

@@ -1,0 +1,188 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("Registering a host", func() {
+	It("tells what the registration configures", func(ctx SpecContext) {
+		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+			spec.HostLabels = map[string]string{"rack": "r1"}
+			spec.HostAnnotations = map[string]string{"owner": "ops"}
+			spec.Config.CloudConfig = map[string]runtime.RawExtension{"users": {Raw: []byte(`[{"name":"root"}]`)}}
+		})
+		told := into[wire.Registration](get(ctx, door, "", asRegistration(door)))
+		Expect(told.HostLabels).To(Equal(map[string]string{"rack": "r1"}))
+		Expect(told.HostAnnotations).To(Equal(map[string]string{"owner": "ops"}))
+		config := infrav1.RegistrationConfig{}
+		Expect(json.Unmarshal(told.Config, &config)).To(Succeed())
+		Expect(config.Elemental.Registration.URI).To(Equal(door.URI))
+		Expect(config.Elemental.Registration.Token).To(Equal(door.Token))
+		Expect(config.CloudConfig["users"].Raw).To(MatchJSON(`[{"name":"root"}]`))
+	})
+
+	It("makes a host that an operator has to approve", func(ctx SpecContext) {
+		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+			spec.HostLabels = map[string]string{"rack": "r1"}
+			spec.HostAnnotations = map[string]string{"owner": "ops"}
+		})
+		host := newMachine(door, "m-1")
+		body := host.create()
+		body.Labels = map[string]string{"rack": "mine", "serial": "s-1"}
+		body.Annotations = map[string]string{"note": "any text: ok"}
+
+		created := host.register(ctx, body)
+		Expect(created.status).To(Equal(http.StatusCreated))
+		Expect(created.header.Get("Location")).To(Equal("/elemental/v1/namespaces/" + door.Namespace + "/registrations/edge/hosts/m-1"))
+		object := host.object(ctx)
+		Expect(object.Spec.Approved).To(BeFalse())
+		Expect(object.Spec.PubKey).To(Equal(host.pubKey()))
+		Expect(object.Labels).To(Equal(map[string]string{"rack": "r1", "serial": "s-1"}))
+		Expect(object.Annotations).To(Equal(map[string]string{
+			"owner": "ops", "note": "any text: ok",
+			infrav1.RegistrationNameAnnotation:      "edge",
+			infrav1.RegistrationNamespaceAnnotation: door.Namespace,
+			infrav1.ProposedLabelsAnnotation:        "serial",
+		}))
+		Expect(object.Generation).To(BeEquivalentTo(1))
+		Expect(object.ManagedFields).To(HaveLen(1), "one write, by one writer")
+	})
+
+	It("approves a host where the registration says so", func(ctx SpecContext) {
+		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.Approval = infrav1.ApprovalAuto })
+		Expect(registered(ctx, door, "m-1").object(ctx).Spec.Approved).To(BeTrue())
+	})
+
+	It("finds the same host when it is asked again, and writes nothing", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		host := registered(ctx, door, "m-1")
+		before := world(ctx, door.Namespace)
+
+		again := host.create()
+		again.PubKey = strings.TrimSpace(again.PubKey)
+		repeated := host.register(ctx, again)
+		Expect(repeated.status).To(Equal(http.StatusCreated))
+		Expect(repeated.header.Get("Location")).To(HaveSuffix("/hosts/m-1"))
+		Expect(world(ctx, door.Namespace)).To(Equal(before))
+	})
+
+	It("refuses a name that a host with another key has", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		registered(ctx, door, "m-1")
+		before := world(ctx, door.Namespace)
+		thief := newMachine(door, "m-1")
+		refused := thief.register(ctx, thief.create())
+		Expect(refused.status).To(Equal(http.StatusConflict))
+		Expect(refused.message()).To(ContainSubstring("another key"))
+		Expect(world(ctx, door.Namespace)).To(Equal(before))
+	})
+
+	It("refuses a host of another registration", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		host := registered(ctx, door, "m-1")
+		host.change(ctx, func(object *infrav1.ElementalHost) {
+			object.Annotations[infrav1.RegistrationNameAnnotation] = "core"
+		})
+		refused := host.register(ctx, host.create())
+		Expect(refused.status).To(Equal(http.StatusConflict))
+		Expect(refused.message()).To(ContainSubstring(`registration "core"`))
+	})
+
+	It("makes one host of many requests at once", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		host := newMachine(door, "m-1")
+		body := host.create()
+		statuses := make([]int, 20)
+		var all sync.WaitGroup
+		for i := range statuses {
+			all.Go(func() { statuses[i] = host.register(ctx, body).status })
+		}
+		all.Wait()
+		Expect(statuses).To(HaveEach(http.StatusCreated))
+		Expect(world(ctx, door.Namespace)).To(HaveLen(1))
+	})
+
+	It("says so when the registration's own labels are not valid", func(ctx SpecContext) {
+		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+			spec.HostLabels = map[string]string{"vendor": "${System Information/Manufacturer}"}
+		})
+		host := newMachine(door, "m-1")
+		refused := host.register(ctx, host.create())
+		Expect(refused.status).To(Equal(http.StatusBadRequest))
+		Expect(refused.message()).To(ContainSubstring("metadata.labels"))
+	})
+
+	DescribeTable("refuses what is not well-formed, and makes nothing of it",
+		func(ctx SpecContext, change func(*wire.HostCreate), reason string) {
+			door := openDoor(ctx, nil)
+			host := newMachine(door, "m-1")
+			body := host.create()
+			change(&body)
+			host.name = body.Name
+			refused := host.register(ctx, body)
+			Expect(refused.status).To(Equal(http.StatusBadRequest))
+			Expect(refused.message()).To(ContainSubstring(reason))
+			Expect(world(ctx, door.Namespace)).To(BeEmpty())
+		},
+		Entry("no name", func(b *wire.HostCreate) { b.Name = "" }, "name is"),
+		Entry("upper case", func(b *wire.HostCreate) { b.Name = "M-1" }, "name is"),
+		Entry("too long", func(b *wire.HostCreate) { b.Name = strings.Repeat("m", 64) }, "at most 63"),
+		Entry("a path", func(b *wire.HostCreate) { b.Name = "../m-1" }, "name is"),
+		Entry("no key", func(b *wire.HostCreate) { b.PubKey = "" }, "pubKey is not"),
+		Entry("two keys", func(b *wire.HostCreate) { b.PubKey += b.PubKey }, "more follows"),
+		Entry("label without a name", func(b *wire.HostCreate) { b.Labels = map[string]string{"a b": "c"} }, `label "a b" is not valid`),
+		Entry("label with a bad value", func(b *wire.HostCreate) { b.Labels = map[string]string{"a": "b c"} }, `value of label "a"`),
+		Entry("label: installed", smuggleLabel(infrav1.InstalledLabel), `label "`+infrav1.InstalledLabel+`" is in a reserved domain`),
+		Entry("label: trigger", smuggleLabel(infrav1.InPlaceUpgradeLabel), "reserved"),
+		Entry("label: cluster", smuggleLabel("cluster.x-k8s.io/cluster-name"), "reserved"),
+		Entry("label: node role", smuggleLabel("node-role.kubernetes.io/control-plane"), "reserved"),
+		Entry("label: kubernetes.io itself", smuggleLabel("kubernetes.io/hostname"), "reserved"),
+		Entry("label: k8s.io", smuggleLabel("sub.k8s.io/x"), "reserved"),
+		Entry("label: in capitals", smuggleLabel("Cluster.X-K8s.io/x"), "reserved"),
+		Entry("annotation: registration", smuggleAnnotation(infrav1.RegistrationNameAnnotation), "reserved"),
+		Entry("annotation: attempt", smuggleAnnotation(infrav1.LastAttemptAnnotation), "reserved"),
+		Entry("annotation: block-move", smuggleAnnotation(infrav1.BlockMoveAnnotation), "reserved"),
+		Entry("annotation: paused", smuggleAnnotation("cluster.x-k8s.io/paused"), "reserved"),
+	)
+
+	It("does not take a domain that only ends alike for a reserved one", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		host := newMachine(door, "m-1")
+		body := host.create()
+		body.Labels = map[string]string{"notkubernetes.io/x": "y"}
+		Expect(host.register(ctx, body).status).To(Equal(http.StatusCreated))
+	})
+})
+
+func smuggleLabel(key string) func(*wire.HostCreate) {
+	return func(body *wire.HostCreate) { body.Labels = map[string]string{key: "true"} }
+}
+
+func smuggleAnnotation(key string) func(*wire.HostCreate) {
+	return func(body *wire.HostCreate) { body.Annotations = map[string]string{key: "true"} }
+}
+
+// hostsOf registers several hosts.
+func hostsOf(ctx context.Context, door *apitest.Door, names ...string) []*machine {
+	GinkgoHelper()
+	hosts := make([]*machine, 0, len(names))
+	for _, name := range names {
+		hosts = append(hosts, registered(ctx, door, name))
+	}
+	return hosts
+}

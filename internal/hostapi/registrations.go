@@ -1,0 +1,125 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+)
+
+// keyLife is how long a signing key is believed without a look at its Secret. A renewed key changes the
+// registration (its token is renewed with it), which ends the life of the old one at once; this is for
+// Secrets that are changed by hand, and for those that are missing.
+const keyLife = 30 * time.Second
+
+// registrations finds registrations in the cache, and their keys in a memo: Secrets are neither cached
+// nor listed, and a burst of hosts reads the Secret once.
+type registrations struct {
+	cached   client.Reader
+	live     client.Reader
+	clock    clock.PassiveClock
+	endpoint string
+
+	mu   sync.Mutex
+	keys map[types.NamespacedName]*signingKey
+}
+
+// signingKey is the public half of what a registration signs with, or why there is none. Its lock is
+// held while the Secret is read, so that others wait for the answer instead of asking too.
+type signingKey struct {
+	mu      sync.Mutex
+	readFor string // resourceVersion of the registration
+	readAt  time.Time
+	public  ed25519.PublicKey
+	err     error
+}
+
+func newRegistrations(cached, live client.Reader, clock clock.PassiveClock, endpoint string) *registrations {
+	return &registrations{
+		cached: cached, live: live, clock: clock, endpoint: endpoint, keys: map[types.NamespacedName]*signingKey{},
+	}
+}
+
+// get returns a registration that must not be changed: it is the cache's own.
+func (r *registrations) get(ctx context.Context, key types.NamespacedName) (*infrav1.ElementalRegistration, error) {
+	registration := &infrav1.ElementalRegistration{}
+	err := r.cached.Get(ctx, key, registration, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, refuse(http.StatusNotFound, "there is no registration %s in namespace %s", key.Name, key.Namespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding ElementalRegistration %s: %w", key, err)
+	}
+	return registration, nil
+}
+
+// uris of a registration: under this server's endpoint, and as the registration itself says, which
+// differs while hosts still use an endpoint that was changed. A registration that is gone keeps the
+// first, so that its hosts are still served.
+func (r *registrations) uris(ctx context.Context, key types.NamespacedName) token.Audience {
+	uris := token.Audience{token.RegistrationURI(r.endpoint, key.Namespace, key.Name)}
+	registration, err := r.get(ctx, key)
+	if err != nil {
+		return uris
+	}
+	if said := registration.Spec.Config.Elemental.Registration.URI; said != "" && said != uris[0] {
+		uris = append(uris, said)
+	}
+	return uris
+}
+
+// verificationKey returns the key that a registration's tokens are verified with.
+func (r *registrations) verificationKey(ctx context.Context, of *infrav1.ElementalRegistration) (ed25519.PublicKey, error) {
+	key := r.entry(client.ObjectKeyFromObject(of))
+	key.mu.Lock()
+	defer key.mu.Unlock()
+	if key.readFor != of.ResourceVersion || r.clock.Since(key.readAt) > keyLife {
+		key.public, key.err = r.readKey(ctx, of)
+		key.readFor, key.readAt = of.ResourceVersion, r.clock.Now()
+	}
+	return key.public, key.err
+}
+
+func (r *registrations) entry(name types.NamespacedName) *signingKey {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key, found := r.keys[name]
+	if !found {
+		key = &signingKey{}
+		r.keys[name] = key
+	}
+	return key
+}
+
+func (r *registrations) readKey(ctx context.Context, of *infrav1.ElementalRegistration) (ed25519.PublicKey, error) {
+	name := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
+	if reference := of.Spec.PrivateKeyRef; reference != nil && reference.Name != "" {
+		name.Name = reference.Name
+	}
+	secret := &corev1.Secret{}
+	if err := r.live.Get(ctx, name, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, refuseForNow("registration " + of.Name + " has no signing key yet")
+		}
+		return nil, fmt.Errorf("reading signing key of ElementalRegistration %s/%s: %w", of.Namespace, of.Name, err)
+	}
+	private, err := token.ParseSigningKey(secret.Data[token.SecretKey])
+	if err != nil {
+		return nil, fmt.Errorf("reading key %q of Secret %s: %w", token.SecretKey, name, err)
+	}
+	return private.Public().(ed25519.PublicKey), nil //nolint:forcetypeassert // documented by crypto/ed25519
+}

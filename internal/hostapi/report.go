@@ -1,0 +1,30 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"net/http"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// reportHost takes a host's word about itself. It answers when the word is stored, or was before.
+func (s *Server) reportHost(r *http.Request) (reply, error) {
+	host, err := s.authenticateHost(r)
+	if err != nil {
+		return reply{}, err
+	}
+	report := wire.Report{}
+	if err := decodeBody(r, &report); err != nil {
+		return reply{}, err
+	}
+	status, err := statusOf(report)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.reports.submit(r.Context(), host, status); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusNoContent}, nil
+}

@@ -1,0 +1,195 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// reporter stores reports: only what is new, and of each host one at a time. Reports that arrive while
+// one of the same host is being written wait, the last of them is written, and all of them are answered
+// by its outcome. So a host costs at most one write at a time, however it behaves.
+type reporter struct {
+	client client.Client
+	clock  clock.PassiveClock
+	hosts  *hosts
+
+	mu sync.Mutex
+	// next holds, for each host that is being written, what comes after; nil for nothing.
+	next map[types.NamespacedName]*batch
+	// written is what the cache has not shown yet.
+	written map[types.NamespacedName]*infrav1.ElementalHost
+}
+
+// batch is reports of one host of which the last counts.
+type batch struct {
+	host   *infrav1.ElementalHost
+	status infrav1.ElementalHostStatus
+	done   chan struct{}
+	err    error
+}
+
+func newReporter(client client.Client, clock clock.PassiveClock, hosts *hosts) *reporter {
+	return &reporter{
+		client: client, clock: clock, hosts: hosts,
+		next: map[types.NamespacedName]*batch{}, written: map[types.NamespacedName]*infrav1.ElementalHost{},
+	}
+}
+
+// submit returns when the report, or a later one of the same host, is stored.
+func (r *reporter) submit(ctx context.Context, host *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
+	waiting := r.enqueue(ctx, host, status)
+	select {
+	case <-waiting.done:
+		return waiting.err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the report of ElementalHost %s/%s to be stored: %w", host.Namespace, host.Name, ctx.Err())
+	}
+}
+
+// enqueue joins the batch that is next, or starts one. The writer is a goroutine of its own, since a
+// host that hangs up shall not take the reports of others on its connection with it.
+func (r *reporter) enqueue(ctx context.Context, host *infrav1.ElementalHost, status infrav1.ElementalHostStatus) *batch {
+	key := client.ObjectKeyFromObject(host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next, writing := r.next[key]
+	if next != nil {
+		next.host, next.status = host, status
+		countReport(reportCoalesced)
+		return next
+	}
+	fresh := &batch{host: host, status: status, done: make(chan struct{})}
+	if writing {
+		r.next[key] = fresh
+		return fresh
+	}
+	r.next[key] = nil
+	go r.run(context.WithoutCancel(ctx), key, fresh)
+	return fresh
+}
+
+func (r *reporter) run(ctx context.Context, key types.NamespacedName, current *batch) {
+	for current != nil {
+		current.err = r.store(ctx, key, current)
+		close(current.done)
+		current = r.dequeue(key)
+	}
+}
+
+func (r *reporter) dequeue(key types.NamespacedName) *batch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := r.next[key]
+	if next == nil {
+		delete(r.next, key)
+		return nil
+	}
+	r.next[key] = nil
+	return next
+}
+
+// store writes a status if it says anything new.
+func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *batch) error {
+	if sameReport(r.latest(ctx, key, what.host).Status, what.status) {
+		countReport(reportUnchanged)
+		return nil
+	}
+	what.status.Agent.LastSeen = metav1.NewTime(r.clock.Now())
+	patch, err := statusPatch(what.host.UID, what.status)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := r.client.Status().Patch(ctx, host, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		countReport(reportFailed)
+		return refusePatch(key, err)
+	}
+	countReport(reportWritten)
+	r.remember(ctx, key, host)
+	return nil
+}
+
+func refusePatch(key types.NamespacedName, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return refuseUnknown(key)
+	case apierrors.IsConflict(err):
+		return refuse(http.StatusConflict, "host %s was deleted and registered anew: report again", key.Name)
+	default:
+		return fmt.Errorf("writing status of ElementalHost %s: %w", key, err)
+	}
+}
+
+// latest is the newest we know of a host: what was written last, until the cache has caught up.
+func (r *reporter) latest(ctx context.Context, key types.NamespacedName, otherwise *infrav1.ElementalHost) *infrav1.ElementalHost {
+	cached, err := r.hosts.fromCache(ctx, key)
+	if err != nil {
+		cached = otherwise
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	written := r.written[key]
+	if written == nil || written.UID != cached.UID || caughtUp(cached, written) {
+		delete(r.written, key)
+		return cached
+	}
+	return written
+}
+
+// remember keeps what was written. The informer may have shown it before we get here.
+func (r *reporter) remember(ctx context.Context, key types.NamespacedName, host *infrav1.ElementalHost) {
+	r.mu.Lock()
+	r.written[key] = host
+	r.mu.Unlock()
+	if cached, err := r.hosts.fromCache(ctx, key); err == nil {
+		r.observed(cached)
+	}
+}
+
+// observed drops what was written once the informer shows it.
+func (r *reporter) observed(host *infrav1.ElementalHost) {
+	key := client.ObjectKeyFromObject(host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if written := r.written[key]; written != nil && (written.UID != host.UID || caughtUp(host, written)) {
+		delete(r.written, key)
+	}
+}
+
+// forget drops what was written of a host that is gone.
+func (r *reporter) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.written, key)
+}
+
+// caughtUp says whether what the cache shows is at least as new as what was written.
+func caughtUp(cached, written *infrav1.ElementalHost) bool {
+	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, written.ResourceVersion)
+	return err != nil || order >= 0
+}
+
+// sameReport compares what hosts report. When the agent was last seen is not part of it: it would make a
+// write of every report.
+func sameReport(a, b infrav1.ElementalHostStatus) bool {
+	a.Conditions, b.Conditions = nil, nil
+	a.Agent.LastSeen, b.Agent.LastSeen = metav1.Time{}, metav1.Time{}
+	return equality.Semantic.DeepEqual(a, b)
+}

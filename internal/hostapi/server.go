@@ -1,0 +1,164 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Server is the Elemental API. Add it to a manager; it runs on every replica.
+type Server struct {
+	options       Options
+	client        client.Client
+	live          client.Reader
+	clock         clock.WithTicker
+	hosts         *hosts
+	registrations *registrations
+	hub           *hub
+	reports       *reporter
+}
+
+// New makes a Server. It fails when an option without a default is missing.
+func New(options Options) (*Server, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	known := newHosts(options.Cache, options.APIReader)
+	return &Server{
+		options:       options,
+		client:        options.Client,
+		live:          options.APIReader,
+		clock:         options.Clock,
+		hosts:         known,
+		registrations: newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint),
+		hub:           newHub(),
+		reports:       newReporter(options.Client, options.Clock, known),
+	}, nil
+}
+
+// NeedLeaderElection says that the server answers on every replica.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends. Held requests are answered then, so that hosts go to another
+// replica at once.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.watch(ctx); err != nil {
+		return err
+	}
+	certificates, err := s.certificates(ctx)
+	if err != nil {
+		return err
+	}
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	server := s.httpServer(ctx, certificates)
+	ctrl.LoggerFrom(ctx).Info("Serving the Elemental API", "address", listener.Addr().String(), "endpoint", s.options.Endpoint)
+	return s.serve(ctx, server, listener)
+}
+
+// watch has the manager's informers feed the hub. It returns when their first list is in, so that no
+// request finds an empty cache.
+func (s *Server) watch(ctx context.Context) error {
+	if _, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalRegistration{}); err != nil {
+		return fmt.Errorf("watching ElementalRegistrations: %w", err)
+	}
+	informer, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalHost{})
+	if err != nil {
+		return fmt.Errorf("watching ElementalHosts: %w", err)
+	}
+	registration, err := informer.AddEventHandler(s.eventHandler())
+	if err != nil {
+		return fmt.Errorf("watching ElementalHosts: %w", err)
+	}
+	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registration) })
+	return nil
+}
+
+func (s *Server) certificates(ctx context.Context) (*certwatcher.CertWatcher, error) {
+	directory := s.options.CertDir
+	watcher, err := certwatcher.New(filepath.Join(directory, certFile), filepath.Join(directory, keyFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading certificate of the host API in %s: %w", directory, err)
+	}
+	go func() {
+		if err := watcher.Start(ctx); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Certificates of the Elemental API are not reloaded any more", "directory", directory)
+		}
+	}()
+	return watcher, nil
+}
+
+func (s *Server) listen(ctx context.Context) (net.Listener, error) {
+	if s.options.Listener != nil {
+		return s.options.Listener, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.BindAddress)
+	if err != nil {
+		return nil, fmt.Errorf("listening for hosts: %w", err)
+	}
+	return listener, nil
+}
+
+// httpServer sets no WriteTimeout and no ReadTimeout: both would end held requests. The handlers set
+// deadlines of their own for bodies and answers.
+func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertWatcher) *http.Server {
+	server := &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificates.GetCertificate},
+		// Requests in flight may end after ctx does, so they do not inherit its end.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:    log.New(quietWriter{ctrl.LoggerFrom(ctx)}, "", 0),
+	}
+	server.RegisterOnShutdown(s.hub.close)
+	return server
+}
+
+func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving hosts: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.ShutdownTimeout)
+	defer cancel()
+	err := server.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("stopping to serve hosts: %w", err)
+	}
+	return nil
+}
+
+// quietWriter takes what net/http has to say about connections, which is mostly that somebody's
+// handshake failed: anybody can make it say that, so it is not for the default log.
+type quietWriter struct{ log logr.Logger }
+
+func (w quietWriter) Write(line []byte) (int, error) {
+	w.log.V(4).Info("Connection of a host failed", "reason", string(line))
+	return len(line), nil
+}

@@ -1,0 +1,80 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// object is a JSON object in which nil stands for null, which takes a field away (RFC 7396).
+type object map[string]any
+
+// statusPatch is a merge patch that makes all of a host's status but its conditions what is reported,
+// whatever is stored. It carries the uid, so that it cannot hit another host that got the name since.
+func statusPatch(uid types.UID, status infrav1.ElementalHostStatus) ([]byte, error) {
+	fields := object{
+		"phase":        orNull(status.Phase),
+		"message":      orNull(status.Message),
+		"installed":    orNull(status.Installed),
+		"bootstrapped": orNull(status.Bootstrapped),
+		"addresses":    nil,
+		"os":           osPatch(status.OS),
+		"agent": object{
+			"version":  orNull(status.Agent.Version),
+			"lastSeen": status.Agent.LastSeen, // null when zero
+		},
+		"upgrade": upgradePatch(status.Upgrade),
+	}
+	if len(status.Addresses) > 0 {
+		fields["addresses"] = status.Addresses
+	}
+	patch, err := json.Marshal(object{"metadata": object{"uid": uid}, "status": fields})
+	if err != nil {
+		return nil, fmt.Errorf("encoding status: %w", err)
+	}
+	return patch, nil
+}
+
+func osPatch(os infrav1.HostOS) any {
+	if os == (infrav1.HostOS{}) {
+		return nil
+	}
+	return object{
+		"imageURI":  orNull(os.ImageURI),
+		"digest":    orNull(os.Digest),
+		"snapshot":  orNull(os.Snapshot),
+		"bootMode":  orNull(os.BootMode),
+		"bootID":    orNull(os.BootID),
+		"version":   orNull(os.Version),
+		"freeBytes": orNull(os.FreeBytes),
+	}
+}
+
+func upgradePatch(upgrade *infrav1.HostUpgradeStatus) any {
+	if upgrade == nil {
+		return nil
+	}
+	return object{
+		"attempt":    upgrade.Attempt,
+		"phase":      upgrade.Phase,
+		"digest":     orNull(upgrade.Digest),
+		"imageBytes": orNull(upgrade.ImageBytes),
+		"freeBytes":  orNull(upgrade.FreeBytes),
+		"fromBootID": orNull(upgrade.FromBootID),
+		"healthy":    orNull(upgrade.Healthy),
+		"message":    orNull(upgrade.Message),
+	}
+}
+
+func orNull[T comparable](value T) any {
+	if value == *new(T) {
+		return nil
+	}
+	return value
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+)
+
+// bodyTimeout of the server under test: short, so that the spec of a slow body is.
+const bodyTimeout = 300 * time.Millisecond
+
+var (
+	plane *apitest.Plane
+	api   *apitest.API
+	// shared connections of all specs that do not need their own.
+	shared *http.Client
+)
+
+func TestHostAPI(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Host API")
+}
+
+var _ = BeforeSuite(func() {
+	log.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(10 * time.Second)
+	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
+	var err error
+	plane, err = apitest.StartPlane(nil)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(plane.Stop)
+	api = startAPI(func(options *hostapi.Options) { options.BodyTimeout = bodyTimeout })
+	shared = newHTTPClient(api)
+})
+
+// startAPI runs a server until the spec, or the suite, ends.
+func startAPI(change func(*hostapi.Options)) *apitest.API {
+	GinkgoHelper()
+	started, err := apitest.StartAPI(plane, GinkgoT().TempDir(), change)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(started.Stop)
+	return started
+}
+
+func newHTTPClient(of *apitest.API) *http.Client {
+	GinkgoHelper()
+	transport, err := of.Transport()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// openDoor makes a registration and waits until the server knows it.
+func openDoor(ctx context.Context, change func(*infrav1.ElementalRegistrationSpec)) *apitest.Door {
+	GinkgoHelper()
+	spec := infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalManual}
+	if change != nil {
+		change(&spec)
+	}
+	door, err := apitest.OpenDoor(ctx, plane, api.Endpoint, "edge", spec)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() int { return get(ctx, door, "", asRegistration(door)).status }).Should(Equal(http.StatusOK))
+	return door
+}
