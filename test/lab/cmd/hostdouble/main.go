@@ -1,0 +1,13 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hostdouble is all the commands of a lab host in one; see package double.
+package main
+
+import (
+	"os"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+)
+
+func main() { os.Exit(double.Main()) }

@@ -1,0 +1,138 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package double
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+)
+
+// Exit codes of mount and umount.
+const (
+	exitUsage    = 1
+	exitMounting = 32
+)
+
+// losetup lists the one loop device there is: the snapshot that is booted.
+func losetup(_ context.Context, c *Call) int {
+	if !slices.ContainsFunc(c.Argv[1:], func(a string) bool { return strings.HasPrefix(a, "-l") || a == "--list" }) {
+		return c.fail(exitUsage, "losetup: only -ln -O BACK-FILE is there on a lab host")
+	}
+	booted, err := c.Disk.Booted()
+	if err != nil {
+		return c.fail(exitUsage, "losetup: %v", err)
+	}
+	if booted.Snapshot > 0 {
+		c.print("%s\n", c.Disk.HostPath(c.Disk.Snapshot(booted.Snapshot, disk.SnapshotImage)))
+	}
+	return 0
+}
+
+// df is df -B1 --output=avail PATH. The state partition has a size of its own; all else is as free as
+// the machine is.
+func df(_ context.Context, c *Call) int {
+	path := c.Argv[len(c.Argv)-1]
+	if len(c.Argv) < 2 || strings.HasPrefix(path, "-") {
+		return c.fail(exitUsage, "df: a path is wanted")
+	}
+	if !slices.Contains(c.Argv, "--output=avail") {
+		return c.fail(exitUsage, "df: only --output=avail is there on a lab host")
+	}
+	avail := c.Disk.Available()
+	if !strings.HasPrefix(c.Disk.HostPath(path), disk.StateDir) {
+		var fs syscall.Statfs_t
+		if err := syscall.Statfs(c.real(path), &fs); err != nil {
+			return c.fail(exitUsage, "df: %s: %v", path, err)
+		}
+		avail = int64(fs.Bavail) * int64(fs.Bsize)
+	}
+	if !slices.Contains(c.Argv, "-B1") {
+		avail /= 1024
+	}
+	number := strconv.FormatInt(avail, 10)
+	width := max(len("Avail"), len(number))
+	c.print("%*s\n%*s\n", width, "Avail", width, number)
+	return 0
+}
+
+// mount lists the mounts, changes the options of one (-o remount,ro|rw TARGET) or makes one.
+func mount(_ context.Context, c *Call) int {
+	options, args := mountArgs(c.Argv[1:])
+	var err error
+	switch {
+	case len(args) == 0:
+		return listMounts(c)
+	case slices.Contains(options, "remount"):
+		mode := "rw"
+		if slices.Contains(options, "ro") {
+			mode = "ro"
+		}
+		err = c.Disk.Remount(c.Disk.HostPath(args[len(args)-1]), mode)
+	case len(args) == 2:
+		err = c.Disk.Mount(disk.Mount{
+			Device: args[0], Target: c.Disk.HostPath(args[1]), Options: strings.Join(options, ","),
+		})
+	default:
+		return c.fail(exitUsage, "mount: bad usage")
+	}
+	if err != nil {
+		return c.fail(exitMounting, "mount: %v", err)
+	}
+	return 0
+}
+
+func mountArgs(argv []string) (options, args []string) {
+	for i := 0; i < len(argv); i++ {
+		switch {
+		case argv[i] == "-o" && i+1 < len(argv):
+			i++
+			options = append(options, strings.Split(argv[i], ",")...)
+		case argv[i] == "--bind":
+			options = append(options, "bind")
+		case strings.HasPrefix(argv[i], "-o"):
+			options = append(options, strings.Split(argv[i][2:], ",")...)
+		case strings.HasPrefix(argv[i], "-"):
+		default:
+			args = append(args, argv[i])
+		}
+	}
+	if len(options) == 0 {
+		options = []string{"rw"}
+	}
+	return options, args
+}
+
+func listMounts(c *Call) int {
+	mounts, err := c.Disk.Mounts()
+	if err != nil {
+		return c.fail(exitMounting, "mount: %v", err)
+	}
+	for _, m := range mounts {
+		c.print("%s on %s type auto (%s)\n", m.Device, m.Target, m.Options)
+	}
+	return 0
+}
+
+// umount takes away the topmost mount of each target.
+func umount(_ context.Context, c *Call) int {
+	rc := 0
+	for _, target := range c.Argv[1:] {
+		if strings.HasPrefix(target, "-") {
+			continue
+		}
+		err := c.Disk.Unmount(c.Disk.HostPath(target))
+		if errors.Is(err, disk.ErrNotMounted) {
+			rc = c.fail(exitMounting, "umount: %s: not mounted.", target)
+		} else if err != nil {
+			rc = c.fail(exitMounting, "umount: %v", err)
+		}
+	}
+	return rc
+}

@@ -1,0 +1,118 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+)
+
+// ErrNothingToBoot says that GRUB could load no entry at all and waits at its prompt.
+var ErrNothingToBoot = errors.New("nothing to boot")
+
+// System that GRUB loaded.
+type System struct {
+	grub.Choice
+	// Snapshot that is booted; 0 for the recovery system.
+	Snapshot int
+	Image    source.Image
+	// Corrupt says that the image is cut off.
+	Corrupt bool
+}
+
+// Next runs GRUB: it chooses what to boot, and writes to grubenv what it is to remember.
+func Next(d disk.Disk) (System, error) {
+	oem, err := grub.Read(d.GrubOEMEnv())
+	if err != nil {
+		return System{}, err
+	}
+	saved, err := grub.Read(d.GrubEnv())
+	if err != nil {
+		return System{}, err
+	}
+	choice, ok := grub.Boot(oem, saved, func(e grub.Entry) bool {
+		_, err := os.Stat(image(d, e))
+		return err == nil
+	})
+	if err := saved.Write(d.GrubEnv()); err != nil {
+		return System{}, err
+	}
+	if !ok {
+		return System{}, ErrNothingToBoot
+	}
+	return load(d, choice)
+}
+
+// image is the file that an entry boots; the active one goes by the symlink.
+func image(d disk.Disk, e grub.Entry) string {
+	switch e.Mode {
+	case grub.Active:
+		return d.State(disk.SnapshotsDir, disk.ActiveLink)
+	case grub.Passive:
+		return d.Snapshot(e.Snapshot, disk.SnapshotImage)
+	default:
+		return d.Recovery(disk.RecoveryImage)
+	}
+}
+
+func load(d disk.Disk, choice grub.Choice) (System, error) {
+	s := System{Choice: choice, Snapshot: choice.Snapshot}
+	var err error
+	if choice.Mode == grub.Active {
+		if s.Snapshot, err = d.Active(); err != nil {
+			return System{}, err
+		}
+	}
+	s.Image, err = source.Open(image(d, choice.Entry))
+	if errors.Is(err, source.ErrCorrupt) {
+		s.Corrupt, err = true, nil
+	}
+	return s, err
+}
+
+// Panics says that the kernel does not come up; it reboots by itself (panic=5).
+func (s System) Panics() bool {
+	return s.Corrupt || s.Image.Labels[source.LabelBoot] == source.BootNone
+}
+
+// Healthy says whether the system passes its assessment.
+func (s System) Healthy() bool {
+	return s.Image.Labels[source.LabelBoot] != source.BootUnhealthy
+}
+
+// KubeletVersion is that of the kubelet in the image.
+func (s System) KubeletVersion() string { return s.Image.Labels[source.LabelKubelet] }
+
+// Duration is how long the system takes to boot, if its image says so.
+func (s System) Duration() (time.Duration, bool) {
+	seconds, err := strconv.ParseFloat(s.Image.Labels[source.LabelBootSeconds], 64)
+	return time.Duration(seconds * float64(time.Second)), err == nil
+}
+
+// cmdline is the kernel's command line. As with the real one, it names the image of a passive snapshot
+// and not that of the active one.
+func (s System) cmdline() string {
+	label, arg, tail := "COS_STATE", "", " panic=5 security=selinux fsck.mode=force fsck.repair=yes"
+	switch s.Mode {
+	case grub.Passive:
+		arg = " elemental.image=/" + disk.SnapshotsDir + "/" + strconv.Itoa(s.Snapshot) + "/" + disk.SnapshotImage
+	case grub.Recovery:
+		label, arg, tail = "COS_RECOVERY", " elemental.image=/"+disk.RecoveryImage, " security=selinux enforcing=0"
+	}
+	if s.Mode != grub.Recovery {
+		tail += " rd.emergency=reboot rd.shell=0 systemd.crash_reboot systemd.crash_shell=0"
+	}
+	if s.HealthCheck {
+		tail += " elemental.health_check"
+	}
+	return fmt.Sprintf("console=tty1 console=ttyS0 root=LABEL=%s%s elemental.mode=%s elemental.oemlabel=COS_OEM%s\n",
+		label, arg, s.Mode, tail)
+}

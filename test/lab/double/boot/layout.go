@@ -1,0 +1,80 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+)
+
+// Up lays out what a freshly booted system finds: an empty /run but for its own, the mounts, the mode,
+// the boot id and the os-release of its image.
+func (s System) Up(d disk.Disk, bootID string) error {
+	if err := Down(d); err != nil {
+		return err
+	}
+	files := map[string]string{
+		"/run/elemental/" + s.Mode + "_mode": "1",
+		"/proc/sys/kernel/random/boot_id":    bootID + "\n",
+		"/proc/cmdline":                      s.cmdline(),
+		"/etc/os-release":                    string(s.Image.OSRelease),
+	}
+	for path, content := range files {
+		if err := d.WriteFile(path, []byte(content)); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("../../efi", d.Path(disk.RunEFIDir)); err != nil {
+		return fmt.Errorf("mounting EFI partition: %w", err)
+	}
+	if err := d.SetMounts(disk.BootMounts()); err != nil {
+		return err
+	}
+	return d.SetBooted(disk.Boot{ID: bootID, Mode: s.Mode, Snapshot: s.Snapshot})
+}
+
+// Down empties /run, as it is when nothing runs. The state partition, which lies beneath it, stays.
+func Down(d disk.Disk) error {
+	entries, err := os.ReadDir(d.Path("/run"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("emptying /run: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == filepath.Base(filepath.Dir(disk.StateDir)) {
+			continue
+		}
+		if err := os.RemoveAll(d.Path("/run", e.Name())); err != nil {
+			return fmt.Errorf("emptying /run: %w", err)
+		}
+	}
+	return d.SetMounts(nil)
+}
+
+// Passed is what a passed assessment does to grubenv: no boot is on trial any more, and if it was the
+// active system's, none is due. After a fallback the check stays due, so that the next boot tries the
+// active system again.
+func Passed(d disk.Disk) error {
+	booted, err := d.Booted()
+	if err != nil {
+		return err
+	}
+	env, err := grub.Read(d.GrubEnv())
+	if err != nil {
+		return err
+	}
+	if booted.Mode == grub.Active {
+		env.Unset(grub.BootAssessmentCheck)
+	}
+	env.Unset(grub.LastBootAttempt)
+	return env.Write(d.GrubEnv())
+}

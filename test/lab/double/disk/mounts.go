@@ -1,0 +1,120 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+const mountsFile = "/proc/mounts"
+
+// Mount is a line of the mount table.
+type Mount struct {
+	Device, Target, Options string
+}
+
+// BootMounts are the mounts of a host that has just booted.
+func BootMounts() []Mount {
+	return []Mount{
+		{Device: "COS_STATE", Target: StateDir, Options: "rw"},
+		{Device: "COS_OEM", Target: OEMDir, Options: "rw"},
+		{Device: "COS_GRUB", Target: RunEFIDir, Options: "ro"},
+	}
+}
+
+// Mounts is the mount table, oldest first. A target can be in it more than once.
+func (d Disk) Mounts() ([]Mount, error) {
+	data, err := os.ReadFile(d.Path(mountsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading mounts: %w", err)
+	}
+	var mounts []Mount
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) >= 4 {
+			mounts = append(mounts, Mount{Device: f[0], Target: f[1], Options: f[3]})
+		}
+	}
+	return mounts, nil
+}
+
+// SetMounts writes the mount table.
+func (d Disk) SetMounts(mounts []Mount) error {
+	var b strings.Builder
+	for _, m := range mounts {
+		fmt.Fprintf(&b, "%s %s auto %s 0 0\n", m.Device, m.Target, m.Options)
+	}
+	return d.WriteFile(mountsFile, []byte(b.String()))
+}
+
+// MountedAt is the mount that is seen at a target.
+func (d Disk) MountedAt(target string) (Mount, bool, error) {
+	mounts, err := d.Mounts()
+	if err != nil {
+		return Mount{}, false, err
+	}
+	i := topmost(mounts, target)
+	if i < 0 {
+		return Mount{}, false, nil
+	}
+	return mounts[i], true, nil
+}
+
+// Mount adds a mount on top of what is there.
+func (d Disk) Mount(m Mount) error {
+	mounts, err := d.Mounts()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.Path(m.Target), 0o755); err != nil {
+		return fmt.Errorf("mounting %s: %w", m.Target, err)
+	}
+	return d.SetMounts(append(mounts, m))
+}
+
+// ErrNotMounted says that nothing is mounted at a target.
+var ErrNotMounted = errors.New("not mounted")
+
+// Unmount removes the topmost mount of a target, or returns ErrNotMounted.
+func (d Disk) Unmount(target string) error {
+	return d.edit(target, func(mounts []Mount, i int) []Mount {
+		return slices.Delete(mounts, i, i+1)
+	})
+}
+
+// Remount changes the options ("ro", "rw") of a target's topmost mount, or returns ErrNotMounted.
+func (d Disk) Remount(target, options string) error {
+	return d.edit(target, func(mounts []Mount, i int) []Mount {
+		mounts[i].Options = options
+		return mounts
+	})
+}
+
+func (d Disk) edit(target string, change func([]Mount, int) []Mount) error {
+	mounts, err := d.Mounts()
+	if err != nil {
+		return err
+	}
+	i := topmost(mounts, target)
+	if i < 0 {
+		return fmt.Errorf("%s: %w", target, ErrNotMounted)
+	}
+	return d.SetMounts(change(mounts, i))
+}
+
+func topmost(mounts []Mount, target string) int {
+	for i := len(mounts) - 1; i >= 0; i-- {
+		if mounts[i].Target == target {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,47 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// DefaultStateBytes is the size of the state partition unless SetStateBytes said another.
+// Source: elemental-toolkit v2.3.2, constants.StateSize (8192 MiB).
+const DefaultStateBytes int64 = 8 << 30
+
+// SetStateBytes sets the size of the state partition in bytes.
+func (d Disk) SetStateBytes(n int64) error {
+	return d.WriteFile(sizeFile, []byte(strconv.FormatInt(n, 10)))
+}
+
+// Available is the free space of the state partition in bytes.
+func (d Disk) Available() int64 {
+	total := DefaultStateBytes
+	if data, err := os.ReadFile(d.Path(sizeFile)); err == nil {
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil {
+			total = n
+		}
+	}
+	return max(0, total-treeSize(d.State()))
+}
+
+// treeSize sums the files of a tree. What vanishes meanwhile counts nothing.
+func treeSize(root string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package double
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+)
+
+// editenv is grub2-editenv FILE COMMAND; a file that is not there is made.
+func editenv(_ context.Context, c *Call) int {
+	if len(c.Argv) < 3 {
+		return c.fail(1, "Usage: %s FILE create|list|set|unset [NAME=VALUE|NAME ...]", c.Argv[0])
+	}
+	path, verb, args := c.Argv[1], c.Argv[2], c.Argv[3:]
+	if c.Disk.Path() == path {
+		return c.fail(1, "%s: error: cannot open `%s': Is a directory.", c.Argv[0], path)
+	}
+	env, err := grub.Read(c.real(path))
+	if err != nil {
+		return c.fail(1, "%s: error: invalid environment block.", c.Argv[0])
+	}
+	switch verb {
+	case "create":
+		env = &grub.Env{}
+	case "list":
+		for _, line := range env.List() {
+			c.print("%s\n", line)
+		}
+	case "set":
+		for _, arg := range args {
+			name, value, ok := strings.Cut(arg, "=")
+			if !ok {
+				return c.fail(1, "%s: error: invalid parameter %s.", c.Argv[0], arg)
+			}
+			env.Set(name, value)
+		}
+	case "unset":
+		for _, name := range args {
+			env.Unset(name)
+		}
+	default:
+		return c.fail(1, "%s: error: Unknown command `%s'.", c.Argv[0], verb)
+	}
+	if err := env.Write(c.real(path)); err != nil {
+		return c.fail(1, "%s: error: %v.", c.Argv[0], err)
+	}
+	return 0
+}
+
+// real is where a path really is: beneath the root, whether or not it is spelled so.
+func (c *Call) real(path string) string {
+	host := c.Disk.HostPath(path)
+	if rest, ok := strings.CutPrefix(host, "/run/elemental/efi"); ok {
+		host = "/efi" + rest
+	}
+	return c.Disk.Path(host)
+}

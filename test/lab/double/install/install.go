@@ -1,0 +1,116 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
+)
+
+// Install writes the system on an empty disk: snapshot 1 and the recovery system.
+func (a *Action) Install(ctx context.Context) (err error) {
+	defer func() { err = a.clean(err) }()
+	for _, dir := range []string{disk.OEMDir, disk.EFIDir, disk.StateDir} {
+		if err := os.MkdirAll(a.Disk.Path(dir), 0o755); err != nil {
+			return fmt.Errorf("formatting: %w", err)
+		}
+	}
+	digest, err := a.newSystem(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.copyToRecovery(); err != nil {
+		return err
+	}
+	f := a.newState(digest, state.ActionInstall)
+	recovery := a.system(digest, state.ActionInstall)
+	recovery.Active, recovery.FS = false, "squashfs"
+	f.Recovery = &state.Partition{Label: "COS_RECOVERY", Recovery: recovery}
+	return a.write(f)
+}
+
+// newSystem writes the system into the first snapshot of an empty state partition.
+func (a *Action) newSystem(ctx context.Context) (digest string, err error) {
+	if err := a.start(); err != nil {
+		return "", err
+	}
+	if digest, err = a.deploy(ctx); err != nil {
+		return "", err
+	}
+	err = errors.Join(a.requireCheck(), a.labelEntries(), a.setOEMEnv(grub.DefaultMenuEntry, "Elemental"))
+	if err != nil {
+		return "", err
+	}
+	return digest, a.close()
+}
+
+func (a *Action) newState(digest, action string) *state.File {
+	return &state.File{
+		Date:        a.date(),
+		Snapshotter: state.LoopDevice(),
+		EFI:         &state.Partition{Label: "COS_GRUB"},
+		OEM:         &state.Partition{Label: "COS_OEM"},
+		Persistent:  &state.Partition{Label: "COS_PERSISTENT"},
+		State: &state.Partition{
+			Label:     "COS_STATE",
+			Snapshots: map[int]*state.System{a.id: a.system(digest, action)},
+		},
+	}
+}
+
+// ErrNotInRecovery says that a reset was called where it cannot be.
+var ErrNotInRecovery = errors.New("reset can only be called from the recovery system")
+
+// Reset installs the recovery system, or another one if System says so, anew. Everything else on the
+// state partition is lost; what else is, FormatPersistent and FormatOEM say.
+func (a *Action) Reset(ctx context.Context) (err error) {
+	defer func() { err = a.clean(err) }()
+	old, err := state.Read(a.Disk.Recovery(disk.StateFile))
+	if err != nil {
+		return err
+	}
+	if err := a.format(); err != nil {
+		return err
+	}
+	fromRecovery := a.System.String() == ""
+	if fromRecovery {
+		a.System = source.Source{Kind: source.File, Value: a.Disk.Recovery(disk.RecoveryImage)}
+	}
+	digest, err := a.newSystem(ctx)
+	if err != nil {
+		return err
+	}
+	f := a.newState(digest, state.ActionReset)
+	if fromRecovery {
+		f.State.Snapshots[a.id].Source = old.Recovery.Recovery.Source
+		f.State.Snapshots[a.id].Digest = old.Recovery.Recovery.Digest
+	}
+	f.Recovery = old.Recovery
+	return a.write(f)
+}
+
+// format wipes partitions. /etc and /var of a host are overlays on the persistent one.
+func (a *Action) format() error {
+	wipe := []string{disk.StateDir}
+	if a.FormatOEM {
+		wipe = append(wipe, disk.OEMDir)
+	}
+	if a.FormatPersistent {
+		wipe = append(wipe, "/var", "/etc")
+	}
+	for _, dir := range wipe {
+		err := errors.Join(os.RemoveAll(a.Disk.Path(dir)), os.MkdirAll(a.Disk.Path(dir), 0o755))
+		if err != nil {
+			return fmt.Errorf("formatting: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+)
+
+// pace makes the writing of an image as slow as its labels ask, and kills it half-way.
+type pace struct {
+	ctx   context.Context
+	disk  disk.Disk
+	kill  func()
+	total time.Duration
+	spent time.Duration
+	armed bool
+}
+
+func (p *pace) start(digest string, labels map[string]string) {
+	if seconds, err := strconv.ParseFloat(labels[source.LabelUpgradeSeconds], 64); err == nil {
+		p.total = time.Duration(seconds * float64(time.Second))
+	}
+	if labels[source.LabelUpgradeKilled] != source.Once {
+		return
+	}
+	mark := "/lab/killed/" + strings.ReplaceAll(digest, ":", "-")
+	if _, err := os.Stat(p.disk.Path(mark)); err == nil {
+		return
+	}
+	p.armed = p.disk.WriteFile(mark, nil) == nil
+}
+
+func (p *pace) progress(done float64) {
+	due := time.Duration(min(done, 1) * float64(p.total))
+	if due > p.spent {
+		p.pause(due - p.spent)
+		p.spent = due
+	}
+	if p.armed && done >= 0.5 {
+		p.armed = false
+		p.die()
+	}
+}
+
+func (p *pace) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// die ends the process as the kernel's out-of-memory killer would.
+func (p *pace) die() {
+	if p.kill != nil {
+		p.kill()
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}

@@ -1,0 +1,33 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+// Labels of an image's configuration by which a host of the lab is asked to behave in some way.
+const (
+	// LabelVersion is the PRETTY_NAME of the OS.
+	LabelVersion = "lab.elemental/version"
+	// LabelKubelet is the version of the kubelet in the image, such as v1.36.3.
+	LabelKubelet = "lab.elemental/kubelet-version"
+	// LabelBoot is BootOK (default), BootUnhealthy or BootNone.
+	LabelBoot = "lab.elemental/boot"
+	// LabelUpgradeSeconds is how long writing the image takes.
+	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
+	// LabelUpgradeKilled with the value "once" kills the first upgrade to the image half-way.
+	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
+	// LabelBootSeconds is how long the image takes to boot, in place of the host's boot time.
+	LabelBootSeconds = "lab.elemental/boot-seconds"
+)
+
+// Values of LabelBoot.
+const (
+	// BootOK boots and passes its assessment.
+	BootOK = "ok"
+	// BootUnhealthy boots, and its assessment and kubelet fail.
+	BootUnhealthy = "unhealthy"
+	// BootNone panics in its kernel.
+	BootNone = "none"
+)
+
+// Once is the value of LabelUpgradeKilled.
+const Once = "once"

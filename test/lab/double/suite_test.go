@@ -1,0 +1,28 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package double_test
+
+import (
+	"os"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+)
+
+// TestMain lets the test binary be the multi-call binary: what has to be a process of its own, because
+// it is killed, is this binary by another name.
+func TestMain(m *testing.M) {
+	if double.Is(os.Args[0]) {
+		os.Exit(double.Main())
+	}
+	os.Exit(m.Run())
+}
+
+func TestDouble(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Doubles of a host's commands")
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package double
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/power"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
+)
+
+// Exit codes of systemctl.
+const (
+	exitNotActive = 3
+	exitNoUnit    = 4
+)
+
+func systemctl(_ context.Context, c *Call) int {
+	var verb string
+	var flags, args []string
+	for _, arg := range c.Argv[1:] {
+		switch {
+		case strings.HasPrefix(arg, "-"):
+			flags = append(flags, arg)
+		case verb == "":
+			verb = arg
+		default:
+			args = append(args, arg)
+		}
+	}
+	switch verb {
+	case power.Reboot, power.Off:
+		force := slices.Contains(flags, "--force") || slices.Contains(flags, "-f") || slices.Contains(flags, "-ff")
+		return c.power(power.Request{Action: verb, Force: force})
+	case "is-active":
+		return isActive(c, args, slices.Contains(flags, "--quiet") || slices.Contains(flags, "-q"))
+	case "list-units":
+		return listUnits(c, flags)
+	default:
+		return c.fail(1, "Unknown command verb %s.", verb)
+	}
+}
+
+// isActive prints the state of each unit, and succeeds if one of them is active.
+func isActive(c *Call, names []string, quiet bool) int {
+	all, err := units.Read(string(c.Disk))
+	if err != nil {
+		return c.fail(1, "%v", err)
+	}
+	rc, known := exitNotActive, false
+	for _, name := range names {
+		if !strings.Contains(name, ".") {
+			name += ".service"
+		}
+		state, ok := all[name]
+		if !ok {
+			state = units.Inactive
+		}
+		known = known || ok
+		if state == units.Active {
+			rc = 0
+		}
+		if !quiet {
+			c.print("%s\n", state)
+		}
+	}
+	if !known {
+		rc = exitNoUnit
+	}
+	return rc
+}
+
+func listUnits(c *Call, flags []string) int {
+	all, err := units.Read(string(c.Disk))
+	if err != nil {
+		return c.fail(1, "%v", err)
+	}
+	failedOnly := slices.Contains(flags, "--state=failed") || slices.Contains(flags, "--failed")
+	for _, name := range all.Names() {
+		state := all[name]
+		if failedOnly && state != units.Failed {
+			continue
+		}
+		sub := map[string]string{units.Active: "running", units.Activating: "start", units.Failed: "failed"}[state]
+		if sub == "" {
+			sub = "dead"
+		}
+		c.print("%s loaded %s %s %s\n", name, state, sub, name)
+	}
+	return 0
+}
+
+// powerCommand is reboot, poweroff and halt.
+func powerCommand(_ context.Context, c *Call) int {
+	action := power.Reboot
+	if c.Argv[0] != power.Reboot {
+		action = power.Off
+	}
+	force := slices.Contains(c.Argv, "-f") || slices.Contains(c.Argv, "--force")
+	return c.power(power.Request{Action: action, Force: force})
+}
+
+// shutdown takes "-r" for a reboot; when it is to happen is ignored: it is now.
+func shutdown(_ context.Context, c *Call) int {
+	action := power.Off
+	if slices.Contains(c.Argv, "-r") || slices.Contains(c.Argv, "--reboot") {
+		action = power.Reboot
+	}
+	return c.power(power.Request{Action: action})
+}
+
+func (c *Call) power(r power.Request) int {
+	r.By = strings.Join(c.Argv, " ")
+	if err := power.Ask(string(c.Disk), r); err != nil {
+		return c.fail(1, "Failed to %s: %v", r.Action, err)
+	}
+	return 0
+}

@@ -1,0 +1,70 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Request to the registry.
+type Request struct {
+	Time       time.Time
+	Method     string
+	Path       string
+	UserAgent  string
+	RemoteAddr string
+}
+
+// Manifest returns the repository and the tag or digest of a request for a manifest.
+func (r Request) Manifest() (repository, reference string, ok bool) {
+	path, ok := strings.CutPrefix(r.Path, "/v2/")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(path, "/manifests/")
+}
+
+// requestLog is what a registry was asked.
+type requestLog struct {
+	mu       sync.Mutex
+	requests []Request
+}
+
+func (l *requestLog) logged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.mu.Lock()
+		l.requests = append(l.requests, Request{
+			Time:       time.Now(),
+			Method:     r.Method,
+			Path:       r.URL.Path,
+			UserAgent:  r.UserAgent(),
+			RemoteAddr: r.RemoteAddr,
+		})
+		l.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Requests are all requests so far, pushes too.
+func (l *requestLog) Requests() []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.requests)
+}
+
+// Asked are the requests for the manifest of an image by its tag or one of its digests: the first thing
+// that anybody does who resolves or pulls it. The user agent tells who it was; hosts name themselves
+// in theirs.
+func (l *requestLog) Asked(img Image) []Request {
+	return slices.DeleteFunc(l.Requests(), func(r Request) bool {
+		repository, reference, ok := r.Manifest()
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+		named := reference == img.Tag || reference == img.Digest || reference == img.PlatformDigest
+		return !ok || !reads || repository != img.Repository || !named
+	})
+}
