@@ -10,6 +10,8 @@ import (
 )
 
 // ElementalHostSpec is what is asked of a host.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.pubKey) || (has(self.pubKey) && self.pubKey == oldSelf.pubKey)",message="pubKey is what the host is known by and cannot be changed: delete the ElementalHost and let the host register anew"
 type ElementalHostSpec struct {
 	// bootstrapSecret holds the bootstrap data of the Machine that the host serves.
 	// +optional

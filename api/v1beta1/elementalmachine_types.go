@@ -10,6 +10,8 @@ import (
 )
 
 // ElementalMachineSpec is what an operator, or a template, asks of an ElementalMachine.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID is set once: delete the Machine to have it replaced on another host"
 type ElementalMachineSpec struct {
 	// providerID is elemental://<namespace>/<host>, written once a host is associated, and the same as
 	// the Node's.

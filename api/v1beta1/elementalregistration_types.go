@@ -93,6 +93,7 @@ type Registration struct {
 	// tokenDuration is how long a registration token is valid; it is renewed at half of it. Default
 	// and upper bound 8760h (a year).
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="tokenDuration has to be more than 0s and at most 8760h"
 	TokenDuration *metav1.Duration `json:"tokenDuration,omitempty"`
 	// token that new hosts present, written by the registration controller.
 	// +optional

@@ -1,0 +1,47 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclustertemplates,versions=v1beta1,name=validation.elementalclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// ClusterTemplate is the webhook of ElementalClusterTemplates, which are immutable.
+type ClusterTemplate struct{}
+
+var _ admission.Validator[*infrav1.ElementalClusterTemplate] = &ClusterTemplate{}
+
+// ValidateCreate refuses what no cluster could be made from.
+func (*ClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
+	warnings, errs := validateUpgradeOption(&template.Spec.Template.Spec.NodeUpgradeOption, clusterTemplateOption)
+	return warnings, invalid("ElementalClusterTemplate", template, errs)
+}
+
+// ValidateUpdate refuses every change of spec.template.spec.
+func (*ClusterTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
+	if equality.Semantic.DeepEqual(before.Spec.Template.Spec, after.Spec.Template.Spec) {
+		return nil, nil
+	}
+	dryRun, err := isTopologyDryRun(ctx, after)
+	if err != nil || dryRun {
+		return nil, err
+	}
+	return nil, invalid("ElementalClusterTemplate", after, field.ErrorList{field.Forbidden(field.NewPath("spec", "template", "spec"),
+		"it is immutable: create a new ElementalClusterTemplate and refer to that in the ClusterClass")})
+}
+
+// ValidateDelete refuses nothing.
+func (*ClusterTemplate) ValidateDelete(context.Context, *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
+var clusterTemplateOption = field.NewPath("spec", "template", "spec", "nodeUpgradeOption")

@@ -1,0 +1,104 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/topology"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// +kubebuilder:webhook:verbs=create,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=default.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=validation.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// MachineTemplate is the webhook of ElementalMachineTemplates: only osVersionManagement may be changed,
+// because only that can be changed on a machine in place.
+type MachineTemplate struct{}
+
+var (
+	_ admission.Defaulter[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
+	_ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
+)
+
+// Default records the content of a new template as rolled out: its owners, which refer to it from their
+// own beginning, have nothing to be pointed to.
+func (*MachineTemplate) Default(_ context.Context, template *infrav1.ElementalMachineTemplate) error {
+	if _, recorded := template.Annotations[infrav1.RolledOutHashAnnotation]; recorded {
+		return nil
+	}
+	hash, err := rollout.ContentHash(template)
+	if err != nil {
+		return fmt.Errorf("hashing the content: %w", err)
+	}
+	if template.Annotations == nil {
+		template.Annotations = map[string]string{}
+	}
+	template.Annotations[infrav1.RolledOutHashAnnotation] = hash
+	return nil
+}
+
+// ValidateCreate refuses what no machine could be made from.
+func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
+	return nil, invalid("ElementalMachineTemplate", template, validateTemplate(template))
+}
+
+// ValidateUpdate refuses a change of anything but osVersionManagement. Cluster API asks by a dry run
+// whether a change would be accepted, and rotates the template if it were: those are let through.
+func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
+	if !after.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	errs := validateTemplate(after)
+	dryRun, err := isTopologyDryRun(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	if !dryRun && !equality.Semantic.DeepEqual(immutablePart(before), immutablePart(after)) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec"),
+			"only osVersionManagement may be changed: for another change create a new ElementalMachineTemplate and refer to that"))
+	}
+	return nil, invalid("ElementalMachineTemplate", after, errs)
+}
+
+// ValidateDelete refuses nothing.
+func (*MachineTemplate) ValidateDelete(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func validateTemplate(template *infrav1.ElementalMachineTemplate) field.ErrorList {
+	path := field.NewPath("spec", "template", "spec")
+	spec := &template.Spec.Template.Spec
+	errs := validateMachineSpec(spec, path)
+	if spec.ProviderID != "" {
+		errs = append(errs, field.Forbidden(path.Child("providerID"), "it names one machine's host: remove it from the template"))
+	}
+	if spec.HostRef != nil {
+		errs = append(errs, field.Forbidden(path.Child("hostRef"), "it names one machine's host: remove it, and use selector to choose among hosts"))
+	}
+	return errs
+}
+
+func immutablePart(template *infrav1.ElementalMachineTemplate) infrav1.ElementalMachineSpec {
+	spec := template.Spec.Template.Spec
+	spec.OSVersionManagement = nil
+	return spec
+}
+
+// isTopologyDryRun says whether the request only asks, on behalf of a ClusterClass.
+func isTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("reading the admission request: %w", err))
+	}
+	return topology.IsDryRunRequest(request, object), nil
+}
