@@ -27,6 +27,8 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	// last is true when the server closes the connection after it.
+	last bool
 }
 
 // message of a failure; it checks that the body is the one of failures.
@@ -84,7 +86,7 @@ func request(ctx context.Context, by *http.Client, method, url string, body any,
 	}
 	defer response.Body.Close()
 	read, _ := io.ReadAll(response.Body)
-	return answer{status: response.StatusCode, header: response.Header, body: read}
+	return answer{status: response.StatusCode, header: response.Header, body: read, last: response.Close}
 }
 
 func get(ctx context.Context, door *apitest.Door, path string, headers ...header) answer {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,7 +83,7 @@ func checkRequest(r *http.Request) (reply, error) {
 			return reply{}, refuse(http.StatusNotFound, "no %s can have the name %q", wildcard, shorten(name, maxShort))
 		}
 	}
-	if r.ContentLength != 0 && r.Method != http.MethodPost && r.Method != http.MethodPatch {
+	if r.ContentLength != 0 && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, r.Method) {
 		return reply{}, refuse(http.StatusBadRequest, "a %s request has no body", r.Method)
 	}
 	return reply{}, nil

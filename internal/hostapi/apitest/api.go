@@ -21,8 +21,10 @@ import (
 
 // API is a manager that runs nothing but the host API.
 type API struct {
-	// Endpoint is its base URL.
+	// Endpoint is the base URL that its tokens are for.
 	Endpoint string
+	// Address is the base URL under which it listens; the same, unless the endpoint was changed.
+	Address string
 	// CA that a client has to trust, PEM-encoded.
 	CA []byte
 
@@ -62,7 +64,8 @@ func StartAPI(plane *Plane, folder string, change func(*hostapi.Options)) (*API,
 		return nil, fmt.Errorf("adding the host API: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	api := &API{Endpoint: options.Endpoint, CA: ca, stop: stop, stopped: make(chan error, 1)}
+	address := "https://" + listener.Addr().String()
+	api := &API{Endpoint: options.Endpoint, Address: address, CA: ca, stop: stop, stopped: make(chan error, 1)}
 	go func() { api.stopped <- manager.Start(ctx) }()
 	return api, nil
 }

@@ -1,0 +1,320 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// caller is somebody at the API: a host m-1 with a neighbour, and a stranger's registration.
+type caller struct {
+	door, other *apitest.Door
+	host        *machine
+	neighbour   *machine
+}
+
+func newCaller(ctx context.Context) *caller {
+	GinkgoHelper()
+	door, other := openDoor(ctx, nil), openDoor(ctx, nil)
+	hosts := hostsOf(ctx, door, "m-1", "m-2")
+	return &caller{door: door, other: other, host: hosts[0], neighbour: hosts[1]}
+}
+
+// claims of a good host token.
+func (c *caller) claims() jwt.MapClaims {
+	now := time.Now()
+	return jwt.MapClaims{"sub": "m-1", "aud": c.door.URI, "iat": now.Unix(), "exp": now.Add(wire.HostTokenLifetime).Unix()}
+}
+
+func sign(method jwt.SigningMethod, claims jwt.MapClaims, key any) string {
+	GinkgoHelper()
+	raw, err := jwt.NewWithClaims(method, claims).SignedString(key)
+	Expect(err).NotTo(HaveOccurred())
+	return "Bearer " + raw
+}
+
+// with signs the good claims but for one that is changed, or removed when it is nil.
+func (c *caller) with(claim string, value any) string {
+	GinkgoHelper()
+	claims := c.claims()
+	claims[claim] = value
+	if value == nil {
+		delete(claims, claim)
+	}
+	return sign(jwt.SigningMethodEdDSA, claims, c.host.key)
+}
+
+var report = wire.Report{Phase: wire.HostRunning, OS: wire.OS{BootID: "b-1"}}
+
+var _ = Describe("A request without the right", func() {
+	// Each token is tried on every route of a host: one that forgot to ask would stand out.
+	DescribeTable("of a host is refused and changes nothing",
+		func(ctx SpecContext, credentials func(*caller) string, want int) {
+			who := newCaller(ctx)
+			before := world(ctx, who.door.Namespace)
+			auth := header{wire.HostHeader, credentials(who)}
+			for _, answer := range []answer{
+				request(ctx, shared, http.MethodGet, who.host.url("/desired?wait=10s"), nil, auth),
+				request(ctx, shared, http.MethodGet, who.host.url("/bootstrap"), nil, auth),
+				request(ctx, shared, http.MethodPost, who.host.url("/report"), report, auth),
+				request(ctx, shared, http.MethodDelete, who.host.url(""), nil, auth),
+			} {
+				Expect(answer.status).To(Equal(want), "body %s", answer.body)
+				Expect(answer.message()).To(ContainSubstring("host token"))
+			}
+			Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+		},
+		Entry("no token", func(*caller) string { return "" }, 401),
+		Entry("another scheme", func(*caller) string { return "Basic bTox" }, 401),
+		Entry("no JWT", func(*caller) string { return "Bearer abc" }, 401),
+		Entry("the registration's token", func(c *caller) string { return "Bearer " + c.door.Token }, 403),
+		Entry("another key", func(c *caller) string { return sign(jwt.SigningMethodEdDSA, c.claims(), c.neighbour.key) }, 401),
+		Entry("the neighbour's name", func(c *caller) string { return c.with("sub", "m-2") }, 403),
+		Entry("the neighbour's token", func(c *caller) string { return c.neighbour.auth().value }, 403),
+		Entry("no sub", func(c *caller) string { return c.with("sub", nil) }, 401),
+		Entry("another aud", func(c *caller) string { return c.with("aud", "https://example.com") }, 403),
+		Entry("the aud of another namespace", func(c *caller) string { return c.with("aud", c.other.URI) }, 403),
+		Entry("no aud", func(c *caller) string { return c.with("aud", nil) }, 401),
+		Entry("no exp", func(c *caller) string { return c.with("exp", nil) }, 401),
+		Entry("expired", func(c *caller) string { return c.with("exp", time.Now().Add(-3*time.Minute).Unix()) }, 401),
+		Entry("not valid yet", func(c *caller) string { return c.with("nbf", time.Now().Add(3*time.Minute).Unix()) }, 401),
+		Entry("good for an hour", func(c *caller) string { return c.with("exp", time.Now().Add(time.Hour).Unix()) }, 401),
+		Entry("not signed", func(c *caller) string {
+			return sign(jwt.SigningMethodNone, c.claims(), jwt.UnsafeAllowNoneSignatureType)
+		}, 401),
+		Entry("HMAC with the public key", func(c *caller) string {
+			return sign(jwt.SigningMethodHS256, c.claims(), []byte(c.host.pubKey()))
+		}, 401),
+		Entry("endless", func(*caller) string { return "Bearer " + strings.Repeat("a", 8000) }, 401),
+	)
+
+	DescribeTable("to register is refused and changes nothing",
+		func(ctx SpecContext, credentials func(*caller, *machine) []header, want int) {
+			who := newCaller(ctx)
+			fresh := newMachine(who.door, "m-3")
+			before := world(ctx, who.door.Namespace)
+			answer := request(ctx, shared, http.MethodPost, who.door.URI+"/hosts", fresh.create(), credentials(who, fresh)...)
+			Expect(answer.status).To(Equal(want), "body %s", answer.body)
+			answer.message()
+			Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+		},
+		Entry("no tokens", func(*caller, *machine) []header { return nil }, 401),
+		Entry("no registration token", func(_ *caller, m *machine) []header { return []header{m.auth()} }, 401),
+		Entry("no host token", func(c *caller, _ *machine) []header { return []header{asRegistration(c.door)} }, 401),
+		Entry("a host token in place of the registration's", func(c *caller, m *machine) []header {
+			return []header{{wire.RegistrationHeader, m.auth().value}, m.auth()}
+		}, 403),
+		Entry("another registration's token", func(c *caller, m *machine) []header {
+			return []header{asRegistration(c.other), m.auth()}
+		}, 403),
+		Entry("a token for this registration, signed with another's key", func(c *caller, m *machine) []header {
+			raw, err := token.SignRegistrationToken(c.other.SigningKey, c.door.URI, time.Now(), time.Hour)
+			Expect(err).NotTo(HaveOccurred())
+			return []header{{wire.RegistrationHeader, "Bearer " + raw}, m.auth()}
+		}, 401),
+		Entry("an expired registration token", func(c *caller, m *machine) []header {
+			raw, err := token.SignRegistrationToken(c.door.SigningKey, c.door.URI, time.Now().Add(-time.Hour), time.Minute)
+			Expect(err).NotTo(HaveOccurred())
+			return []header{{wire.RegistrationHeader, "Bearer " + raw}, m.auth()}
+		}, 401),
+		Entry("a registration token without exp, as the predecessor's", func(c *caller, m *machine) []header {
+			key, err := token.ParseSigningKey(c.door.SigningKey)
+			Expect(err).NotTo(HaveOccurred())
+			raw := sign(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": c.door.URI, "aud": c.door.URI}, key)
+			return []header{{wire.RegistrationHeader, raw}, m.auth()}
+		}, 401),
+		Entry("a host token signed with another key than the one in the body", func(c *caller, m *machine) []header {
+			return []header{asRegistration(c.door), newMachine(c.door, m.name).auth()}
+		}, 401),
+		Entry("a host token of another name", func(c *caller, m *machine) []header {
+			return []header{asRegistration(c.door), c.host.auth()}
+		}, 403),
+	)
+
+	It("is refused below a registration that the host did not come through", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		who.host.change(ctx, func(object *infrav1.ElementalHost) {
+			object.Annotations[infrav1.RegistrationNameAnnotation] = "core"
+		})
+		Eventually(func() int { return who.host.get(ctx, "/desired").status }).Should(Equal(http.StatusForbidden))
+		Expect(who.host.report(ctx, report).status).To(Equal(http.StatusForbidden))
+	})
+
+	It("is told apart: unknown host, registration and path", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		stranger := newMachine(door, "m-9")
+		unknown := stranger.get(ctx, "/desired")
+		Expect(unknown.status).To(Equal(http.StatusNotFound))
+		Expect(unknown.message()).To(ContainSubstring("host m-9 is not known"))
+
+		nowhere := request(ctx, shared, http.MethodGet, door.URI+"x", nil, asRegistration(door))
+		Expect(nowhere.status).To(Equal(http.StatusNotFound))
+		Expect(nowhere.message()).To(ContainSubstring("no registration edgex"))
+
+		for _, path := range []string{"/", "/elemental/v1", "/healthz"} {
+			lost := request(ctx, shared, http.MethodGet, api.Endpoint+path, nil)
+			Expect(lost.status).To(Equal(http.StatusNotFound))
+			lost.message()
+		}
+		// A name that no object has does not reach the API server.
+		odd := request(ctx, shared, http.MethodGet, door.URI+"/hosts/m%2F1/desired", nil, stranger.auth())
+		Expect(odd.status).To(Equal(http.StatusNotFound))
+		Expect(odd.message()).To(ContainSubstring(`no host can have the name "m/1"`))
+	})
+
+	It("is told the methods that there are, and that hosts are not patched any more", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		wrong := request(ctx, shared, http.MethodPut, who.host.url("/report"), report, who.host.auth())
+		Expect(wrong.status).To(Equal(http.StatusMethodNotAllowed))
+		Expect(wrong.header.Get("Allow")).To(Equal("POST"))
+		wrong.message()
+
+		old := request(ctx, shared, http.MethodPatch, who.host.url(""), `{"phase":"Running"}`, who.host.auth())
+		Expect(old.status).To(Equal(http.StatusGone))
+		Expect(old.message()).To(ContainSubstring("older than the API"))
+	})
+})
+
+var _ = Describe("A body that is not right", func() {
+	var who *caller
+	BeforeEach(func(ctx SpecContext) { who = newCaller(ctx) })
+
+	DescribeTable("is refused and changes nothing",
+		func(ctx SpecContext, body string, want int, reason string) {
+			before := world(ctx, who.door.Namespace)
+			refused := who.host.report(ctx, body)
+			Expect(refused.status).To(Equal(want))
+			Expect(refused.message()).To(ContainSubstring(reason))
+			refused = newMachine(who.door, "m-3").register(ctx, body)
+			Expect(refused.status).To(Equal(want))
+			Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+		},
+		Entry("empty", "", 400, "body is not"),
+		Entry("not JSON", "phase=Running", 400, "body is not"),
+		Entry("another type", `[]`, 400, "body is not"),
+		Entry("cut off", `{"phase":"Run`, 400, "body is not"),
+		Entry("unknown field", `{"labels":{},"conditions":[]}`, 400, "unknown field"),
+		Entry("two values", `{}{}`, 400, "more than one"),
+		Entry("too large", `{"phase":"`+strings.Repeat("x", wire.MaxBody)+`"}`, 413, "larger than 65536 bytes"),
+	)
+
+	It("is not waited for", func(ctx SpecContext) {
+		before := world(ctx, who.door.Namespace)
+		slow, feed := io.Pipe()
+		defer feed.Close()
+		go func() { _, _ = feed.Write([]byte(`{"phase":`)) }()
+		started := time.Now()
+		refused := who.host.report(ctx, io.Reader(slow))
+		Expect(refused.status).To(Equal(http.StatusRequestTimeout))
+		Expect(refused.message()).To(ContainSubstring("did not arrive in time"))
+		Expect(time.Since(started)).To(BeNumerically("<", 5*time.Second))
+		Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+	})
+
+	It("is not waited for either when the caller is refused before it is read", func(ctx SpecContext) {
+		slow, feed := io.Pipe()
+		defer feed.Close()
+		go func() { _, _ = feed.Write([]byte(`{"phase":`)) }()
+		Expect(request(ctx, shared, http.MethodPost, who.host.url("/report"), io.Reader(slow)).status).To(Equal(http.StatusUnauthorized))
+	})
+
+	It("is refused on requests that have none", func(ctx SpecContext) {
+		odd := request(ctx, shared, http.MethodGet, who.host.url("/desired?wait=10s"), bytes.NewBufferString("x"), who.host.auth())
+		Expect(odd.status).To(Equal(http.StatusBadRequest))
+	})
+
+	It("leaves the connection usable for longer than a body may take", func(ctx SpecContext) {
+		own := newHTTPClient(api)
+		send := func() int {
+			return request(ctx, own, http.MethodPost, who.host.url("/report"), report, who.host.auth()).status
+		}
+		Expect(send()).To(Equal(http.StatusNoContent))
+		poll := func() answer {
+			desired := into[wire.Desired](request(ctx, own, http.MethodGet, who.host.url("/desired"), nil, who.host.auth()))
+			return request(ctx, own, http.MethodGet, who.host.url("/desired?wait=900ms&revision="+desired.Revision), nil, who.host.auth())
+		}
+		Expect(poll().status).To(Equal(http.StatusOK))
+		Expect(send()).To(Equal(http.StatusNoContent))
+	})
+})
+
+var _ = Describe("Bootstrap data", func() {
+	secret := func(ctx context.Context, namespace, name string, data map[string][]byte) {
+		GinkgoHelper()
+		object := &corev1.Secret{Data: data}
+		object.Namespace, object.Name = namespace, name
+		Expect(plane.Client.Create(ctx, object)).To(Succeed())
+	}
+	associate := func(object *infrav1.ElementalHost) {
+		object.Spec.Approved = true
+		object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
+		object.Spec.BootstrapSecret = &corev1.ObjectReference{Kind: "Secret", Name: "boot"}
+	}
+
+	It("is handed to the approved host that it is for", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")})
+		who.host.change(ctx, associate)
+		Expect(into[wire.Bootstrap](who.host.get(ctx, "/bootstrap"))).To(Equal(wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\n"}))
+		Expect(who.neighbour.get(ctx, "/bootstrap").status).To(Equal(http.StatusForbidden))
+	})
+
+	It("is not there before it is there", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		who.host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = true })
+		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusNotFound))
+		who.host.change(ctx, associate)
+		early := who.host.get(ctx, "/bootstrap")
+		Expect(early.status).To(Equal(http.StatusNotFound))
+		Expect(early.message()).To(ContainSubstring("no bootstrap data for host m-1 yet"))
+		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
+		Expect(into[wire.Bootstrap](who.host.get(ctx, "/bootstrap"))).To(Equal(wire.Bootstrap{Format: "cloud-config", Config: "x"}))
+	})
+
+	DescribeTable("is withheld", func(ctx SpecContext, change func(*infrav1.ElementalHost), want int, reason string) {
+		who := newCaller(ctx)
+		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
+		who.host.change(ctx, func(object *infrav1.ElementalHost) {
+			associate(object)
+			change(object)
+		})
+		refused := who.host.get(ctx, "/bootstrap")
+		Expect(refused.status).To(Equal(want))
+		Expect(refused.message()).To(ContainSubstring(reason))
+	},
+		Entry("from a host that is not approved", func(h *infrav1.ElementalHost) { h.Spec.Approved = false }, 403, "not approved"),
+		Entry("from a host that serves no Machine", func(h *infrav1.ElementalHost) { h.Spec.MachineRef = nil }, 404, "no bootstrap data"),
+		Entry("from a host that has to reset", func(h *infrav1.ElementalHost) {
+			h.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
+		}, 403, "reset"),
+		Entry("of another namespace", func(h *infrav1.ElementalHost) {
+			h.Spec.BootstrapSecret.Namespace = "kube-system"
+		}, 403, "another namespace"),
+	)
+
+	It("is not for who held the name before", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
+		who.host.change(ctx, func(object *infrav1.ElementalHost) {
+			associate(object)
+			object.Spec.PubKey = newMachine(who.door, "m-1").pubKey()
+		})
+		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusUnauthorized))
+	})
+})

@@ -1,0 +1,90 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// series returns the metrics of a name.
+func series(name string) []*dto.Metric {
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		return nil
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()
+		}
+	}
+	return nil
+}
+
+func gauge(name string) float64 {
+	found := series(name)
+	if len(found) == 0 {
+		return 0
+	}
+	return found[0].GetGauge().GetValue()
+}
+
+func counter(name, label, value string) float64 {
+	for _, one := range series(name) {
+		for _, pair := range one.GetLabel() {
+			if pair.GetName() == label && pair.GetValue() == value {
+				return one.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// apiRequests is how often the API server was asked for hosts, registrations or Secrets, watches aside.
+func apiRequests(ctx context.Context) []string {
+	GinkgoHelper()
+	clients, err := kubernetes.NewForConfig(plane.Config)
+	Expect(err).NotTo(HaveOccurred())
+	text, err := clients.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	var lines []string
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if strings.HasPrefix(line, "apiserver_request_total{") && !strings.Contains(line, `verb="WATCH"`) && aboutUs(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func aboutUs(line string) bool {
+	for _, resource := range []string{"elementalhosts", "elementalregistrations", "secrets"} {
+		if strings.Contains(line, `resource="`+resource+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+var _ = Describe("Metrics", func() {
+	It("count requests by route and answer", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		host := registered(ctx, door, "m-1")
+		Expect(host.get(ctx, "/bootstrap").status).To(Equal(403))
+		var seen []string
+		for _, one := range series("elemental_hostapi_request_duration_seconds") {
+			labels := map[string]string{}
+			for _, pair := range one.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			seen = append(seen, labels["route"]+" "+labels["code"])
+		}
+		Expect(seen).To(ContainElements("getRegistration 200", "createHost 201", "getBootstrap 403"))
+	})
+})

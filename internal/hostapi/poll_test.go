@@ -1,0 +1,185 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// held is a request that waits.
+type held struct {
+	answered chan answer
+	cancel   context.CancelFunc
+}
+
+// poll asks for news of what the host knows, with patience for longer than any spec.
+func (m *machine) poll(ctx context.Context, known string) *held {
+	ctx, cancel := context.WithCancel(ctx)
+	waiting := &held{answered: make(chan answer, 1), cancel: cancel}
+	go func() { waiting.answered <- m.get(ctx, "/desired?wait=300s&revision="+known) }()
+	return waiting
+}
+
+// idle polls at the host's revision and returns when the server holds the request.
+func (m *machine) idle(ctx context.Context) (*held, wire.Desired) {
+	GinkgoHelper()
+	before := gauge("elemental_hostapi_held_polls")
+	desired := into[wire.Desired](m.get(ctx, "/desired"))
+	waiting := m.poll(ctx, desired.Revision)
+	Eventually(func() float64 { return gauge("elemental_hostapi_held_polls") }).Should(Equal(before + 1))
+	DeferCleanup(waiting.cancel)
+	return waiting, desired
+}
+
+var _ = Describe("Asking for the desired state", func() {
+	var (
+		door *apitest.Door
+		host *machine
+	)
+
+	BeforeEach(func(ctx SpecContext) {
+		door = openDoor(ctx, nil)
+		host = registered(ctx, door, "m-1")
+	})
+
+	It("answers at once what the host does not know, right after it registered", func(ctx SpecContext) {
+		desired := into[wire.Desired](host.get(ctx, "/desired?wait=300s"))
+		Expect(desired.Revision).NotTo(BeEmpty())
+		Expect(desired.Approved).To(BeFalse())
+		Expect(into[wire.Desired](host.get(ctx, "/desired?wait=300s&revision=other"))).To(Equal(desired))
+	})
+
+	It("answers when something changes for that host, and only then", func(ctx SpecContext) {
+		neighbour := registered(ctx, door, "m-2")
+		waiting, known := host.idle(ctx)
+		other, _ := neighbour.idle(ctx)
+
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = true })
+		var told answer
+		Eventually(waiting.answered).Should(Receive(&told))
+		desired := into[wire.Desired](told)
+		Expect(desired.Approved).To(BeTrue())
+		Expect(desired.Revision).NotTo(Equal(known.Revision))
+		Consistently(other.answered, "300ms").ShouldNot(Receive())
+	})
+
+	It("does not answer to a change that means nothing to the host", func(ctx SpecContext) {
+		waiting, _ := host.idle(ctx)
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Labels = map[string]string{"rack": "r9"} })
+		Expect(host.report(ctx, report).status).To(Equal(http.StatusNoContent))
+		Consistently(waiting.answered, "300ms").ShouldNot(Receive())
+
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Labels[infrav1.NeedsResetLabel] = "true" })
+		var told answer
+		Eventually(waiting.answered).Should(Receive(&told))
+		Expect(into[wire.Desired](told).Reset).To(BeTrue())
+	})
+
+	It("answers with what is known when the host's patience ends", func(ctx SpecContext) {
+		desired := into[wire.Desired](host.get(ctx, "/desired"))
+		started := time.Now()
+		same := into[wire.Desired](host.get(ctx, "/desired?wait=400ms&revision="+desired.Revision))
+		Expect(time.Since(started)).To(BeNumerically("~", 400*time.Millisecond, 200*time.Millisecond))
+		Expect(same).To(Equal(desired))
+	})
+
+	It("answers that the host is gone", func(ctx SpecContext) {
+		waiting, _ := host.idle(ctx)
+		Expect(plane.Client.Delete(ctx, host.object(ctx))).To(Succeed())
+		var told answer
+		Eventually(waiting.answered).Should(Receive(&told))
+		Expect(told.status).To(Equal(http.StatusNotFound))
+	})
+
+	It("holds two requests of a host and answers the oldest when there are more", func(ctx SpecContext) {
+		first, known := host.idle(ctx)
+		second, _ := host.idle(ctx)
+		third := host.poll(ctx, known.Revision)
+		DeferCleanup(third.cancel)
+		var told answer
+		Eventually(first.answered).Should(Receive(&told))
+		Expect(into[wire.Desired](told)).To(Equal(known))
+		Consistently(second.answered, "200ms").ShouldNot(Receive())
+	})
+
+	It("forgets a host that hangs up", func(ctx SpecContext) {
+		before := gauge("elemental_hostapi_held_polls")
+		waiting, _ := host.idle(ctx)
+		waiting.cancel()
+		Eventually(func() float64 { return gauge("elemental_hostapi_held_polls") }).Should(Equal(before))
+	})
+
+	DescribeTable("refuses a patience that is none", func(ctx SpecContext, wait string) {
+		refused := host.get(ctx, "/desired?wait="+wait)
+		Expect(refused.status).To(Equal(http.StatusBadRequest))
+		Expect(refused.message()).To(ContainSubstring("want a duration of up to 10m0s"))
+	}, Entry("a number", "300"), Entry("negative", "-1s"), Entry("a word", "long"))
+
+	It("writes and reads nothing for an idle host", func(ctx SpecContext) {
+		versions := world(ctx, door.Namespace)
+		desired := into[wire.Desired](host.get(ctx, "/desired"))
+		before := apiRequests(ctx)
+		for range 5 {
+			Expect(host.get(ctx, "/desired?wait=10ms&revision="+desired.Revision).status).To(Equal(http.StatusOK))
+		}
+		Expect(apiRequests(ctx)).To(Equal(before))
+		Expect(world(ctx, door.Namespace)).To(Equal(versions))
+	})
+})
+
+var _ = Describe("A server that stops", func() {
+	It("answers held requests at once", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		host := registered(ctx, door, "m-1")
+		desired := into[wire.Desired](host.get(ctx, "/desired"))
+
+		// Another replica, under the endpoint that both share.
+		replica, err := apitest.StartAPI(plane, GinkgoT().TempDir(), func(options *hostapi.Options) {
+			options.Endpoint = api.Endpoint
+		})
+		Expect(err).NotTo(HaveOccurred())
+		client := newHTTPClient(replica)
+		url := replica.Address + "/elemental/v1/namespaces/" + door.Namespace + "/registrations/edge/hosts/m-1/desired"
+		before := gauge("elemental_hostapi_held_polls")
+		answered := make(chan answer, 1)
+		go func() {
+			answered <- request(ctx, client, http.MethodGet, url+"?wait=300s&revision="+desired.Revision, nil, host.auth())
+		}()
+		Eventually(func() float64 { return gauge("elemental_hostapi_held_polls") }).Should(Equal(before + 1))
+
+		started := time.Now()
+		Expect(replica.Stop()).To(Succeed())
+		Expect(time.Since(started)).To(BeNumerically("<", 5*time.Second))
+		var told answer
+		Eventually(answered).Should(Receive(&told))
+		Expect(into[wire.Desired](told)).To(Equal(desired))
+		Expect(told.last).To(BeTrue(), "the host has to go to another replica")
+	})
+
+	It("serves a certificate that was renewed", func(ctx SpecContext) {
+		folder := GinkgoT().TempDir()
+		replica, err := apitest.StartAPI(plane, folder, nil)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(replica.Stop)
+		Eventually(func() int {
+			return request(ctx, newHTTPClient(replica), http.MethodGet, replica.Address+"/", nil).status
+		}).Should(Equal(http.StatusNotFound))
+
+		replica.CA, err = apitest.WriteCertificate(folder)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() int {
+			return request(ctx, newHTTPClient(replica), http.MethodGet, replica.Address+"/", nil).status
+		}, "20s", "200ms").Should(Equal(http.StatusNotFound))
+	})
+})

@@ -1,0 +1,246 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// everything is a report with every field set.
+func everything() wire.Report {
+	return wire.Report{
+		AgentVersion: "v0.5.0", Phase: wire.HostReconcilingOSVersion, Message: "writing", Installed: true, Bootstrapped: true,
+		Addresses: []wire.Address{{Type: "Hostname", Address: "m-1"}, {Type: "InternalIP", Address: "10.0.0.1"}},
+		OS: wire.OS{
+			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
+		},
+		Upgrade: &wire.Attempt{
+			Attempt: "a-1", Phase: wire.PhaseApplying, Digest: "sha256:2", ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
+			Healthy: true, Message: "half",
+		},
+	}
+}
+
+func stored() infrav1.ElementalHostStatus {
+	return infrav1.ElementalHostStatus{
+		Phase: infrav1.HostPhaseReconcilingOSVersion, Message: "writing", Installed: true, Bootstrapped: true,
+		Addresses: []clusterv1.MachineAddress{
+			{Type: clusterv1.MachineHostName, Address: "m-1"}, {Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"},
+		},
+		OS: infrav1.HostOS{
+			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
+		},
+		Agent: infrav1.HostAgent{Version: "v0.5.0"},
+		Upgrade: &infrav1.HostUpgradeStatus{
+			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: "sha256:2", ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
+			Healthy: true, Message: "half",
+		},
+	}
+}
+
+var _ = Describe("A report", func() {
+	var (
+		door *apitest.Door
+		host *machine
+	)
+
+	BeforeEach(func(ctx SpecContext) {
+		door = openDoor(ctx, nil)
+		host = registered(ctx, door, "m-1")
+	})
+
+	status := func(ctx context.Context) infrav1.ElementalHostStatus {
+		GinkgoHelper()
+		found := host.object(ctx).Status
+		found.Agent.LastSeen = metav1.Time{}
+		return found
+	}
+	send := func(ctx context.Context, what wire.Report) {
+		GinkgoHelper()
+		sent := host.report(ctx, what)
+		Expect(sent.status).To(Equal(http.StatusNoContent), "body %s", sent.body)
+	}
+
+	It("is the whole of what is stored, but for the conditions", func(ctx SpecContext) {
+		object := host.object(ctx)
+		object.SetConditions([]metav1.Condition{{
+			Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.NewTime(time.Unix(1, 0)),
+		}})
+		Expect(plane.Client.Status().Update(ctx, object)).To(Succeed())
+
+		send(ctx, everything())
+		found := status(ctx)
+		Expect(found.Conditions).To(HaveLen(1))
+		found.Conditions = nil
+		Expect(found).To(Equal(stored()))
+		Expect(host.object(ctx).Status.Agent.LastSeen.Time).To(BeTemporally("~", time.Now(), time.Minute))
+
+		send(ctx, wire.Report{Phase: wire.HostRunning, Upgrade: &wire.Attempt{Attempt: "a-2", Phase: wire.PhaseAcknowledged}})
+		found = status(ctx)
+		Expect(found.Conditions).To(HaveLen(1))
+		found.Conditions = nil
+		Expect(found).To(Equal(infrav1.ElementalHostStatus{
+			Phase:   infrav1.HostPhaseRunning,
+			Upgrade: &infrav1.HostUpgradeStatus{Attempt: "a-2", Phase: infrav1.HostUpgradeAcknowledged},
+		}))
+		Expect(host.object(ctx).Spec.PubKey).NotTo(BeEmpty())
+	})
+
+	It("is written when it says something new, and only then", func(ctx SpecContext) {
+		send(ctx, everything())
+		before, unchanged := world(ctx, door.Namespace), counter("elemental_hostapi_reports_total", "result", "unchanged")
+		for range 5 {
+			send(ctx, everything())
+		}
+		Expect(world(ctx, door.Namespace)).To(Equal(before))
+		Expect(counter("elemental_hostapi_reports_total", "result", "unchanged")).To(Equal(unchanged + 5))
+
+		other := everything()
+		other.OS.BootID = "b-2"
+		send(ctx, other)
+		Expect(status(ctx).OS.BootID).To(Equal("b-2"))
+		// Back at once: the cache may still show the first.
+		send(ctx, everything())
+		Expect(status(ctx).OS.BootID).To(Equal("b-1"))
+	})
+
+	It("is written again when somebody changed what it said", func(ctx SpecContext) {
+		send(ctx, everything())
+		object := host.object(ctx)
+		object.Status.Phase = infrav1.HostPhaseRunning
+		Expect(plane.Client.Status().Update(ctx, object)).To(Succeed())
+		Eventually(func(g Gomega) {
+			send(ctx, everything())
+			g.Expect(status(ctx).Phase).To(Equal(infrav1.HostPhaseReconcilingOSVersion))
+		}).Should(Succeed())
+	})
+
+	It("of many at once leaves the last, with few writes", func(ctx SpecContext) {
+		const reports = 200
+		written, coalesced := counter("elemental_hostapi_reports_total", "result", "written"), counter("elemental_hostapi_reports_total", "result", "coalesced")
+		statuses := make([]int, reports)
+		var all sync.WaitGroup
+		for i := range reports {
+			all.Go(func() {
+				one := everything()
+				one.Message = fmt.Sprint(i)
+				statuses[i] = host.report(ctx, one).status
+			})
+		}
+		all.Wait()
+		Expect(statuses).To(HaveEach(http.StatusNoContent))
+		last := everything()
+		last.Message = "last"
+		send(ctx, last)
+		Expect(status(ctx).Message).To(Equal("last"))
+		written, coalesced = counter("elemental_hostapi_reports_total", "result", "written")-written, counter("elemental_hostapi_reports_total", "result", "coalesced")-coalesced
+		Expect(written + coalesced).To(BeEquivalentTo(reports + 1))
+		Expect(coalesced).To(BeNumerically(">", 0))
+	})
+
+	It("is cut where it is a message, and cleaned of what moves a terminal", func(ctx SpecContext) {
+		what := everything()
+		what.Message = "\x1b[2Jbad\nline " + strings.Repeat("é", 1024)
+		send(ctx, what)
+		found := status(ctx).Message
+		Expect(found).To(HavePrefix("[2Jbad line é"))
+		Expect(len(found)).To(BeNumerically("~", 1024, 1))
+		Expect(found).To(HaveSuffix("é"))
+	})
+
+	It("does not reach a host that got the name since", func(ctx SpecContext) {
+		waiting, _ := host.idle(ctx)
+		Expect(plane.Client.Delete(ctx, host.object(ctx))).To(Succeed())
+		Eventually(waiting.answered).Should(Receive())
+		Expect(host.report(ctx, everything()).status).To(Equal(http.StatusNotFound))
+		heir := registered(ctx, door, "m-1")
+		Eventually(func() int { return host.report(ctx, everything()).status }).Should(Equal(http.StatusUnauthorized))
+		Expect(heir.object(ctx).Status).To(Equal(infrav1.ElementalHostStatus{}))
+	})
+
+	DescribeTable("is refused when a field is not what it may be",
+		func(ctx SpecContext, change func(*wire.Report), reason string) {
+			before := world(ctx, door.Namespace)
+			what := everything()
+			change(&what)
+			refused := host.report(ctx, what)
+			Expect(refused.status).To(Equal(http.StatusBadRequest))
+			Expect(refused.message()).To(ContainSubstring(reason))
+			Expect(world(ctx, door.Namespace)).To(Equal(before))
+		},
+		Entry("phase", func(r *wire.Report) { r.Phase = "Dancing" }, `phase is "Dancing"`),
+		Entry("agentVersion", func(r *wire.Report) { r.AgentVersion = strings.Repeat("v", 257) }, "agentVersion has 257 bytes"),
+		Entry("boot mode", func(r *wire.Report) { r.OS.BootMode = "aktiv" }, "os.bootMode"),
+		Entry("snapshot", func(r *wire.Report) { r.OS.Snapshot = -1 }, "os.snapshot is -1"),
+		Entry("control characters", func(r *wire.Report) { r.OS.Version = "a\nb" }, "os.version has control characters"),
+		Entry("image", func(r *wire.Report) { r.OS.ImageURI = strings.Repeat("v", 1025) }, "os.imageURI"),
+		Entry("free bytes", func(r *wire.Report) { r.OS.FreeBytes = -1 }, "os.freeBytes"),
+		Entry("address type", func(r *wire.Report) { r.Addresses[0].Type = "Public" }, "addresses.type"),
+		Entry("empty address", func(r *wire.Report) { r.Addresses[0].Address = "" }, "addresses.address is empty"),
+		Entry("too many addresses", func(r *wire.Report) { r.Addresses = make([]wire.Address, 33) }, "addresses has 33 entries"),
+		Entry("attempt", func(r *wire.Report) { r.Upgrade.Attempt = "" }, "upgrade.attempt is empty"),
+		Entry("attempt phase", func(r *wire.Report) { r.Upgrade.Phase = "Done" }, "upgrade.phase"),
+		Entry("image bytes", func(r *wire.Report) { r.Upgrade.ImageBytes = -5 }, "upgrade.imageBytes"),
+	)
+})
+
+var _ = Describe("A host that says it resets itself", func() {
+	var host *machine
+
+	BeforeEach(func(ctx SpecContext) {
+		host = registered(ctx, openDoor(ctx, nil), "m-1")
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Finalizers = []string{infrav1.ElementalMachineFinalizer} })
+		DeferCleanup(func(ctx SpecContext) {
+			host.change(ctx, func(object *infrav1.ElementalHost) { object.Finalizers = nil })
+		})
+	})
+	taken := func(object *infrav1.ElementalHost) {
+		object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
+	}
+
+	It("is deleted when it serves no Machine", func(ctx SpecContext) {
+		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
+		object := host.object(ctx)
+		Expect(object.DeletionTimestamp).NotTo(BeNil())
+		Expect(object.Status.Phase).To(Equal(infrav1.HostPhaseResetting))
+		By("being asked again")
+		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
+		By("registering again before it is gone")
+		again := host.register(ctx, host.create())
+		Expect(again.status).To(Equal(http.StatusConflict))
+		Expect(again.message()).To(ContainSubstring("being deleted"))
+	})
+
+	It("is deleted when it was asked to reset", func(ctx SpecContext) {
+		host.change(ctx, func(object *infrav1.ElementalHost) {
+			taken(object)
+			object.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
+		})
+		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
+		Expect(host.object(ctx).DeletionTimestamp).NotTo(BeNil())
+	})
+
+	It("is kept when it serves a Machine, even if the cache does not know yet", func(ctx SpecContext) {
+		host.change(ctx, taken)
+		refused := host.forget(ctx)
+		Expect(refused.status).To(Equal(http.StatusConflict))
+		Expect(refused.message()).To(ContainSubstring("serves ElementalMachine em-1"))
+		Expect(host.object(ctx).DeletionTimestamp).To(BeNil())
+	})
+})
