@@ -311,10 +311,9 @@ var _ = Describe("Bootstrap data", func() {
 	It("is not for who held the name before", func(ctx SpecContext) {
 		who := newCaller(ctx)
 		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
-		who.host.change(ctx, func(object *infrav1.ElementalHost) {
-			associate(object)
-			object.Spec.PubKey = newMachine(who.door, "m-1").pubKey()
-		})
+		Expect(plane.Client.Delete(ctx, who.host.object(ctx))).To(Succeed())
+		heir := registered(ctx, who.door, "m-1")
+		heir.change(ctx, associate)
 		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusUnauthorized))
 	})
 })
