@@ -100,12 +100,15 @@ const (
 	CompetingExtensionReason      = "CompetingExtension"
 	UnsupportedStrategyReason     = "UnsupportedStrategy"
 	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
+	CloneChangedReason            = "CloneChanged"
 	NotBlockedReason              = "NotBlocked"
 
 	// RolledOutCondition says whether all owners refer to the template's content.
 	RolledOutCondition         = "RolledOut"
 	WaitingForQuietPointReason = "WaitingForQuietPoint"
 	RolledOutReason            = "RolledOut"
+	WaitingForClusterReason    = "WaitingForCluster"
+	ManagedByTopologyReason    = "ManagedByTopology"
 	BlockedReason              = "Blocked"
 
 	// ReferenceRevertedCondition is True while an owner was turned back to the template itself by

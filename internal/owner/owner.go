@@ -6,6 +6,8 @@ package owner
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,4 +47,15 @@ func TemplateName(o Owner) string {
 func IsTopologyOwned(o Owner) bool {
 	_, owned := o.Object().GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned
+}
+
+// SameReference says whether two states of an owner refer to the same template.
+func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }
+
+// Resource of an owner's kind.
+func Resource(o Owner) schema.GroupResource {
+	if o.Kind() == KubeadmControlPlaneKind {
+		return schema.GroupResource{Group: controlplanev1.GroupVersion.Group, Resource: "kubeadmcontrolplanes"}
+	}
+	return schema.GroupResource{Group: clusterv1.GroupVersion.Group, Resource: "machinedeployments"}
 }

@@ -13,10 +13,12 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// ErrReferenceChanged says that an owner refers to another template than was believed.
-var ErrReferenceChanged = errors.New("the owner refers to another template by now")
+// ErrReferenceChanged says that an owner refers to another template than was believed, or that it had
+// been pointed to the wanted one before and somebody turned it back.
+var ErrReferenceChanged = errors.New("somebody else has changed the reference")
 
-// RePoint makes an owner refer to the template to instead of from. The reference and the record of it
+// RePoint makes an owner refer to the template to instead of from, once: never again after somebody
+// turned it back. The reference and the record of it
 // are one patch, which fails when anything else was written to the owner in between: the quiet point that
 // the caller found would not be one any more.
 func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
@@ -24,7 +26,7 @@ func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if TemplateName(fresh) != from {
+	if TemplateName(fresh) != from || fresh.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation] == to {
 		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, ErrReferenceChanged)
 	}
 	object := fresh.Object()

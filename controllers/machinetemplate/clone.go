@@ -1,0 +1,82 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const clusterKind = "Cluster"
+
+// ensureClone makes sure that the clone an owner is to be pointed to exists, with the template's content
+// and the options in force now.
+func (r *Reconciler) ensureClone(ctx context.Context, seen *observation, candidate placed, cluster *clusterv1.Cluster) (*waiting, error) {
+	if existing := seen.clones[candidate.clone]; existing != nil {
+		return checkClone(existing, seen.hash)
+	}
+	options, err := r.optionsOf(ctx, seen.template.Namespace, cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	clone := newClone(seen, candidate.clone, cluster, options)
+	err = r.Client.Create(ctx, clone)
+	if apierrors.IsAlreadyExists(err) {
+		existing := &infrav1.ElementalMachineTemplate{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(clone), existing); err != nil {
+			return nil, fmt.Errorf("reading clone %s: %w", clone.Name, err)
+		}
+		return checkClone(existing, seen.hash)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating clone %s: %w", clone.Name, err)
+	}
+	return nil, nil
+}
+
+// checkClone refuses a clone that somebody has changed: Machines would get what nobody asked for.
+func checkClone(clone *infrav1.ElementalMachineTemplate, wanted string) (*waiting, error) {
+	hash, err := rollout.ContentHash(clone)
+	if err != nil || hash == wanted {
+		return nil, err
+	}
+	return &waiting{infrav1.BlockedReason, fmt.Sprintf(
+		"ElementalMachineTemplate %s, the clone of this one, was changed: delete it, or change this template instead", clone.Name)}, nil
+}
+
+func newClone(seen *observation, name string, cluster *clusterv1.Cluster, options string) *infrav1.ElementalMachineTemplate {
+	clone := &infrav1.ElementalMachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: seen.template.Namespace,
+			Name:      name,
+			Labels: map[string]string{
+				infrav1.SourceTemplateLabel: sourceLabel(seen.template),
+				clusterv1.ClusterNameLabel:  cluster.Name,
+			},
+			Annotations: map[string]string{
+				infrav1.RolledOutHashAnnotation:  seen.hash,
+				infrav1.RolloutOptionsAnnotation: options,
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(),
+				Kind:       clusterKind,
+				Name:       cluster.Name,
+				UID:        cluster.UID,
+			}},
+		},
+		Spec: *seen.template.Spec.DeepCopy(),
+	}
+	if filter, found := seen.template.Labels[clusterv1.WatchLabel]; found {
+		clone.Labels[clusterv1.WatchLabel] = filter
+	}
+	return clone
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// collect deletes the clones that nothing names any more. Cluster API needs a template as long as a
+// MachineSet refers to it, and compares Machines with the template they were made from.
+func (r *Reconciler) collect(ctx context.Context, seen *observation) error {
+	unused := maps.Clone(seen.clones)
+	for _, candidate := range seen.all {
+		delete(unused, owner.TemplateName(candidate))
+		delete(unused, candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation])
+		delete(unused, seen.cloneFor(candidate))
+	}
+	for _, reader := range []client.Reader{r.Client, r.Live} { // the cache spares most live reads
+		if len(unused) == 0 {
+			return nil
+		}
+		if err := dropNamed(ctx, reader, seen.template.Namespace, unused); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(unused)) {
+		clone := unused[name]
+		preconditions := client.Preconditions{UID: ptr.To(clone.UID), ResourceVersion: ptr.To(clone.ResourceVersion)}
+		if err := r.Client.Delete(ctx, clone, preconditions); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting the unused clone %s: %w", name, err)
+		}
+		ctrl.LoggerFrom(ctx).Info("Deleted a clone that nothing refers to", "clone", name)
+	}
+	return nil
+}
+
+// dropNamed takes out the templates that a MachineSet or an ElementalMachine names.
+func dropNamed(ctx context.Context, reader client.Reader, namespace string, unused map[string]*infrav1.ElementalMachineTemplate) error {
+	sets := &clusterv1.MachineSetList{}
+	if err := reader.List(ctx, sets, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("listing MachineSets: %w", err)
+	}
+	for i := range sets.Items {
+		delete(unused, sets.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
+	}
+	machines := &infrav1.ElementalMachineList{}
+	if err := reader.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("listing ElementalMachines: %w", err)
+	}
+	for i := range machines.Items {
+		delete(unused, machines.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation])
+	}
+	return nil
+}

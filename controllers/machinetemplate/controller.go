@@ -1,0 +1,127 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const (
+	// quietRetry is how often a quiet point is looked for. Cluster API moves a Machine within seconds.
+	quietRetry = 2 * time.Second
+	// blockedRetry is how often the proof of the way in place is tried again. Deployments and
+	// ExtensionConfigs are not watched for the few moments they matter.
+	blockedRetry = 15 * time.Second
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates/status,verbs=get;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machinesets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=runtime.cluster.x-k8s.io,resources=extensionconfigs,verbs=list
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
+
+// Reconciler rolls out ElementalMachineTemplates.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server what is not watched, or must not be stale.
+	Live client.Reader
+	// Owners finds and changes what refers to templates.
+	Owners *owner.Owners
+	// Recorder emits events.
+	Recorder events.EventRecorder
+	// WatchFilter is the value of Cluster API's watch-filter label; objects without it are left alone.
+	// Empty: all objects are reconciled.
+	WatchFilter string
+}
+
+// Reconcile compares the content of a template with what its owners refer to.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	template := &infrav1.ElementalMachineTemplate{}
+	if err := r.Client.Get(ctx, req.NamespacedName, template); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.isLeftAlone(template) {
+		return ctrl.Result{}, nil
+	}
+	before := template.DeepCopy()
+	if isClone(template) {
+		err = reportClone(template)
+	} else {
+		result, err = r.reconcile(ctx, template)
+	}
+	if patchErr := r.patchStatus(ctx, before, template); err == nil {
+		err = patchErr
+	}
+	return result, err
+}
+
+func (r *Reconciler) isLeftAlone(template *infrav1.ElementalMachineTemplate) bool {
+	filtered := r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
+	return filtered || !template.DeletionTimestamp.IsZero() || annotations.HasPaused(template)
+}
+
+func isClone(template *infrav1.ElementalMachineTemplate) bool {
+	_, found := template.Labels[infrav1.SourceTemplateLabel]
+	return found
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
+	seen, err := r.observe(ctx, template)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.annotate(ctx, seen); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.reportReverted(seen)
+	if len(seen.at(pending)) == 0 {
+		r.reportHandled(seen)
+		return ctrl.Result{}, r.collect(ctx, seen)
+	}
+	problems, err := r.prove(ctx, seen)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(problems) > 0 {
+		r.reportBlocked(template, problems)
+		return ctrl.Result{RequeueAfter: blockedRetry}, nil
+	}
+	return r.move(ctx, seen)
+}
+
+// patchStatus writes the status where it changed.
+func (r *Reconciler) patchStatus(ctx context.Context, before, template *infrav1.ElementalMachineTemplate) error {
+	base := before.DeepCopy()
+	changed := before.DeepCopy()
+	changed.Status = template.Status
+	patch := client.MergeFrom(base)
+	if data, err := patch.Data(changed); err != nil || string(data) == "{}" {
+		return err
+	}
+	if err := r.Client.Status().Patch(ctx, changed, patch); err != nil {
+		return fmt.Errorf("patching the status of ElementalMachineTemplate %s: %w", template.Name, client.IgnoreNotFound(err))
+	}
+	return nil
+}
+
+// sourceLabel is the value of infrav1.SourceTemplateLabel on the clones of a template.
+func sourceLabel(template *infrav1.ElementalMachineTemplate) string {
+	return rollout.LabelValue(template.Name)
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// pointAction is what is done to an owner, in the events API's terms.
+const pointAction = "Point"
+
+// waiting is why an owner was not moved.
+type waiting struct{ reason, message string }
+
+// move points every pending owner to its clone that can be pointed now.
+func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
+	held, moved := []waiting{}, []string{}
+	for _, candidate := range seen.at(pending) {
+		why, err := r.moveOwner(ctx, seen, candidate)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if why == nil {
+			moved = append(moved, owner.Describe(candidate))
+			continue
+		}
+		held = append(held, *why)
+	}
+	r.reportMoving(seen, held, moved)
+	return ctrl.Result{RequeueAfter: retryAfter(held)}, nil
+}
+
+// retryAfter is short where only a quiet point is missing. Nothing held back needs no retry: what was
+// moved is seen in its owner.
+func retryAfter(held []waiting) (after time.Duration) {
+	for _, why := range held {
+		if why.reason == infrav1.WaitingForQuietPointReason {
+			return quietRetry
+		}
+		after = blockedRetry
+	}
+	return after
+}
+
+func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	cluster := &clusterv1.Cluster{}
+	key := client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}
+	if err := r.Client.Get(ctx, key, cluster); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading Cluster %s: %w", key.Name, err)
+	} else if err != nil {
+		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s waits for Cluster %s to exist", owner.Describe(candidate), key.Name)}, nil
+	}
+	if annotations.IsPaused(cluster, candidate.Object()) {
+		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name)}, nil
+	}
+	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
+		return why, err
+	}
+	noise, err := r.Owners.QuietPoint(ctx, candidate.Owner)
+	if err != nil {
+		return nil, err
+	}
+	if noise != "" {
+		return notQuiet(candidate, noise), nil
+	}
+	return r.point(ctx, seen, candidate)
+}
+
+func (r *Reconciler) point(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	err := r.Owners.RePoint(ctx, candidate.Owner, owner.TemplateName(candidate), candidate.clone)
+	switch {
+	case err == nil:
+		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeNormal, infrav1.EventRolloutStarted, pointAction,
+			"Pointed %s to ElementalMachineTemplate %s", owner.Describe(candidate), candidate.clone)
+		return nil, nil
+	case errors.Is(err, owner.ErrReferenceChanged), apierrors.IsConflict(err):
+		return notQuiet(candidate, "somebody else is changing it"), nil
+	case apierrors.IsForbidden(err):
+		return notQuiet(candidate, "an admission webhook refused the change"), nil
+	}
+	return nil, err
+}
+
+func notQuiet(candidate placed, noise string) *waiting {
+	return &waiting{infrav1.WaitingForQuietPointReason, fmt.Sprintf("%s: %s", owner.Describe(candidate), noise)}
+}
+
+func messages(held []waiting) string {
+	all := make([]string, 0, len(held))
+	for _, why := range held {
+		all = append(all, why.message)
+	}
+	return strings.Join(all, "; ")
+}

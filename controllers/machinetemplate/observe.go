@@ -1,0 +1,162 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// position of an owner towards the content of its template.
+type position int
+
+const (
+	// current: the owner refers to this very content.
+	current position = iota
+	// pending: the owner has to be pointed to a clone.
+	pending
+	// reverted: somebody turned the owner back to the template after it had been pointed to a clone. It
+	// is never pointed there twice.
+	reverted
+	// managed: the owner would be pending, but its reference belongs to the topology controller.
+	managed
+)
+
+// placed is an owner with its position.
+type placed struct {
+	owner.Owner
+	position position
+	// clone is the one that carries the template's content to this owner.
+	clone string
+}
+
+// observation is all that a decision depends on.
+type observation struct {
+	template *infrav1.ElementalMachineTemplate
+	// hash of the template's content.
+	hash string
+	// outdated is whether Machines were made from the template itself before it was changed.
+	outdated bool
+	// clones of the template by name, whatever their content.
+	clones map[string]*infrav1.ElementalMachineTemplate
+	// all owners of the namespace.
+	all []owner.Owner
+	// owners that refer to the template or one of its clones.
+	owners []placed
+}
+
+// at returns the owners at a position.
+func (o *observation) at(wanted position) []placed {
+	found := []placed{}
+	for _, candidate := range o.owners {
+		if candidate.position == wanted {
+			found = append(found, candidate)
+		}
+	}
+	return found
+}
+
+func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, error) {
+	hash, err := rollout.ContentHash(template)
+	if err != nil {
+		return nil, err
+	}
+	seen := &observation{template: template, hash: hash, clones: map[string]*infrav1.ElementalMachineTemplate{}}
+	clones := &infrav1.ElementalMachineTemplateList{}
+	err = r.Client.List(ctx, clones, client.InNamespace(template.Namespace),
+		client.MatchingLabels{infrav1.SourceTemplateLabel: sourceLabel(template)})
+	if err != nil {
+		return nil, fmt.Errorf("listing the clones of ElementalMachineTemplate %s: %w", template.Name, err)
+	}
+	for i := range clones.Items {
+		seen.clones[clones.Items[i].Name] = &clones.Items[i]
+	}
+	if seen.all, err = r.Owners.List(ctx, template.Namespace); err != nil {
+		return nil, err
+	}
+	if seen.outdated, err = r.hasOutdatedMachines(ctx, seen); err != nil {
+		return nil, err
+	}
+	return seen, seen.place()
+}
+
+// place finds the template's owners among all, and their positions.
+func (o *observation) place() error {
+	for _, candidate := range o.all {
+		name := owner.TemplateName(candidate)
+		if name != o.template.Name && o.clones[name] == nil {
+			continue
+		}
+		where, err := o.positionOf(candidate)
+		if err != nil {
+			return err
+		}
+		o.owners = append(o.owners, placed{Owner: candidate, position: where, clone: o.cloneFor(candidate)})
+	}
+	return nil
+}
+
+func (o *observation) cloneFor(candidate owner.Owner) string {
+	return rollout.CloneName(o.template.Name, o.template.UID, o.template.Generation, candidate.ClusterName())
+}
+
+func (o *observation) positionOf(candidate owner.Owner) (position, error) {
+	behind, err := o.isBehind(candidate)
+	if err != nil {
+		return current, err
+	}
+	pointedTo := candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation]
+	turnedBack := owner.TemplateName(candidate) == o.template.Name && (o.clones[pointedTo] != nil || pointedTo == o.cloneFor(candidate))
+	switch {
+	case turnedBack && (!behind || pointedTo == o.cloneFor(candidate)):
+		return reverted, nil
+	case behind && owner.IsTopologyOwned(candidate):
+		return managed, nil
+	case behind:
+		return pending, nil
+	}
+	return current, nil
+}
+
+// isBehind says whether an owner's Machines were made from another content than the template has now.
+func (o *observation) isBehind(candidate owner.Owner) (bool, error) {
+	clone := o.clones[owner.TemplateName(candidate)]
+	if clone == nil {
+		return o.outdated, nil
+	}
+	hash, err := rollout.ContentHash(clone)
+	return hash != o.hash, err
+}
+
+// hasOutdatedMachines says whether Machines were made from the template before it was changed. The hash
+// alone does not tell: a template may be changed before its first Machine is made, or come from another
+// management cluster, or from the predecessor of this provider.
+func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation) (bool, error) {
+	template := seen.template
+	recorded, known := template.Annotations[infrav1.RolledOutHashAnnotation]
+	if recorded == seen.hash || !known && template.Generation == 1 {
+		return false, nil
+	}
+	machines := &infrav1.ElementalMachineList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace)); err != nil {
+		return false, fmt.Errorf("listing ElementalMachines: %w", err)
+	}
+	wanted := template.Spec.Template.Spec.OSVersionManagement
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		madeFrom := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+		if madeFrom == template.Name && !osversion.Same(machine.Spec.OSVersionManagement, wanted) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

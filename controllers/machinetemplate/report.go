@@ -1,0 +1,132 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// proveAction is what was tried when an event says that something is in the way.
+const proveAction = "Prove"
+
+// reportReverted says which owners were turned back, on the template and on them.
+func (r *Reconciler) reportReverted(seen *observation) {
+	template := seen.template
+	back := seen.at(reverted)
+	if len(back) == 0 {
+		condition.False(template, infrav1.ReferenceRevertedCondition, infrav1.NotRevertedReason, "")
+		return
+	}
+	message := describeAll(back) + " was turned back to this template after a change of it was rolled out, and is not pointed to a clone again. " +
+		"Refer to a template with a new name where the reference is kept, or patch this template again"
+	if isNews(template, infrav1.ReferenceRevertedCondition, message) {
+		for _, candidate := range back {
+			r.Recorder.Eventf(candidate.Object(), template, corev1.EventTypeWarning, infrav1.EventReferenceReverted, pointAction,
+				"The reference was turned back to ElementalMachineTemplate %s. It is not pointed to a clone again", template.Name)
+		}
+	}
+	condition.TrueBecause(template, infrav1.ReferenceRevertedCondition, infrav1.RevertedByOtherReason, "%s", message)
+}
+
+// reportHandled says that there is nothing left to do for us.
+func (r *Reconciler) reportHandled(seen *observation) {
+	template := seen.template
+	reportClones(seen)
+	condition.False(template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
+	switch back, byTopology := seen.at(reverted), seen.at(managed); {
+	case len(byTopology) > 0:
+		condition.False(template, infrav1.RolledOutCondition, infrav1.ManagedByTopologyReason, "%s",
+			describeAll(byTopology)+" belongs to the topology of a Cluster: change the ClusterClass or its variables instead of this template")
+	case len(back) > 0:
+		condition.False(template, infrav1.RolledOutCondition, infrav1.RevertedByOtherReason, "%s",
+			describeAll(back)+" was turned back to this template")
+	default:
+		condition.TrueBecause(template, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
+	}
+}
+
+// reportBlocked says what is in the way, and what to change.
+func (r *Reconciler) reportBlocked(template *infrav1.ElementalMachineTemplate, problems []problem) {
+	all := make([]string, 0, len(problems))
+	for _, found := range problems {
+		all = append(all, found.message)
+	}
+	message := strings.Join(all, "; ")
+	if isNews(template, infrav1.RolloutBlockedCondition, message) {
+		r.Recorder.Eventf(template, nil, corev1.EventTypeWarning, infrav1.EventRolloutBlocked, proveAction, "%s", shortened(message))
+	}
+	condition.TrueBecause(template, infrav1.RolloutBlockedCondition, problems[0].reason, "%s", message)
+	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
+		"Nothing is changed, because Machines would be replaced instead of updated in place")
+}
+
+// reportMoving says which owners are held back, or were just pointed to their clones.
+func (r *Reconciler) reportMoving(seen *observation, held []waiting, moved []string) {
+	template := seen.template
+	reportClones(seen)
+	condition.False(template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
+	if len(held) > 0 {
+		condition.False(template, infrav1.RolledOutCondition, held[0].reason, "%s", messages(held))
+		return
+	}
+	condition.False(template, infrav1.RolledOutCondition, infrav1.WaitingForQuietPointReason, "%s", "Pointed "+strings.Join(moved, ", ")+" to a clone")
+}
+
+// reportClones names the clones that owners refer to.
+func reportClones(seen *observation) {
+	names := []string{}
+	for _, candidate := range seen.owners {
+		if name := owner.TemplateName(candidate); seen.clones[name] != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	seen.template.Status.CurrentClone = strings.Join(names, ",")
+}
+
+// reportClone says that a clone is not the place to change anything.
+func reportClone(clone *infrav1.ElementalMachineTemplate) error {
+	hash, err := rollout.ContentHash(clone)
+	if err != nil {
+		return err
+	}
+	if hash == clone.Annotations[infrav1.RolledOutHashAnnotation] {
+		condition.False(clone, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
+		return nil
+	}
+	condition.TrueBecause(clone, infrav1.RolloutBlockedCondition, infrav1.CloneChangedReason,
+		"This is a clone of ElementalMachineTemplate %s: change that one, which is rolled out", clone.Labels[infrav1.SourceTemplateLabel])
+	return nil
+}
+
+func isNews(template *infrav1.ElementalMachineTemplate, conditionType, message string) bool {
+	known := conditions.Get(template, conditionType)
+	return known == nil || known.Message != message
+}
+
+func describeAll(owners []placed) string {
+	names := make([]string, 0, len(owners))
+	for _, candidate := range owners {
+		names = append(names, owner.Describe(candidate))
+	}
+	return strings.Join(names, ", ")
+}
+
+// shortened fits the events API, whose notes are at most 1 kB.
+func shortened(message string) string {
+	const longest = 1000
+	if len(message) <= longest {
+		return message
+	}
+	return message[:longest] + "..."
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// SetupWithManager adds the reconciler to a manager. KubeadmControlPlanes are watched where their CRD is
+// installed by then.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+	builder := ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.ElementalMachineTemplate{}).
+		Named("elementalmachinetemplate").
+		WithOptions(options).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment))
+	kind := schema.GroupKind{Group: controlplanev1.GroupVersion.Group, Kind: owner.KubeadmControlPlaneKind}
+	_, err := mgr.GetRESTMapper().RESTMapping(kind, controlplanev1.GroupVersion.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("looking for the CRD of KubeadmControlPlane: %w", err)
+	}
+	if err == nil {
+		builder = builder.Watches(&controlplanev1.KubeadmControlPlane{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane))
+	}
+	if err := builder.Complete(r); err != nil {
+		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) templatesOfMachineDeployment(ctx context.Context, object client.Object) []reconcile.Request {
+	md, isMachineDeployment := object.(*clusterv1.MachineDeployment)
+	if !isMachineDeployment {
+		return nil
+	}
+	return r.templatesOf(ctx, owner.ForMachineDeployment(md))
+}
+
+func (r *Reconciler) templatesOfControlPlane(ctx context.Context, object client.Object) []reconcile.Request {
+	kcp, isControlPlane := object.(*controlplanev1.KubeadmControlPlane)
+	if !isControlPlane {
+		return nil
+	}
+	return r.templatesOf(ctx, owner.ForKubeadmControlPlane(kcp))
+}
+
+// templatesOf finds the template that an owner belongs to: the one it refers to, or the source of that.
+func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcile.Request {
+	name, namespace := owner.TemplateName(of), of.Object().GetNamespace()
+	if name == "" {
+		return nil
+	}
+	templates := &infrav1.ElementalMachineTemplateList{}
+	if err := r.Client.List(ctx, templates, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachineTemplates")
+		return nil
+	}
+	source := ""
+	for i := range templates.Items {
+		if templates.Items[i].Name == name {
+			source = templates.Items[i].Labels[infrav1.SourceTemplateLabel]
+		}
+	}
+	requests := []reconcile.Request{}
+	for i := range templates.Items {
+		template := &templates.Items[i]
+		if isClone(template) || template.Name != name && sourceLabel(template) != source {
+			continue
+		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(template)})
+	}
+	return requests
+}

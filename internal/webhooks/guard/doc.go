@@ -1,0 +1,8 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard keeps the template reference of MachineDeployments and control planes from being changed
+// at a moment when Cluster API would delete a Machine instead of updating it in place. It is not asked
+// about anything but changes of a reference to or from an ElementalMachineTemplate: see
+// config/webhook/guard.yaml.
+package guard
