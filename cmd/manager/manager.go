@@ -1,0 +1,113 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
+	"sigs.k8s.io/cluster-api/util/flags"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
+)
+
+const (
+	managerName      = "cluster-api-elemental-manager"
+	leaderElectionID = "controller-leader-election-elemental"
+)
+
+// newManager makes the manager with everything that runs in it.
+func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
+	config, err := restConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	tlsOptions, metricsOptions, err := flags.GetManagerOptions(o.manager)
+	if err != nil {
+		return nil, fmt.Errorf("reading the TLS and diagnostics flags: %w", err)
+	}
+	hooks, err := newHookServer(o, tlsOptions)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        newScheme(),
+		Metrics:                       *metricsOptions,
+		WebhookServer:                 hooks,
+		HealthProbeBindAddress:        o.healthAddress,
+		PprofBindAddress:              o.profilerAddress,
+		LeaderElection:                o.leaderElection,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       o.leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renewDeadline,
+		RetryPeriod:                   &o.retryPeriod,
+		Cache:                         cacheOptions(o),
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor:   []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
+			Unstructured: true,
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	return mgr, setUp(ctx, mgr, hooks, o)
+}
+
+func restConfig(o *options) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the management cluster: %w", err)
+	}
+	config.QPS, config.Burst = o.kubeAPIQPS, o.kubeAPIBurst
+	config.UserAgent = managerName + "/" + version.Version
+	return config, nil
+}
+
+// newHookServer serves the webhooks and the runtime extension on one port.
+func newHookServer(o *options, tlsOptions []func(*tls.Config)) (*runtimeserver.Server, error) {
+	server, err := runtimeserver.New(runtimeserver.Options{
+		Catalog: newCatalog(),
+		Port:    o.webhookPort,
+		CertDir: o.webhookCertDir,
+		TLSOpts: tlsOptions,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the server of webhooks and hooks: %w", err)
+	}
+	return server, nil
+}
+
+// cacheOptions keep of all Secrets only those of clusters, which hold the kubeconfigs.
+func cacheOptions(o *options) cache.Options {
+	ofClusters, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
+	if err != nil {
+		panic(err) // a constant label
+	}
+	options := cache.Options{
+		SyncPeriod:       &o.syncPeriod,
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Label: labels.NewSelector().Add(*ofClusters)},
+		},
+	}
+	if o.namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
+	}
+	return options
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/core/setup"
+	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// setUp adds everything to the manager.
+func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, o *options) error {
+	workloads, err := newClusterCache(ctx, mgr, o)
+	if err != nil {
+		return err
+	}
+	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	for _, add := range []func() error{
+		func() error { return addControllers(ctx, mgr, workloads, owners, o) },
+		func() error { return addWebhooks(mgr, owners) },
+		func() error { return addHooks(mgr, server, owners) },
+		func() error { return addHostAPI(mgr, o) },
+		func() error { return addChecks(mgr) },
+	} {
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newClusterCache(ctx context.Context, mgr ctrl.Manager, o *options) (clustercache.ClusterCache, error) {
+	secrets, err := setup.CreateSecretCachingClient(mgr)
+	if err != nil {
+		return nil, fmt.Errorf("making the client that reads kubeconfigs: %w", err)
+	}
+	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+		SecretClient:     secrets,
+		Cache:            setup.ClusterCacheCacheOptions(),
+		Client:           setup.ClusterCacheClientOptions(managerName, o.clusterQPS, o.clusterBurst),
+		WatchFilterValue: o.watchFilter,
+	}, controller.Options{MaxConcurrentReconciles: o.concurrency})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of workload clusters: %w", err)
+	}
+	return workloads, nil
+}
+
+// reconciler is a controller that can be added to the manager.
+type reconciler interface {
+	SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error
+}
+
+func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, owners *owner.Owners, o *options) error {
+	caBundle, err := o.apiCABundle()
+	if err != nil {
+		return err
+	}
+	kube := mgr.GetClient()
+	limits := controller.Options{MaxConcurrentReconciles: o.concurrency}
+	for _, add := range []reconciler{
+		&cluster.Reconciler{Client: kube, WatchFilterValue: o.watchFilter},
+		&host.Reconciler{Client: kube, WatchFilterValue: o.watchFilter},
+		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
+		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
+		&hostupgrade.Reconciler{
+			Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube),
+			Owners: wantedByOwners{owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
+			Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
+		},
+	} {
+		if err := add.SetupWithManager(ctx, mgr, limits); err != nil {
+			return err
+		}
+	}
+	templates := &machinetemplate.Reconciler{
+		Client: kube, Live: mgr.GetAPIReader(), Owners: owners,
+		Recorder: mgr.GetEventRecorder("elementalmachinetemplate"), WatchFilter: o.watchFilter,
+	}
+	return templates.SetupWithManager(mgr, limits)
+}
+
+// wantedByOwners tells the upgrade controller what owners want, in its terms.
+type wantedByOwners struct{ owners *owner.Owners }
+
+func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+	want, found, err := w.owners.WantsOS(ctx, machine)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &hostupgrade.WantedOS{TemplateName: want.TemplateName, OSVersionHash: osversion.Hash(want.OSVersionManagement)}, nil
+}
+
+func addWebhooks(mgr ctrl.Manager, owners *owner.Owners) error {
+	if err := webhooks.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	guarding := &guard.Guard{Owners: owners}
+	return guarding.SetupWithManager(mgr)
+}
+
+func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owners) error {
+	return hooks.Register(server, &hooks.Handlers{
+		Client: mgr.GetClient(), Owners: owners, Recorder: mgr.GetEventRecorder("elemental-runtime-extension"),
+	})
+}
+
+func addHostAPI(mgr ctrl.Manager, o *options) error {
+	server, err := hostapi.New(hostapi.Options{
+		Client:      mgr.GetClient(),
+		APIReader:   mgr.GetAPIReader(),
+		Cache:       mgr.GetCache(),
+		Endpoint:    o.endpointURL(),
+		CertDir:     o.apiCertDir,
+		BindAddress: o.apiBindAddress,
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("adding the Elemental API: %w", err)
+	}
+	return nil
+}
+
+func addChecks(mgr ctrl.Manager) error {
+	started := mgr.GetWebhookServer().StartedChecker()
+	return errors.Join(
+		mgr.AddReadyzCheck("webhook", started),
+		mgr.AddHealthzCheck("webhook", started),
+		mgr.AddReadyzCheck("cache", func(request *http.Request) error {
+			if !mgr.GetCache().WaitForCacheSync(request.Context()) {
+				return errors.New("the cache has not synced")
+			}
+			return nil
+		}),
+	)
+}
