@@ -1,0 +1,62 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package association_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+)
+
+var _ = Describe("Releasing a host", func() {
+	It("keeps the lock until the host has reset itself, and takes the bootstrap data back", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1")
+		eventuallyCached(ctx, machine, host)
+		_, err := claimer(0).Claim(ctx, claimOf(machine))
+		Expect(err).NotTo(HaveOccurred())
+		eventuallyCached(ctx, live(ctx, host), live(ctx, machine))
+
+		hosts, err := claimer(0).Claimed(ctx, machine)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(hosts).To(HaveLen(1))
+		Expect(claimer(0).Release(ctx, hosts[0])).To(Succeed())
+
+		live(ctx, host)
+		Expect(host.Labels).To(HaveKeyWithValue(infrav1.NeedsResetLabel, "true"))
+		Expect(host.Spec.MachineRef.Name).To(Equal("m1"))
+		Expect(host.Spec.BootstrapSecret).To(BeNil())
+		Expect(claimer(0).Claimed(ctx, machine)).To(BeEmpty(), "it is released once")
+	})
+})
+
+var _ = DescribeTable("A host serves a machine",
+	func(ref *corev1.ObjectReference, hostRef, annotation string, needsReset bool, expected bool) {
+		host := &infrav1.ElementalHost{}
+		host.Name, host.Spec.MachineRef = "h1", ref
+		if needsReset {
+			host.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
+		}
+		machine := &infrav1.ElementalMachine{}
+		machine.Name, machine.UID = "m1", "new"
+		if hostRef != "" {
+			machine.Spec.HostRef = &corev1.ObjectReference{Name: hostRef}
+		}
+		if annotation != "" {
+			machine.Annotations = map[string]string{infrav1.ClaimingHostAnnotation: annotation}
+		}
+		Expect(association.Serves(host, machine)).To(Equal(expected))
+	},
+	Entry("locked by its UID", &corev1.ObjectReference{Name: "m1", UID: "new"}, "", "", false, true),
+	Entry("not locked", nil, "h1", "", false, false),
+	Entry("locked by another name", &corev1.ObjectReference{Name: "m2", UID: "new"}, "h1", "", false, false),
+	Entry("moved: an old UID, but the machine names the host", &corev1.ObjectReference{Name: "m1", UID: "old"}, "h1", "", false, true),
+	Entry("moved in the middle of a claim", &corev1.ObjectReference{Name: "m1", UID: "old"}, "", "h1", false, true),
+	Entry("locked by a former machine of that name", &corev1.ObjectReference{Name: "m1", UID: "old"}, "", "", false, false),
+	Entry("locked by a former machine of that name, while it names another host", &corev1.ObjectReference{Name: "m1", UID: "old"}, "h2", "", false, false),
+	Entry("released", &corev1.ObjectReference{Name: "m1", UID: "new"}, "h1", "", true, false),
+)

@@ -1,0 +1,159 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/feature"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Server is an etcd and a kube-apiserver that know the project's kinds and Cluster API's core kinds.
+type Server struct {
+	// Config with administrator's rights, not throttled on the client's side.
+	Config *rest.Config
+	// Client reads and writes the API server itself.
+	Client client.Client
+	// Scheme of all kinds that the server knows.
+	Scheme *runtime.Scheme
+
+	environment *envtest.Environment
+}
+
+// Start starts a Server from the tools in bin/tools. With webhooks, the configuration in config/webhook
+// is installed and points to the webhook server of the managers of NewManager.
+func Start(webhooks bool) (*Server, error) {
+	root, err := repository()
+	if err != nil {
+		return nil, err
+	}
+	tools := filepath.Join(root, "bin", "tools")
+	if _, err := os.Stat(filepath.Join(tools, "kube-apiserver")); err != nil {
+		return nil, fmt.Errorf("kube-apiserver is missing, run \"make tools\": %w", err)
+	}
+	core, err := clusterAPI(root)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("making scheme: %w", err)
+	}
+	// A test does not wait a second between two reconciles of one object.
+	if err := feature.MutableGates.Set("ReconcilerRateLimiting=false"); err != nil {
+		return nil, fmt.Errorf("switching rate limiting off: %w", err)
+	}
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory: tools,
+		ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths:     []string{filepath.Join(root, "config", "crd", "bases"), core},
+	}
+	if webhooks {
+		environment.WebhookInstallOptions.Paths = []string{filepath.Join(root, "config", "webhook", "manifests.yaml")}
+	}
+	return start(environment, scheme)
+}
+
+func start(environment *envtest.Environment, scheme *runtime.Scheme) (*Server, error) {
+	restConfig, err := environment.Start()
+	if err != nil {
+		return nil, fmt.Errorf("starting kube-apiserver: %w", errors.Join(err, environment.Stop()))
+	}
+	restConfig.QPS = -1
+	direct, err := client.New(restConfig, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making client: %w", errors.Join(err, environment.Stop()))
+	}
+	return &Server{Config: restConfig, Client: direct, Scheme: scheme, environment: environment}, nil
+}
+
+// Stop ends the processes and removes their files.
+func (s *Server) Stop() error {
+	if s == nil {
+		return nil
+	}
+	return s.environment.Stop()
+}
+
+// NewManager makes a manager that serves nothing but, if they are installed, webhooks.
+func (s *Server) NewManager() (manager.Manager, error) {
+	unnamed := true
+	options := manager.Options{
+		Scheme:                 s.Scheme,
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Controller:             config.Controller{SkipNameValidation: &unnamed},
+	}
+	if install := s.environment.WebhookInstallOptions; len(install.Paths) > 0 {
+		options.WebhookServer = webhook.NewServer(webhook.Options{
+			Host: install.LocalServingHost, Port: install.LocalServingPort, CertDir: install.LocalServingCertDir,
+		})
+	}
+	mgr, err := ctrl.NewManager(s.Config, options)
+	if err != nil {
+		return nil, fmt.Errorf("making a manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// Run starts a manager and waits until its cache has synced. The function that it returns stops the
+// manager and waits for its end.
+func Run(ctx context.Context, mgr manager.Manager) (stop func() error, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = func() error {
+		cancel()
+		return <-ended
+	}
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil, errors.Join(errors.New("cache did not sync"), stop())
+	}
+	return stop, nil
+}
+
+// clusterAPI is the folder of Cluster API's core CRDs, in the module cache.
+func clusterAPI(root string) (string, error) {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
+	list.Dir = root
+	folder, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module of Cluster API: %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(folder)), "core", "config", "crd", "bases"), nil
+}
+
+// repository finds the folder with go.mod, above the package whose test runs.
+func repository() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
+	}
+	for folder != filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder, nil
+		}
+		folder = filepath.Dir(folder)
+	}
+	return "", errors.New("finding the repository: no go.mod above the working directory")
+}
