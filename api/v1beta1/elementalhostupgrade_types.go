@@ -188,6 +188,9 @@ type PreflightResult struct {
 // +kubebuilder:resource:path=elementalhostupgrades,scope=Namespaced,categories=cluster-api,shortName=ehu
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:subresource:status
+// +kubebuilder:selectablefield:JSONPath=".spec.clusterName"
+// +kubebuilder:selectablefield:JSONPath=".spec.hostName"
+// +kubebuilder:selectablefield:JSONPath=".spec.machineName"
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that is upgraded"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="State of the attempt"
 // +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Step the attempt is at"

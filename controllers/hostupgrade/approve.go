@@ -5,10 +5,7 @@ package hostupgrade
 
 import (
 	"context"
-	"fmt"
 	"slices"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
@@ -21,12 +18,17 @@ func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Resu
 	case o.upgrade.Spec.Approved:
 		return sequence.Done(), o.workload.Resume(ctx, o.node)
 	case paused:
-		return waitForApproval(o), r.rememberPause(ctx, o)
+		o.rememberPause()
+		return waitForApproval(o), nil
 	case o.hasPaused() || !pausesNode(o.options.Strategy, o.node.Name):
 		// A pause that was set for this attempt and is gone was taken away by a person.
 		return sequence.Done(), nil
 	default:
-		return waitForApproval(o), o.workload.Pause(ctx, o.node, o.attempt)
+		if err := o.workload.Pause(ctx, o.node, o.attempt); err != nil {
+			return sequence.Result{}, err
+		}
+		o.rememberPause()
+		return waitForApproval(o), nil
 	}
 }
 
@@ -48,19 +50,11 @@ func (o *observation) hasPaused() bool {
 }
 
 // rememberPause leaves a mark on the attempt, so that a pause that is removed is told from one that was
-// never set.
-func (r *Reconciler) rememberPause(ctx context.Context, o *observation) error {
-	if o.hasPaused() {
-		return nil
+// never set. It is stored with the report, after the pause: the other way round, an attempt whose
+// controller dies in between would go on without having paused.
+func (o *observation) rememberPause() {
+	if o.upgrade.Annotations == nil {
+		o.upgrade.Annotations = map[string]string{}
 	}
-	before := o.upgrade.DeepCopy()
-	marked := o.upgrade.DeepCopy()
-	if marked.Annotations == nil {
-		marked.Annotations = map[string]string{}
-	}
-	marked.Annotations[infrav1.NodeUpgradePauseAnnotation] = o.attempt
-	if err := r.Client.Patch(ctx, marked, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("remembering the pause of Node %s: %w", o.node.Name, err)
-	}
-	return nil
+	o.upgrade.Annotations[infrav1.NodeUpgradePauseAnnotation] = o.attempt
 }

@@ -5,6 +5,7 @@ package hostupgrade
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -34,10 +35,20 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if pods != "" {
 		return sequence.Wait(pollPods, "waiting for DaemonSet %s on Node %s to be Ready%s", pods, o.node.Name, late), nil
 	}
-	if left := r.Soak - o.now.Sub(workload.ReadySince(o.node).Time); left > 0 {
+	if left := r.Soak - o.now.Sub(o.goodSince()); left > 0 {
 		return sequence.Wait(left, "Node %s is Ready and is watched for %s", o.node.Name, r.Soak), nil
 	}
 	return sequence.Done(), nil
+}
+
+// goodSince is when the node became Ready, or this attempt began to look at it: a reboot that is quick
+// enough leaves the Ready condition as it was.
+func (o *observation) goodSince() time.Time {
+	ready, looked := workload.ReadySince(o.node).Time, o.enteredAt(stepAssess)
+	if ready.After(looked) {
+		return ready
+	}
+	return looked
 }
 
 // assessHost judges by what is booted, never by what the next boot would be.

@@ -41,7 +41,8 @@ const DefaultSoak = 10 * time.Second
 type Reconciler struct {
 	// Client reads from the manager's cache and writes.
 	Client client.Client
-	// APIReader reads live, where a stale read could admit one node too many.
+	// APIReader reads live. What an attempt marks is read live, because a mark that a stale read does not
+	// show is never taken back; so is the attempt, because one that has ended must not start again.
 	APIReader client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
@@ -59,7 +60,10 @@ type Reconciler struct {
 
 // Reconcile brings an attempt one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	upgrade, err := read(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	if history, err := r.isHistory(ctx, req); err != nil || history {
+		return ctrl.Result{}, err
+	}
+	upgrade, err := read(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
 	if err != nil || upgrade == nil {
 		return ctrl.Result{}, err
 	}
@@ -76,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, fmt.Errorf("preparing the patch of ElementalHostUpgrade %s: %w", upgrade.Name, err)
 	}
 	defer func() {
-		if err := helper.Patch(ctx, upgrade); err != nil {
+		if err := helper.Patch(ctx, upgrade, ownConditions); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, client.IgnoreNotFound(err)})
 		}
 	}()
@@ -90,6 +94,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	return r.reconcileNormal(ctx, o)
 }
+
+// ownConditions are written by nobody else.
+var ownConditions = patch.WithOwnedConditions{Conditions: []string{
+	infrav1.UpgradeProgressingCondition, infrav1.UpgradeSucceededCondition,
+}}
 
 // paused keeps the Paused condition and says whether to stop here. A Cluster that is gone pauses nothing.
 func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requeue bool, err error) {

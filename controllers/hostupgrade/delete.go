@@ -16,7 +16,7 @@ import (
 // reconcileDelete undoes what the attempt has marked and lets it go. What the host has begun is brought
 // to its end first; after the reboot there is nothing left to take back.
 func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.Result, error) {
-	if o.committed() && !o.machineLeaves() && !isEnded(o.upgrade.Status.Phase) {
+	if o.committed() && !o.machineLeaves() && !isEnded(o.upgrade.Status.Phase) && !o.isGivenUp() {
 		result, err := r.reconcileNormal(ctx, o)
 		if err != nil || !isEnded(o.upgrade.Status.Phase) {
 			return result, err
@@ -29,6 +29,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.
 	if !report.Completed() {
 		r.recordWait(o, "", report.Result.Message+" (being deleted)")
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
+	}
+	// What the host began has ended by now; the steps above leave the attempt on it as evidence.
+	if err := r.withdraw(ctx, o); err != nil {
+		return ctrl.Result{}, err
 	}
 	controllerutil.RemoveFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
 	return ctrl.Result{}, nil

@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -16,7 +17,8 @@ import (
 // attempt whose controller dies in the middle finds the same end again and resumes.
 func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	var (
-		withdraw     = step{Name: "Withdraw", Run: r.takeBack}
+		outcomeKnown = step{Name: "AwaitOutcome", Run: awaitOutcome}
+		takeBack     = step{Name: "TakeBack", Run: r.takeBack}
 		releaseNode  = step{Name: "ReleaseNode", Run: r.releaseNode}
 		keepUnlessOK = step{Name: "ReleaseNode", Run: r.releaseNodeAfterRollback}
 		remediation  = step{Name: "AllowRemediation", Run: r.releaseMachine}
@@ -27,46 +29,58 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	)
 	switch outcome {
 	case infrav1.UpgradeSucceeded:
-		return []step{lift, releaseNode, remediation, withdraw, slot}
+		return []step{lift, releaseNode, remediation, outcomeKnown, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{quarantine, keepUnlessOK, remediation, withdraw, slot}
+		return []step{quarantine, keepUnlessOK, remediation, outcomeKnown, slot}
+	case infrav1.UpgradeFailed:
+		return []step{releaseNode, remediation, outcomeKnown, slot}
 	case infrav1.UpgradeHostLost:
 		return []step{remediation, slotIfAsked}
-	default: // Failed, Superseded, Aborted
-		return []step{withdraw, releaseNode, remediation, slot}
+	default: // Superseded, Aborted
+		return []step{slotIfAsked, takeBack, releaseNode, remediation, slot}
 	}
+}
+
+// awaitOutcome waits until the outcome stands on the host, where it outlives a move.
+func awaitOutcome(_ context.Context, o *observation) (sequence.Result, error) {
+	if o.labelled() && isHostEnd(o.hostReport().Phase) && o.host.DeletionTimestamp.IsZero() {
+		return sequence.Wait(pollPods, "waiting for the outcome on ElementalHost %s", o.host.Name), nil
+	}
+	return sequence.Done(), nil
 }
 
 // takeBack withdraws the attempt from the host. If the host had been triggered it waits for the
 // host's answer, because it may have begun at the same moment.
 func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.host == nil {
-		return sequence.Done(), nil
+	if o.host == nil || isHostEnd(o.hostReport().Phase) {
+		return awaitOutcome(ctx, o)
 	}
-	if o.labelled() && isHostEnd(o.hostReport().Phase) {
-		return sequence.Wait(pollPods, "waiting for the outcome on ElementalHost %s", o.host.Name), nil
+	if o.triggered() && !o.recordedTrigger() {
+		// The controller died between the trigger and its report. Without the report the next run would
+		// not know that there is an answer to wait for.
+		enter(&o.upgrade.Status, stepReboot, o.now)
+		return sequence.Wait(soon, "withdrawing the attempt from ElementalHost %s", o.host.Name), nil
 	}
-	mayHaveBegun := o.wasTriggered() && !isHostEnd(o.hostReport().Phase)
 	if err := r.withdraw(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if mayHaveBegun && o.hostReport().Attempt != "" && o.host.DeletionTimestamp.IsZero() {
+	if o.recordedTrigger() && o.hostReport().Attempt != "" && !o.isGivenUp() {
 		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not begun", o.host.Name), nil
 	}
 	return sequence.Done(), nil
 }
 
-func isHostEnd(phase infrav1.HostUpgradePhase) bool {
-	return slices.Contains([]infrav1.HostUpgradePhase{
-		infrav1.HostUpgradeSucceeded, infrav1.HostUpgradeFailed, infrav1.HostUpgradeRolledBack,
-	}, phase)
-}
-
-// wasTriggered says whether the host may ever have seen the trigger of this attempt.
-func (o *observation) wasTriggered() bool {
-	return o.triggered() || slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
+// recordedTrigger says whether it is reported that the host may have seen the trigger of this attempt.
+func (o *observation) recordedTrigger() bool {
+	return slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
 		return s.Name == stepTrigger || s.Name == stepReboot
 	})
+}
+
+// isGivenUp says whether no answer of the host is waited for any more: it is being deleted, or it is
+// lost, and its Machine goes or a person has said that it may.
+func (o *observation) isGivenUp() bool {
+	return !o.host.DeletionTimestamp.IsZero() || o.lost() && (o.machineLeaves() || o.upgrade.Spec.Release)
 }
 
 // releaseNode uncordons the node if the cordon is ours, and takes back a pause of ours. The node of a
@@ -114,16 +128,20 @@ func (r *Reconciler) releaseSlot(ctx context.Context, o *observation) (sequence.
 
 // releaseSlotIfAsked keeps the slot of a lost host: one node of the cluster is down already.
 func (r *Reconciler) releaseSlotIfAsked(ctx context.Context, o *observation) (sequence.Result, error) {
-	if !o.upgrade.Spec.Release {
+	if !o.upgrade.Spec.Release || !o.lost() {
 		return sequence.Done(), nil
 	}
 	return r.releaseSlot(ctx, o)
 }
 
 func (r *Reconciler) quarantine(ctx context.Context, o *observation) (sequence.Result, error) {
-	return sequence.Done(), r.setQuarantine(ctx, o, o.digest(), true)
+	return sequence.Done(), r.setQuarantine(ctx, o, cmp.Or(o.hostReport().Digest, o.digest()), true)
 }
 
+// liftQuarantine believes only a host that has just booted the image for this attempt.
 func (r *Reconciler) liftQuarantine(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.hostReport().Phase != infrav1.HostUpgradeSucceeded {
+		return sequence.Done(), nil
+	}
 	return sequence.Done(), r.setQuarantine(ctx, o, o.digest(), false)
 }

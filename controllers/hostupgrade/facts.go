@@ -9,6 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // nodeName is the Node of the Machine; the last known one when the Machine is gone.
@@ -53,8 +54,34 @@ func (o *observation) labelled() bool {
 		o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
 }
 
-// digest is the one the rollout is pinned to; empty until a host has resolved it.
+// returned says whether the host has come back from the reboot, whatever it booted, or went through no
+// reboot because it ran the image already.
+func (o *observation) returned() bool {
+	report := o.hostReport()
+	if report.Phase != infrav1.HostUpgradeAssessing && report.Phase != infrav1.HostUpgradeSucceeded {
+		return isHostEnd(report.Phase)
+	}
+	return o.host.Status.OS.BootID != "" && o.host.Status.OS.BootID != report.FromBootID
+}
+
+// lost says whether the host has been waited for as long as the time-out of the reboot allows.
+func (o *observation) lost() bool {
+	return !o.returned() && o.now.Sub(o.enteredAt(stepReboot)) >= o.options.Timeouts.Reboot.Duration
+}
+
+// hasNothingToDo says whether the host runs what the attempt asks for although it has not been told to
+// go: it was upgraded by hand, or `clusterctl move` brought along an attempt without its status.
+func (o *observation) hasNothingToDo() bool {
+	return o.host != nil && o.rival == nil && o.digest() != "" && o.host.Status.OS.Digest == o.digest() &&
+		hoststate.Runs(o.host, o.upgrade.Spec.OSVersionManagement) == hoststate.MatchSame
+}
+
+// digest is the one the host was asked for, once it has been told to go, and before that the one the
+// rollout is pinned to. It is empty until a host has resolved it.
 func (o *observation) digest() string {
+	if o.triggered() && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt && o.host.Spec.Upgrade.Digest != "" {
+		return o.host.Spec.Upgrade.Digest
+	}
 	if o.template != nil && o.template.Annotations[infrav1.RolloutDigestAnnotation] != "" {
 		return o.template.Annotations[infrav1.RolloutDigestAnnotation]
 	}
@@ -82,6 +109,9 @@ func (o *observation) isControlPlane() bool {
 	_, found := o.machine.Labels[clusterv1.MachineControlPlaneLabel]
 	return found
 }
+
+// isHostEnd says whether the host is through with an attempt.
+func isHostEnd(phase infrav1.HostUpgradePhase) bool { return hoststate.Ended(phase) }
 
 // isEnded says whether a phase is an end that the attempt does not come back from by itself.
 func isEnded(phase infrav1.UpgradePhase) bool {

@@ -17,11 +17,16 @@ import (
 
 // reconcileNormal brings the attempt one step further, or to an end.
 func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.Result, error) {
-	r.recordStart(o)
 	if isEnded(o.upgrade.Status.Phase) {
 		return r.reconcileEnded(ctx, o)
 	}
-	if o.machineLeaves() && o.underway() {
+	if isFirst := r.recordStart(o); isFirst {
+		if err := r.prune(ctx, o); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if o.machineLeaves() && o.underway() && !o.lost() {
+		enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
 		r.recordWait(o, "", fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has begun",
 			o.upgrade.Spec.MachineName, o.upgrade.Spec.HostName))
 		return ctrl.Result{RequeueAfter: pollHost}, nil
@@ -44,14 +49,19 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 }
 
 // interrupted says how the attempt has to end before it has run its course. What the host has begun
-// is brought to its end first.
+// is brought to its end first, and what became of it counts for more than what is wanted by now.
 func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
+	report := o.hostReport()
 	switch {
 	case o.host == nil:
 		return infrav1.UpgradeAborted, "ElementalHost " + o.upgrade.Spec.HostName + " is gone"
+	case report.Phase == infrav1.HostUpgradeRolledBack:
+		return infrav1.UpgradeRolledBack, because("ElementalHost "+o.host.Name+" runs its former OS again", report.Message)
+	case report.Phase == infrav1.HostUpgradeFailed:
+		return infrav1.UpgradeFailed, because("ElementalHost "+o.host.Name+" could not be upgraded", report.Message)
 	case o.machineLeaves():
 		return infrav1.UpgradeAborted, "Machine " + o.upgrade.Spec.MachineName + " is being deleted"
-	case o.committed() || isHostEnd(o.hostReport().Phase):
+	case o.committed():
 		return "", ""
 	case o.upgrade.Spec.Cancel:
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
@@ -59,6 +69,13 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
 	}
 	return "", ""
+}
+
+func because(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
 }
 
 // end undoes what the end asks for and then, as the last thing, calls the attempt ended.
@@ -70,6 +87,9 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {
+		if isEnded(o.upgrade.Status.Phase) { // and must not look as if it went on
+			return ctrl.Result{RequeueAfter: report.Result.After}, nil
+		}
 		r.recordWait(o, "", fmt.Sprintf("%s (ending as %s: %s)", report.Result.Message, outcome, message))
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
 	}
@@ -83,23 +103,31 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 	return ctrl.Result{}, nil
 }
 
-// reconcileEnded lets an attempt that did not reach its image make room for the next one: that is how
-// Cluster API gets past a bad image.
+// reconcileEnded withdraws the attempt from its host, and lets one that did not reach its image make
+// room for the next: that is how Cluster API gets past a bad image. The withdrawal comes after the end
+// is stored, because it makes the host forget how the attempt ended.
 func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if err := r.withdraw(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
 	phase := o.upgrade.Status.Phase
-	stands := phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded
-	if stands || !o.superseded() || o.machineLeaves() {
+	if stands(o.upgrade) || o.machineLeaves() {
 		return ctrl.Result{}, nil
 	}
-	if phase == infrav1.UpgradeRolledBack && o.leftUnhealthy() {
-		return ctrl.Result{}, nil
+	if !o.superseded() || phase == infrav1.UpgradeRolledBack && o.leftUnhealthy() {
+		// Owners other than MachineDeployments are not watched, and nodes are not either.
+		return ctrl.Result{RequeueAfter: pollHost}, nil
 	}
 	return r.end(ctx, o, infrav1.UpgradeSuperseded, fmt.Sprintf("ended as %s; the owner of Machine %s now wants the OS of ElementalMachineTemplate %s",
 		phase, o.upgrade.Spec.MachineName, o.wanted.TemplateName))
 }
 
 // leftUnhealthy says whether a roll-back left the node cordoned although the policy was to uncordon
-// it: its former OS was not good either, and a person has to look at it first.
+// it: its former OS was not good either, and a person has to look at it first. A node that cannot be
+// seen is not known to be better.
 func (o *observation) leftUnhealthy() bool {
-	return o.options.OnRollback == infrav1.RollbackUncordon && o.node != nil && workload.CordonedBy(o.node) == o.attempt
+	if o.options.OnRollback != infrav1.RollbackUncordon {
+		return false
+	}
+	return o.workload == nil || o.node != nil && workload.CordonedBy(o.node) == o.attempt
 }

@@ -28,7 +28,8 @@ type WantedOS struct {
 
 // Owners tells what the owner of a Machine wants.
 type Owners interface {
-	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate.
+	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate. It reads
+	// live: a new attempt would take what the owner wanted before for a change of mind, and end.
 	Wanted(ctx context.Context, machine *clusterv1.Machine) (*WantedOS, error)
 }
 
@@ -46,8 +47,9 @@ type observation struct {
 	host             *infrav1.ElementalHost
 	template         *infrav1.ElementalMachineTemplate
 	wanted           *WantedOS
-	// rival is an older unfinished attempt on the same host.
-	rival *infrav1.ElementalHostUpgrade
+	// attempts are the other attempts on the same host, and rival the one that goes first.
+	attempts []infrav1.ElementalHostUpgrade
+	rival    *infrav1.ElementalHostUpgrade
 
 	// workload is nil while the workload cluster cannot be reached, and node with it.
 	workload *workload.Cluster
@@ -68,7 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHost
 		options: upgrade.Spec.Options.WithDefaults(),
 	}
 	for _, read := range []func(context.Context, *observation) error{
-		r.observeManagement, r.observeRollout, r.observeRival, r.observeWorkload,
+		r.observeManagement, r.observeRollout, r.observeAttempts, r.observeWorkload,
 	} {
 		if err := read(ctx, o); err != nil {
 			return nil, err
@@ -83,16 +85,15 @@ func (r *Reconciler) observeManagement(ctx context.Context, o *observation) erro
 	if o.cluster, err = read(ctx, r.Client, &clusterv1.Cluster{}, namespace, spec.ClusterName); err != nil {
 		return err
 	}
-	if o.machine, err = read(ctx, r.Client, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
+	if o.machine, err = read(ctx, r.APIReader, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
 		return err
 	}
-	if o.host, err = read(ctx, r.Client, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
+	if o.host, err = read(ctx, r.APIReader, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
 		return err
 	}
 	if o.cluster == nil || o.cluster.Spec.InfrastructureRef.Name == "" {
 		return nil
 	}
-	// Slots and quarantine decide about the safety of the whole cluster: read live.
 	o.elementalCluster, err = read(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, o.cluster.Spec.InfrastructureRef.Name)
 	return err
 }
@@ -111,30 +112,6 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 		return fmt.Errorf("reading what the owner of Machine %s wants: %w", o.machine.Name, err)
 	}
 	return nil
-}
-
-func (r *Reconciler) observeRival(ctx context.Context, o *observation) error {
-	attempts := &infrav1.ElementalHostUpgradeList{}
-	if err := r.Client.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace),
-		client.MatchingFields{hostIndex: o.upgrade.Spec.HostName}); err != nil {
-		return fmt.Errorf("listing attempts on ElementalHost %s: %w", o.upgrade.Spec.HostName, err)
-	}
-	for i := range attempts.Items {
-		other := &attempts.Items[i]
-		if other.UID == o.upgrade.UID || isEnded(other.Status.Phase) || !older(other, o.upgrade) {
-			continue
-		}
-		o.rival = other
-	}
-	return nil
-}
-
-// older orders attempts by age, and those of the same second by name.
-func older(a, b *infrav1.ElementalHostUpgrade) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name < b.Name
-	}
-	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
 func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error {

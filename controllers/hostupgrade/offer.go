@@ -18,8 +18,10 @@ func (r *Reconciler) offer(ctx context.Context, o *observation) error {
 	return r.patchHost(ctx, o, "offering the attempt to", func(host *infrav1.ElementalHost) {
 		host.Spec.Upgrade = o.request()
 		if !o.triggered() {
-			// An outcome that an earlier attempt left would be read as this one's.
+			// An outcome that an earlier attempt left would be read as this one's, and a trigger that a person
+			// set before would set the host off before its node is drained.
 			delete(host.Labels, infrav1.InPlaceUpgradeLabel)
+			delete(host.Labels, infrav1.InPlaceUpdateLabel)
 		}
 	})
 }
@@ -34,8 +36,8 @@ func (o *observation) request() *infrav1.HostUpgradeRequest {
 	}
 }
 
-// withdraw takes the attempt back from the host. Whether the host has begun in the meantime is known
-// only when it has answered: see awaitWithdrawal.
+// withdraw takes the attempt back from the host, but not its outcome. Whether the host has begun in the
+// meantime is known only when it has answered: see takeBack.
 func (r *Reconciler) withdraw(ctx context.Context, o *observation) error {
 	return r.patchHost(ctx, o, "withdrawing the attempt from", func(host *infrav1.ElementalHost) {
 		if host.Spec.Upgrade == nil || host.Spec.Upgrade.Attempt != o.attempt {

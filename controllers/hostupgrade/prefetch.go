@@ -18,11 +18,8 @@ import (
 // resolved: a tag that moves in the middle must not give two nodes two systems.
 func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Result, error) {
 	report := o.hostReport()
-	switch report.Phase {
-	case infrav1.HostUpgradeAcknowledged, infrav1.HostUpgradeFetching:
+	if report.Phase != infrav1.HostUpgradeFetched {
 		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, o.upgrade.Spec.ImageURI), nil
-	case infrav1.HostUpgradeFailed:
-		return sequence.End(string(infrav1.UpgradeFailed), "%s", report.Message), nil
 	}
 	if err := r.pin(ctx, o, report.Digest); err != nil {
 		return sequence.Result{}, err

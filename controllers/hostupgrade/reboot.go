@@ -13,31 +13,26 @@ import (
 
 // reboot waits for the host to write the image and to come back from a new boot.
 func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Result, error) {
-	report := o.hostReport()
-	switch report.Phase {
-	case infrav1.HostUpgradeRolledBack:
-		return sequence.End(string(infrav1.UpgradeRolledBack), "%s", report.Message), nil
-	case infrav1.HostUpgradeFailed:
-		return sequence.End(string(infrav1.UpgradeFailed), "%s", report.Message), nil
-	case infrav1.HostUpgradeAssessing, infrav1.HostUpgradeSucceeded:
-		if o.host.Status.OS.BootID != "" && o.host.Status.OS.BootID != report.FromBootID {
-			return sequence.Done(), nil
-		}
+	if o.returned() {
+		return sequence.Done(), nil
 	}
 	if o.host.Spec.Upgrade == nil {
 		// The host began just before the attempt was withdrawn. It is asked again, so that it reports.
 		if err := r.offer(ctx, o); err != nil {
 			return sequence.Result{}, err
 		}
+		if err := r.blockMove(ctx, o); err != nil {
+			return sequence.Result{}, err
+		}
 	}
 	timeout := o.options.Timeouts.Reboot.Duration
-	left := timeout - o.now.Sub(o.enteredAt(stepReboot))
-	if left <= 0 {
+	if o.lost() {
 		return sequence.End(string(infrav1.UpgradeHostLost),
 			"ElementalHost %s has not come back within %s of being triggered: look at its console; its slot is kept until it returns, "+
 				"its Machine is deleted, or spec.release is set", o.host.Name, timeout), nil
 	}
-	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, report.Phase)), nil
+	left := timeout - o.now.Sub(o.enteredAt(stepReboot))
+	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, o.hostReport().Phase)), nil
 }
 
 func rebootMessage(o *observation, phase infrav1.HostUpgradePhase) string {

@@ -16,21 +16,22 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// recordStart fills in what is known of an attempt from the beginning.
-func (r *Reconciler) recordStart(o *observation) {
+// recordStart fills in what is known of an attempt from the beginning, and says whether this is it.
+func (r *Reconciler) recordStart(o *observation) (isFirst bool) {
 	status := &o.upgrade.Status
 	status.Attempt = o.attempt
 	if o.machine != nil && o.machine.Status.NodeRef.IsDefined() {
 		status.NodeName = o.machine.Status.NodeRef.Name
 	}
 	if status.StartedAt != nil {
-		return
+		return false
 	}
 	status.Phase = infrav1.UpgradePending
 	status.StartedAt = &metav1.Time{Time: o.now}
 	if o.host != nil && !o.triggered() {
 		status.From = o.host.Status.OS
 	}
+	return true
 }
 
 // recordRun reports how far a run of the steps came.
@@ -58,7 +59,7 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 // recordWait reports what is waited for. An empty step keeps the one that is there.
 func (r *Reconciler) recordWait(o *observation, step, message string) {
 	status := &o.upgrade.Status
-	if status.Phase != infrav1.UpgradeHostLost {
+	if status.Phase != infrav1.UpgradeHostLost || !o.lost() {
 		status.Phase = infrav1.UpgradeProgressing
 	}
 	if step != "" {
@@ -79,8 +80,9 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if status.Phase == outcome && status.Message == message {
 		return
 	}
-	status.Phase, status.Message, status.Step = outcome, message, ""
-	if outcome != infrav1.UpgradeHostLost {
+	status.Phase, status.Message = outcome, message
+	if outcome != infrav1.UpgradeHostLost { // which may go on
+		status.Step = ""
 		status.FinishedAt = &metav1.Time{Time: o.now}
 	}
 	if o.host != nil {
@@ -132,6 +134,11 @@ func enter(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Tim
 		}
 	}
 	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: metav1.Time{Time: now}})
+}
+
+// forget removes the record of a step that is entered anew.
+func forget(status *infrav1.ElementalHostUpgradeStatus, name string) {
+	status.Steps = slices.DeleteFunc(status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == name })
 }
 
 // leave records when a step was first found done.

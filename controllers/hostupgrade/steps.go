@@ -32,6 +32,8 @@ const (
 	pollPods    = 2 * time.Second
 	pollCluster = 5 * time.Second
 	pollHost    = 30 * time.Second
+	// soon is for what nothing but this controller's own report is waited for.
+	soon = 10 * time.Millisecond
 )
 
 type step = sequence.Step[*observation]
@@ -57,10 +59,14 @@ func (r *Reconciler) steps() []step {
 // firstStep is the earliest step that can still matter. Once the host has been told to go there is
 // nothing left to prepare, and what was prepared must not be judged again: the node is down.
 func firstStep(steps []step, o *observation) int {
-	if !o.triggered() {
-		return 0
+	first := stepPreflight
+	switch {
+	case o.triggered():
+		first = stepReboot
+	case o.hasNothingToDo():
+		first = stepAssess
 	}
-	return slices.IndexFunc(steps, func(s step) bool { return s.Name == stepReboot })
+	return slices.IndexFunc(steps, func(s step) bool { return s.Name == first })
 }
 
 // onNode makes a step wait for the workload cluster and its Node.

@@ -19,6 +19,8 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
+	// The time-out of the reboot begins with this trigger, not with one that was taken back.
+	forget(&o.upgrade.Status, stepReboot)
 	err := r.patchHost(ctx, o, "triggering", func(host *infrav1.ElementalHost) {
 		host.Spec.Upgrade = o.request()
 		if host.Labels == nil {

@@ -10,18 +10,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Indexes of ElementalHostUpgrades in the manager's cache.
+// Fields that ElementalHostUpgrades are selected by: live, because their CRD says so, and in the
+// manager's cache, because it is indexed by them.
 const (
-	hostIndex    = "spec.hostName"
-	machineIndex = "spec.machineName"
-	clusterIndex = "spec.clusterName"
+	hostField    = "spec.hostName"
+	machineField = "spec.machineName"
+	clusterField = "spec.clusterName"
 )
 
 // SetupWithManager adds the controller to the manager, with the indexes it needs.
@@ -29,15 +32,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := addIndexes(ctx, mgr); err != nil {
 		return err
 	}
+	if r.Soak == 0 {
+		r.Soak = DefaultSoak
+	}
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalHostUpgrade{}).
 		WithOptions(options).
 		WithEventFilter(filter).
-		Watches(&infrav1.ElementalHost{}, r.requeue(hostIndex)).
-		Watches(&clusterv1.Machine{}, r.requeue(machineIndex)).
-		Watches(&clusterv1.Cluster{}, r.requeue(clusterIndex)).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment)).
+		Watches(&infrav1.ElementalHost{}, r.requeue(hostField)).
+		Watches(&clusterv1.Machine{}, r.requeue(machineField)).
+		Watches(&clusterv1.Cluster{}, r.requeue(clusterField)).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the ElementalHostUpgrade controller: %w", err)
@@ -47,9 +54,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 func addIndexes(ctx context.Context, mgr ctrl.Manager) error {
 	for field, value := range map[string]func(*infrav1.ElementalHostUpgrade) string{
-		hostIndex:    func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.HostName },
-		machineIndex: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.MachineName },
-		clusterIndex: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ClusterName },
+		hostField:    func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.HostName },
+		machineField: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.MachineName },
+		clusterField: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ClusterName },
 	} {
 		err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.ElementalHostUpgrade{}, field, func(object client.Object) []string {
 			return []string{value(object.(*infrav1.ElementalHostUpgrade))}
@@ -61,28 +68,31 @@ func addIndexes(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// requeue wakes the attempts that name the object in the indexed field. An object without attempts,
-// as an idle host is, wakes nothing.
-func (r *Reconciler) requeue(index string) handler.EventHandler {
+// requeue wakes the attempts that name the object in the field. An object without attempts that can
+// still change, as an idle host is, wakes nothing.
+func (r *Reconciler) requeue(field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []ctrl.Request {
-		return r.attempts(ctx, object.GetNamespace(), index, object.GetName())
+		return r.attempts(ctx, object.GetNamespace(), field, object.GetName())
 	})
 }
 
 // attemptsOfDeployment wakes the attempts of a cluster: what their owners want may have changed.
 func (r *Reconciler) attemptsOfDeployment(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.attempts(ctx, object.GetNamespace(), clusterIndex, object.(*clusterv1.MachineDeployment).Spec.ClusterName)
+	return r.attempts(ctx, object.GetNamespace(), clusterField, object.(*clusterv1.MachineDeployment).Spec.ClusterName)
 }
 
-func (r *Reconciler) attempts(ctx context.Context, namespace, index, value string) []ctrl.Request {
+func (r *Reconciler) attempts(ctx context.Context, namespace, field, value string) []ctrl.Request {
 	attempts := &infrav1.ElementalHostUpgradeList{}
-	err := r.Client.List(ctx, attempts, client.InNamespace(namespace), client.MatchingFields{index: value})
+	err := r.Client.List(ctx, attempts, client.InNamespace(namespace), client.MatchingFields{field: value})
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades", "index", index, "value", value)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades", "field", field, "value", value)
 		return nil
 	}
 	requests := make([]ctrl.Request, 0, len(attempts.Items))
 	for i := range attempts.Items {
+		if stands(&attempts.Items[i]) {
+			continue
+		}
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&attempts.Items[i])})
 	}
 	return requests

@@ -36,13 +36,6 @@ type connector struct {
 }
 
 func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster, error) {
-	cached, err := c.cache.GetClient(ctx, key)
-	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return nil, ErrUnreachable
-	}
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
-	}
 	live, err := c.cache.GetUncachedClient(ctx, key)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return nil, ErrUnreachable
@@ -50,20 +43,19 @@ func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
 	}
-	return New(c.management, cached, live), nil
+	return New(c.management, live), nil
 }
 
 // Cluster is a workload cluster.
 type Cluster struct {
 	management client.Client
-	cached     client.Client
 	live       client.Client
 }
 
-// New returns a workload cluster. cached serves the reads of the drain; live is used wherever a
-// decision must not rest on a stale read.
-func New(management, cached, live client.Client) *Cluster {
-	return &Cluster{management: management, cached: cached, live: live}
+// New returns a workload cluster. live reads and writes it without a cache: nothing here can be decided
+// on a stale read, and Pods of whole clusters are not worth caching for the few Nodes that are drained.
+func New(management, live client.Client) *Cluster {
+	return &Cluster{management: management, live: live}
 }
 
 // Node reads a Node live. It returns nil if there is none.

@@ -25,7 +25,7 @@ const namedPods = 3
 // Cluster API's own drain does. Blocker is empty while evictions merely take their time, and names
 // what refuses them otherwise.
 func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node string) (drained bool, blocker string, err error) {
-	helper := &drain.Helper{Client: c.management, RemoteClient: c.cached, GracePeriodSeconds: -1}
+	helper := &drain.Helper{Client: c.management, RemoteClient: c.live, GracePeriodSeconds: -1}
 	pods, err := helper.GetPodsForEviction(ctx, cluster, machine, node)
 	if err != nil {
 		return false, "", fmt.Errorf("draining Node %s: %w", node, err)

@@ -1,0 +1,110 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// historyLimit is how many ended attempts are kept for each host.
+const historyLimit = 10
+
+// observeAttempts lists the other attempts on the host. It lists live: the hook may have made one that
+// the cache has not heard of.
+func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
+	attempts := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace),
+		client.MatchingFields{hostField: o.upgrade.Spec.HostName}); err != nil {
+		return fmt.Errorf("listing attempts on ElementalHost %s: %w", o.upgrade.Spec.HostName, err)
+	}
+	o.attempts = slices.DeleteFunc(attempts.Items, func(u infrav1.ElementalHostUpgrade) bool { return u.UID == o.upgrade.UID })
+	o.rival = rivalOf(o.upgrade, o.attempts, o.host)
+	return nil
+}
+
+// rivalOf returns the unfinished attempt on the same host that goes first: the one that the host takes
+// part in already, and else the oldest.
+func rivalOf(upgrade *infrav1.ElementalHostUpgrade, others []infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) *infrav1.ElementalHostUpgrade {
+	asked := ""
+	if host != nil && host.Spec.Upgrade != nil {
+		asked = host.Spec.Upgrade.Attempt
+	}
+	if asked == attemptOf(upgrade) {
+		return nil
+	}
+	var first *infrav1.ElementalHostUpgrade
+	for i := range others {
+		other := &others[i]
+		switch {
+		case isEnded(other.Status.Phase):
+		case attemptOf(other) == asked:
+			return other
+		case older(other, upgrade) && (first == nil || older(other, first)):
+			first = other
+		}
+	}
+	return first
+}
+
+// older orders attempts by age, and those of the same second by name.
+func older(a, b *infrav1.ElementalHostUpgrade) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name < b.Name
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
+}
+
+// isHistory says, from the cache, whether the attempt has ended for good and has taken back what it
+// asked of its host. A fleet has many of those, and they cost no live read.
+func (r *Reconciler) isHistory(ctx context.Context, req ctrl.Request) (bool, error) {
+	upgrade, err := read(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	if err != nil || upgrade == nil {
+		return upgrade == nil, err
+	}
+	if !stands(upgrade) {
+		return false, nil
+	}
+	host, err := read(ctx, r.Client, &infrav1.ElementalHost{}, req.Namespace, upgrade.Spec.HostName)
+	if err != nil {
+		return false, err
+	}
+	return host == nil || host.Spec.Upgrade == nil || host.Spec.Upgrade.Attempt != attemptOf(upgrade), nil
+}
+
+// stands says whether nothing but its deletion can change the end of an attempt any more.
+func stands(upgrade *infrav1.ElementalHostUpgrade) bool {
+	phase := upgrade.Status.Phase
+	return upgrade.DeletionTimestamp.IsZero() && (phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded)
+}
+
+// prune deletes the oldest ended attempts on the host beyond the limit.
+func (r *Reconciler) prune(ctx context.Context, o *observation) error {
+	ended := slices.DeleteFunc(slices.Clone(o.attempts), func(u infrav1.ElementalHostUpgrade) bool {
+		return !isEnded(u.Status.Phase)
+	})
+	if len(ended) <= historyLimit {
+		return nil
+	}
+	slices.SortFunc(ended, func(a, b infrav1.ElementalHostUpgrade) int {
+		if older(&a, &b) {
+			return 1
+		}
+		return -1
+	})
+	for i := range ended[historyLimit:] {
+		old := &ended[historyLimit+i]
+		err := r.Client.Delete(ctx, old, client.Preconditions{UID: &old.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting ElementalHostUpgrade %s of the history: %w", old.Name, err)
+		}
+	}
+	return nil
+}
