@@ -1,0 +1,85 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("The deletion of an ElementalMachine", func() {
+	var w *world
+	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
+
+	It("asks the host to reset itself, and does not wait for that", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+		Expect(get(ctx, host)()).To(SatisfyAll(
+			HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")),
+			HaveField("Spec.BootstrapSecret", BeNil()),
+			HaveField("Spec.MachineRef", Not(BeNil())),
+		))
+
+		By("a new machine of the same name, which does not get that host")
+		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
+		Expect(server.Client.Delete(ctx, owner)).To(Succeed())
+		next := w.machine(ctx, "m1")
+		Eventually(get(ctx, next)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason))
+		Consistently(get(ctx, next)).Should(HaveField("Spec.HostRef", BeNil()))
+	})
+
+	It("completes when the host is gone", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		update(ctx, host, func() { host.Finalizers = nil }, false)
+		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+	})
+
+	It("completes when Machine and Cluster are gone", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		Expect(server.Client.Delete(ctx, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}})).To(Succeed())
+		Expect(server.Client.Delete(ctx, w.cluster)).To(Succeed())
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
+	})
+
+	It("waits for a host that is in the middle of an upgrade", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeApplying}
+		})
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Upgrade.Phase = infrav1.HostUpgradeRebooting })
+		Consistently(get(ctx, host)).Should(HaveField("Labels", Not(HaveKey(infrav1.NeedsResetLabel))))
+
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Upgrade.Phase = infrav1.HostUpgradeRolledBack })
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
+	})
+
+	It("does not wait for ever for a host that has not come back", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
+		})
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+
+		clock.SetTime(time.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		update(ctx, machine, func() { machine.Labels["touched"] = "true" }, false)
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
+	})
+})

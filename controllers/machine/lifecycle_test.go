@@ -1,0 +1,183 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("An ElementalMachine", func() {
+	var w *world
+	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
+
+	It("gets a host, waits for it, and gives its Node the provider ID", func(ctx SpecContext) {
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason))
+
+		By("a host that becomes free, without any other event")
+		host := w.host(ctx, "h1")
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			haveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForBootstrapReason),
+			HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name),
+			HaveField("Finalizers", ConsistOf(infrav1.ElementalMachineFinalizer)),
+			HaveField("Status.Addresses", ConsistOf(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"})),
+			HaveField("Status.FailureDomain", "z1"),
+			HaveField("Status.Initialization.Provisioned", BeNil()),
+		))
+
+		By("its bootstrap")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
+			haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeNotFoundReason),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+		))
+
+		By("its Node, without any other event")
+		object := node(ctx, host.Name, "")
+		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		))
+	})
+
+	It("never overwrites another provider ID", func(ctx SpecContext) {
+		host := w.host(ctx, "h1")
+		object := node(ctx, host.Name, "aws:///i-1")
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeProviderIDMismatchReason))
+		Expect(get(ctx, object)()).To(HaveField("Spec.ProviderID", "aws:///i-1"))
+	})
+
+	It("stays Ready while the workload cluster cannot be reached, and was not before it could", func(ctx SpecContext) {
+		key := client.ObjectKeyFromObject(w.cluster)
+		workload.connect(key, false)
+		host := w.host(ctx, "h1")
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WorkloadClusterUnreachableReason))
+
+		node(ctx, host.Name, "")
+		workload.connect(key, true)
+		Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		workload.connect(key, false)
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.BootID = "another" })
+		Consistently(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+	})
+
+	DescribeTable("claims no host before all is there that it needs",
+		func(ctx SpecContext, spoil func(ctx SpecContext), reason string) {
+			spoil(ctx)
+			host := w.host(ctx, "h1")
+			machine := w.machine(ctx, "m1", func(m *infrav1.ElementalMachine) {
+				switch reason {
+				case infrav1.MissingMachineOwnerReason:
+					m.OwnerReferences = nil
+				case infrav1.InvalidSelectorReason:
+					m.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "not a value!"}}
+				}
+			})
+			if reason == infrav1.MissingBootstrapSecretReason {
+				owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m2", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"}}}
+				owner.Spec.ClusterName = "c1"
+				owner.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: "b", Kind: "B", Name: "b"}
+				owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: "m1"}
+				Expect(server.Client.Create(ctx, owner)).To(Succeed())
+				host = nil // m1 has its own Machine, and takes the host
+				machine = &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{
+					Namespace: w.ns, Name: "m2", Labels: machine.Labels,
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m2", UID: owner.UID}},
+				}}
+				Expect(server.Client.Create(ctx, machine)).To(Succeed())
+			}
+			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, reason))
+			if host != nil {
+				Expect(get(ctx, host)()).To(HaveField("Spec.MachineRef", BeNil()))
+			}
+		},
+		Entry("an owner", func(SpecContext) {}, infrav1.MissingMachineOwnerReason),
+		Entry("a valid selector", func(SpecContext) {}, infrav1.InvalidSelectorReason),
+		Entry("bootstrap data", func(SpecContext) {}, infrav1.MissingBootstrapSecretReason),
+		Entry("the Cluster", func(ctx SpecContext) {
+			Expect(server.Client.Delete(ctx, w.cluster)).To(Succeed())
+			Eventually(gone(ctx, w.cluster)).Should(BeTrue())
+		}, infrav1.MissingAssociatedClusterReason),
+		Entry("the Cluster's infrastructure", func(ctx SpecContext) {
+			update(ctx, w.cluster, func() { w.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(false) }, true)
+		}, infrav1.MissingClusterInfrastructureReadyReason),
+	)
+
+	It("passes its OS on to the host, in place, and nothing else happens", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		update(ctx, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") }, false)
+		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		Expect(host.Spec.Upgrade).To(BeNil())
+		Expect(host.Labels).NotTo(HaveKey(infrav1.InPlaceUpgradeLabel))
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		))
+	})
+
+	It("does nothing while it, or its Cluster, is paused", func(ctx SpecContext) {
+		update(ctx, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }, false)
+		host := w.host(ctx, "h1")
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
+		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+
+		update(ctx, machine, func() { machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }, false)
+		update(ctx, w.cluster, func() { w.cluster.Spec.Paused = nil }, false)
+		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+
+		update(ctx, machine, func() { delete(machine.Annotations, clusterv1.PausedAnnotation) }, false)
+		Eventually(get(ctx, host)).Should(HaveField("Spec.MachineRef", Not(BeNil())))
+	})
+
+	It("is left alone without the watch-filter label, whatever happens around it", func(ctx SpecContext) {
+		machine := w.machine(ctx, "m1", func(m *infrav1.ElementalMachine) { delete(m.Labels, clusterv1.WatchLabel) })
+		host := w.host(ctx, "h1")
+		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+		Expect(get(ctx, machine)()).To(HaveField("Status.Conditions", BeEmpty()))
+	})
+
+	It("reports a host that is lost", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		update(ctx, host, func() { host.Finalizers = nil }, false)
+		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostNotFoundReason),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
+		))
+	})
+
+	It("finds a Node that has the host's other name", func(ctx SpecContext) {
+		host := w.host(ctx, "h1")
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Bootstrapped = true
+			s.Addresses = append(s.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: host.Name + ".example.com"})
+		})
+		Eventually(get(ctx, machine)).Should(HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())))
+		object := node(ctx, host.Name+".example.com", "")
+		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", machine.Spec.ProviderID))
+		Expect(get(ctx, object)()).To(BeAssignableToTypeOf(&corev1.Node{}))
+	})
+})

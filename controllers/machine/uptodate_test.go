@@ -1,0 +1,135 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// osCase is what UpToDate is judged by: OS images, by what asks for or runs them.
+type osCase struct {
+	template infrav1.OSVersionManagement
+	machine  infrav1.OSVersionManagement
+	booted   infrav1.HostOS
+	// upgrade is the phase of an ElementalHostUpgrade, if there is one.
+	upgrade *infrav1.UpgradePhase
+	// attempt the host reports.
+	attempt *infrav1.HostUpgradeStatus
+
+	status metav1.ConditionStatus
+	reason string
+}
+
+func phase(of infrav1.UpgradePhase) *infrav1.UpgradePhase { return &of }
+
+func debug(uri string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"debug":true,"imageUri":"` + uri + `"}`)},
+	}
+}
+
+var _ = Describe("UpToDate", func() {
+	DescribeTable("compares contents",
+		func(ctx SpecContext, c osCase) {
+			w := newWorld(ctx)
+			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t1"}}
+			template.Spec.Template.Spec.OSVersionManagement = c.template
+			Expect(server.Client.Create(ctx, template)).To(Succeed())
+			machine, host := w.running(ctx, "m1", func(m *infrav1.ElementalMachine) {
+				m.Spec.OSVersionManagement = c.machine
+				m.Annotations = map[string]string{
+					clusterv1.TemplateClonedFromNameAnnotation:      "t1",
+					clusterv1.TemplateClonedFromGroupKindAnnotation: "ElementalMachineTemplate.infrastructure.cluster.x-k8s.io",
+				}
+			})
+			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS, s.Upgrade = c.booted, c.attempt })
+			if c.attempt != nil {
+				update(ctx, host, func() {
+					host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: c.attempt.Attempt, OSVersionManagement: c.machine}
+				}, false)
+			}
+			if c.upgrade != nil {
+				upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
+				upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
+					ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
+					ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+				}
+				Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+				update(ctx, upgrade, func() { upgrade.Status.Phase = *c.upgrade }, true)
+			}
+			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, c.status, c.reason))
+			Expect(get(ctx, machine)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		},
+		Entry("all the same", osCase{
+			template: image("oci://os:v1"), machine: image("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci:os:v1"},
+			status: metav1.ConditionTrue, reason: clusterv1.ReadyReason,
+		}),
+		Entry("debug makes no difference", osCase{
+			template: debug("oci://os:v1"), machine: image("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			status: metav1.ConditionTrue, reason: clusterv1.ReadyReason,
+		}),
+		Entry("the template asks for another", osCase{
+			template: image("oci://os:v2"), machine: image("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			status: metav1.ConditionFalse, reason: infrav1.TemplateDiffersReason,
+		}),
+		Entry("the host runs another", osCase{
+			template: image("oci://os:v2"), machine: image("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			status: metav1.ConditionFalse, reason: infrav1.HostRunsOtherOSReason,
+		}),
+		Entry("the same by digest", osCase{
+			template: image("os@sha256:2"), machine: image("os@sha256:2"), booted: infrav1.HostOS{ImageURI: "oci:127.0.0.1/x", Digest: "sha256:2"},
+			status: metav1.ConditionTrue, reason: clusterv1.ReadyReason,
+		}),
+		Entry("the same by the attempt that succeeded", osCase{
+			template: image("os:v2"), machine: image("os:v2"), booted: infrav1.HostOS{Digest: "sha256:2"},
+			attempt: &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeSucceeded, Digest: "sha256:2"},
+			status:  metav1.ConditionTrue, reason: clusterv1.ReadyReason,
+		}),
+		Entry("a late fallback after the attempt that succeeded", osCase{
+			template: image("os:v2"), machine: image("os:v2"), booted: infrav1.HostOS{Digest: "sha256:1"},
+			attempt: &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeSucceeded, Digest: "sha256:2"},
+			status:  metav1.ConditionFalse, reason: infrav1.HostRunsOtherOSReason,
+		}),
+		Entry("the host has not said what it runs", osCase{
+			template: image("oci://os:v1"), machine: image("oci://os:v1"),
+			status: metav1.ConditionUnknown, reason: infrav1.HostOSUnknownReason,
+		}),
+		Entry("nothing is asked for", osCase{
+			booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			status: metav1.ConditionTrue, reason: infrav1.OSNotManagedReason,
+		}),
+		Entry("an upgrade is in progress", osCase{
+			template: image("oci://os:v2"), machine: image("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			upgrade: phase(infrav1.UpgradeProgressing),
+			status:  metav1.ConditionFalse, reason: infrav1.UpgradeInProgressReason,
+		}),
+		Entry("an upgrade has ended", osCase{
+			template: image("oci://os:v2"), machine: image("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			upgrade: phase(infrav1.UpgradeRolledBack),
+			status:  metav1.ConditionFalse, reason: infrav1.HostRunsOtherOSReason,
+		}),
+	)
+
+	It("follows a template that is patched", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t1"}}
+		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v1")
+		Expect(server.Client.Create(ctx, template)).To(Succeed())
+		machine, _ := w.running(ctx, "m1", func(m *infrav1.ElementalMachine) {
+			m.Annotations = map[string]string{
+				clusterv1.TemplateClonedFromNameAnnotation:      "t1",
+				clusterv1.TemplateClonedFromGroupKindAnnotation: "ElementalMachineTemplate.infrastructure.cluster.x-k8s.io",
+			}
+		})
+		Expect(machine).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+	})
+})
