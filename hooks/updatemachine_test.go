@@ -1,0 +1,271 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooks_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const (
+	oldImage = "oci:registry/os:1"
+	newImage = "oci:registry/os:2"
+)
+
+// worker is a Machine "m" of MachineDeployment "md" in cluster "c", on host "h" that runs oldImage, and
+// is asked to run newImage of template "new".
+type worker struct {
+	namespace string
+	host      *infrav1.ElementalHost
+	machine   *clusterv1.Machine
+	elemental *infrav1.ElementalMachine
+	md        *clusterv1.MachineDeployment
+}
+
+func newWorker() *worker {
+	GinkgoHelper()
+	w := &worker{namespace: newNamespace()}
+	cluster, elementalCluster := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{MaxConcurrent: 7})
+	w.md = ownertest.MachineDeployment(w.namespace, "md", "c", "new", 1)
+	create(cluster, elementalCluster, w.md, ownertest.Template(w.namespace, "new", newImage))
+	set := ownertest.MachineSet(w.md, "ms", "new", 1)
+	create(set)
+	w.machine = ownertest.Machine(set, "m")
+	w.host = &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h"}}
+	create(w.machine, w.host)
+	w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
+	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "new", newImage)
+	w.elemental.Spec.HostRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "h"}
+	return w
+}
+
+func (w *worker) boots(os infrav1.HostOS) {
+	GinkgoHelper()
+	w.host.Status.OS = os
+	Expect(c.Status().Update(ctx, w.host)).To(Succeed())
+}
+
+func (w *worker) call() *runtimehooksv1.UpdateMachineResponse {
+	GinkgoHelper()
+	handlers, _ := newHandlers()
+	elemental := w.elemental.DeepCopy()
+	elemental.TypeMeta = metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalMachine"}
+	request := &runtimehooksv1.UpdateMachineRequest{
+		Desired: runtimehooksv1.UpdateMachineRequestObjects{Machine: *w.machine, InfrastructureMachine: raw(elemental)},
+	}
+	response := &runtimehooksv1.UpdateMachineResponse{}
+	handlers.UpdateMachine(ctx, request, response)
+	return response
+}
+
+func (w *worker) upgrades() []infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	list := &infrav1.ElementalHostUpgradeList{}
+	Expect(c.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
+	return list.Items
+}
+
+// attempt is the one under the wanted key; it has to exist.
+func (w *worker) attempt() *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	attempt := &infrav1.ElementalHostUpgrade{}
+	name := rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement))
+	Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, attempt)).To(Succeed())
+	return attempt
+}
+
+func (w *worker) attemptIs(status infrav1.ElementalHostUpgradeStatus) {
+	GinkgoHelper()
+	w.call()
+	attempt := w.attempt()
+	attempt.Status = status
+	Expect(c.Status().Update(ctx, attempt)).To(Succeed())
+}
+
+func beDone() OmegaMatcher {
+	return And(
+		HaveField("Status", runtimehooksv1.ResponseStatusSuccess),
+		HaveField("RetryAfterSeconds", int32(0)),
+	)
+}
+
+func beInProgress(message string) OmegaMatcher {
+	return And(
+		HaveField("Status", runtimehooksv1.ResponseStatusSuccess),
+		HaveField("RetryAfterSeconds", BeNumerically(">", 0)),
+		HaveField("Message", message),
+	)
+}
+
+var _ = Describe("UpdateMachine", func() {
+	var w *worker
+	BeforeEach(func() { w = newWorker() })
+
+	It("requests one attempt, however often it is called", func() {
+		for range 3 {
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+		}
+		Expect(w.upgrades()).To(HaveLen(1))
+		attempt := w.attempt()
+		Expect(attempt.Spec).To(And(
+			HaveField("ClusterName", "c"), HaveField("MachineName", "m"), HaveField("ElementalMachineName", "m"),
+			HaveField("HostName", "h"), HaveField("TemplateName", "new"), HaveField("ImageURI", newImage),
+			HaveField("OSVersionHash", osversion.Hash(ownertest.OS(newImage))),
+			HaveField("Options.MaxConcurrent", int32(7)),
+		))
+		Expect(osversion.Same(attempt.Spec.OSVersionManagement, ownertest.OS(newImage))).To(BeTrue())
+		Expect(attempt.Labels).To(And(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"), HaveKeyWithValue(infrav1.MachineNameLabel, "m")))
+		Expect(attempt.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "ElementalHost"), HaveField("UID", w.host.UID), HaveField("BlockOwnerDeletion", BeNil()))))
+	})
+
+	It("takes the options that were recorded for the rollout before those of today", func() {
+		template := &infrav1.ElementalMachineTemplate{}
+		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
+		value, err := rollout.Snapshot(infrav1.NodeUpgradeOption{MaxConcurrent: 2})
+		Expect(err).NotTo(HaveOccurred())
+		template.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: value}
+		Expect(c.Update(ctx, template)).To(Succeed())
+		w.call()
+		Expect(w.attempt().Spec.Options.MaxConcurrent).To(Equal(int32(2)))
+	})
+
+	DescribeTable("translates an attempt that goes on or has ended badly",
+		func(status infrav1.ElementalHostUpgradeStatus, message string) {
+			w.attemptIs(status)
+			Expect(w.call()).To(beInProgress(message))
+			Expect(w.attempt().Status.Phase).To(Equal(status.Phase), "it is still the same attempt")
+		},
+		Entry("a step", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (6/12)", Message: "Pod a/b"}, "Drain (6/12): Pod a/b"),
+		Entry("a step with nothing to say", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (6/12)"}, "Drain (6/12)"),
+		Entry("not acted on yet", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending}, "Upgrade requested"),
+		Entry("rolled back", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Step: "Assess (9/12)", Message: "booted snapshot 1"}, "RolledBack: booted snapshot 1"),
+		Entry("failed", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"}, "Failed: no space"),
+		Entry("lost", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeHostLost, Message: "no new boot"}, "HostLost: no new boot"),
+		Entry("aborted", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted, Message: "aborted by a person"}, "Aborted: aborted by a person"),
+	)
+
+	Describe("of a host that runs the image already", func() {
+		BeforeEach(func() {
+			w.boots(infrav1.HostOS{ImageURI: "oci://registry/os:2", BootMode: "active", Digest: "sha256:2"})
+		})
+
+		It("is done without an attempt", func() {
+			Expect(w.call()).To(beDone())
+			Expect(w.upgrades()).To(BeEmpty())
+		})
+		DescribeTable("is not done", func(change func()) {
+			change()
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+		},
+			Entry("while the host takes part in an attempt", func() {
+				w.host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "x"}
+				Expect(c.Update(ctx, w.host)).To(Succeed())
+			}),
+			Entry("while a person has triggered the host", func() {
+				w.host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
+				Expect(c.Update(ctx, w.host)).To(Succeed())
+			}),
+			Entry("when the host fell back", func() {
+				w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "passive"})
+			}),
+			Entry("when the tag has moved since", func() {
+				template := ownertest.Template(w.namespace, "new", newImage)
+				Expect(c.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
+				template.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:3"}
+				Expect(c.Update(ctx, template)).To(Succeed())
+			}),
+			Entry("when the recovery system is wanted too, which cannot be seen", func() {
+				w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
+					Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
+			}),
+		)
+		It("waits for another attempt of the Machine", func() {
+			other := &infrav1.ElementalHostUpgrade{
+				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other", Labels: map[string]string{infrav1.MachineNameLabel: "m"}},
+				Spec: infrav1.ElementalHostUpgradeSpec{ClusterName: "c", MachineName: "m", ElementalMachineName: "m", HostName: "h",
+					ImageURI: "x", OSVersionManagement: ownertest.OS("x")},
+			}
+			create(other)
+			Expect(w.call()).To(beInProgress("Waiting for ElementalHostUpgrade other of this Machine to end"))
+			other.Status.Phase = infrav1.UpgradeSuperseded
+			Expect(c.Status().Update(ctx, other)).To(Succeed())
+			Expect(w.call()).To(beDone())
+		})
+		It("is done although the attempt had failed, unless it left the node cordoned", func() {
+			w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
+			w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Message: "m"})
+			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
+			Expect(w.call()).To(beDone())
+			attempt := w.attempt()
+			Expect(c.Delete(ctx, attempt)).To(Succeed())
+			attempt = attempt.DeepCopy()
+			attempt.ResourceVersion, attempt.UID = "", ""
+			attempt.Spec.Options.OnRollback = infrav1.RollbackKeepCordoned
+			create(attempt)
+			attempt.Status = infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Message: "m"}
+			Expect(c.Status().Update(ctx, attempt)).To(Succeed())
+			Expect(w.call()).To(beInProgress("RolledBack: m"))
+		})
+	})
+
+	Describe("of an attempt that succeeded", func() {
+		BeforeEach(func() {
+			w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded, Digest: "sha256:2"})
+		})
+		It("is done when the host runs that digest", func() {
+			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active", Digest: "sha256:2"})
+			Expect(w.call()).To(beDone())
+		})
+		It("is history when the host runs something else", func() {
+			former := w.attempt().UID
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+			Expect(w.upgrades()).To(BeEmpty())
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+			Expect(w.attempt().UID).NotTo(Equal(former))
+		})
+	})
+
+	Describe("of an attempt that was superseded", func() {
+		BeforeEach(func() { w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSuperseded}) })
+
+		It("is done, so that Cluster API starts with what the owner wants now", func() {
+			create(ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
+			w.md.Spec.Template.Spec.InfrastructureRef.Name = "next"
+			Expect(c.Update(ctx, w.md)).To(Succeed())
+			Expect(w.call()).To(beDone())
+		})
+		It("is made anew when the owner has returned to it", func() {
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+			Expect(w.upgrades()).To(BeEmpty())
+		})
+	})
+
+	It("has nothing to do where the OS is not managed", func() {
+		w.elemental.Spec.OSVersionManagement = nil
+		Expect(w.call()).To(beDone())
+	})
+	It("waits for a host", func() {
+		w.elemental.Spec.HostRef = nil
+		Expect(w.call()).To(beInProgress("Waiting for an ElementalHost to serve the Machine"))
+		w.elemental.Spec.HostRef = &corev1.ObjectReference{Name: "gone"}
+		Expect(w.call()).To(beInProgress("ElementalHost gone, which serves the Machine, does not exist"))
+	})
+	It("fails for a request that makes no sense, naming the field", func() {
+		w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":7}`)}}
+		response := w.call()
+		Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusFailure))
+		Expect(response.Message).To(ContainSubstring("osVersionManagement.osVersion"))
+	})
+})
