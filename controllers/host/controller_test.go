@@ -1,0 +1,312 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+func image(uri string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, uri)},
+	}
+}
+
+// makeHost makes a host that runs oci://os:v1, unless it is changed.
+func makeHost(ctx SpecContext, changes ...func(*infrav1.ElementalHost)) *infrav1.ElementalHost {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "host-"}}
+	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
+	host := &infrav1.ElementalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "h1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter}},
+		Spec:       infrav1.ElementalHostSpec{Approved: true, PubKey: "key", OSVersionManagement: image("oci://os:v1")},
+		Status: infrav1.ElementalHostStatus{
+			Phase: infrav1.HostPhaseRunning, Installed: true, OS: infrav1.HostOS{ImageURI: "oci://os:v1"},
+		},
+	}
+	for _, change := range changes {
+		change(host)
+	}
+	status := host.Status
+	Expect(server.Client.Create(ctx, host)).To(Succeed())
+	report(ctx, host, func() { status.Conditions = host.Status.Conditions; host.Status = status })
+	return host
+}
+
+func report(ctx SpecContext, host *infrav1.ElementalHost, change func()) {
+	GinkgoHelper()
+	Eventually(func() error {
+		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
+			return err
+		}
+		change()
+		return server.Client.Status().Update(ctx, host)
+	}).WithContext(ctx).Should(Succeed())
+}
+
+func update[T client.Object](ctx SpecContext, object T, change func()) {
+	GinkgoHelper()
+	Eventually(func() error {
+		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change()
+		return server.Client.Update(ctx, object)
+	}).WithContext(ctx).Should(Succeed())
+}
+
+func get(ctx SpecContext, host *infrav1.ElementalHost) func() (*infrav1.ElementalHost, error) {
+	return func() (*infrav1.ElementalHost, error) {
+		return host, server.Client.Get(ctx, client.ObjectKeyFromObject(host), host)
+	}
+}
+
+func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {
+	return WithTransform(func(object conditions.Getter) string {
+		condition := conditions.Get(object, conditionType)
+		if condition == nil {
+			return "none"
+		}
+		return string(condition.Status) + "/" + condition.Reason
+	}, Equal(string(status)+"/"+reason))
+}
+
+var manual = "manual-" + osversion.Hash(image("oci://os:v2"))
+
+// managed asks for the attempt a1, and triggers it.
+func managed(host *infrav1.ElementalHost) {
+	host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1", OSVersionManagement: image("oci://os:v2")}
+	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+}
+
+// byHand asks for another OS, and triggers it without an attempt.
+func byHand(host *infrav1.ElementalHost) {
+	host.Spec.OSVersionManagement = image("oci://os:v2")
+	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+}
+
+func reported(attempt string, phase infrav1.HostUpgradePhase) func(*infrav1.ElementalHost) {
+	return func(host *infrav1.ElementalHost) {
+		host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: attempt, Phase: phase, Digest: "sha256:2"}
+	}
+}
+
+var _ = DescribeTable("The outcome of an attempt",
+	func(ctx SpecContext, ask func(*infrav1.ElementalHost), attempt string, phase infrav1.HostUpgradePhase, label, annotation string) {
+		host := makeHost(ctx, ask, reported(attempt, phase))
+		matches := SatisfyAll(
+			HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
+			HaveField("Annotations", HaveKeyWithValue(infrav1.LastAttemptAnnotation, annotation)),
+		)
+		if annotation == "" {
+			matches = SatisfyAll(
+				HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
+				HaveField("Annotations", Not(HaveKey(infrav1.LastAttemptAnnotation))),
+			)
+			Eventually(get(ctx, host)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
+			Consistently(get(ctx, host)).Should(matches)
+			return
+		}
+		Eventually(get(ctx, host)).Should(matches)
+	},
+	Entry("succeeded", managed, "a1", infrav1.HostUpgradeSucceeded, "done", "a1=done@sha256:2"),
+	Entry("failed", managed, "a1", infrav1.HostUpgradeFailed, "failed", "a1=failed@sha256:2"),
+	Entry("rolled back", managed, "a1", infrav1.HostUpgradeRolledBack, "rolled-back", "a1=rolled-back@sha256:2"),
+	Entry("not ended", managed, "a1", infrav1.HostUpgradeAssessing, "pending", ""),
+	Entry("of a former attempt", managed, "a0", infrav1.HostUpgradeSucceeded, "pending", ""),
+	Entry("of a run by hand, while an attempt is active", managed, manual, infrav1.HostUpgradeSucceeded, "pending", ""),
+	Entry("of a run by hand", byHand, manual, infrav1.HostUpgradeSucceeded, "done", manual+"=done@sha256:2"),
+	Entry("of a run by hand that rolled back", byHand, manual, infrav1.HostUpgradeRolledBack, "rolled-back", manual+"=rolled-back@sha256:2"),
+	Entry("of a run by hand for another OS", byHand, "manual-0123456789", infrav1.HostUpgradeSucceeded, "pending", ""),
+	Entry("without a trigger", func(h *infrav1.ElementalHost) { managed(h); h.Labels[infrav1.InPlaceUpgradeLabel] = "failed" },
+		"a1", infrav1.HostUpgradeSucceeded, "failed", ""),
+)
+
+var _ = DescribeTable("The predecessor's trigger",
+	func(ctx SpecContext, ask func(*infrav1.ElementalHost), moved bool) {
+		host := makeHost(ctx, ask, func(h *infrav1.ElementalHost) { h.Labels[infrav1.InPlaceUpdateLabel] = "pending" })
+		if moved {
+			Eventually(get(ctx, host)).Should(HaveField("Labels", SatisfyAll(
+				HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending"), Not(HaveKey(infrav1.InPlaceUpdateLabel)))))
+			return
+		}
+		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
+		Consistently(get(ctx, host)).Should(HaveField("Labels", SatisfyAll(
+			HaveKeyWithValue(infrav1.InPlaceUpdateLabel, "pending"), Not(HaveKey(infrav1.InPlaceUpgradeLabel)))))
+	},
+	Entry("is renamed", func(*infrav1.ElementalHost) {}, true),
+	Entry("waits while an attempt is active", func(h *infrav1.ElementalHost) {
+		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"}
+	}, false),
+)
+
+var _ = DescribeTable("A condition of a host",
+	func(ctx SpecContext, change func(*infrav1.ElementalHost), conditionType string, status metav1.ConditionStatus, reason string) {
+		host := makeHost(ctx, change)
+		Eventually(get(ctx, host)).Should(haveCondition(conditionType, status, reason))
+	},
+	Entry("ready to be claimed", func(*infrav1.ElementalHost) {}, clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+	Entry("not approved", func(h *infrav1.ElementalHost) { h.Spec.Approved = false },
+		infrav1.ApprovedCondition, metav1.ConditionFalse, infrav1.WaitingForApprovalReason),
+	Entry("not registered", func(h *infrav1.ElementalHost) { h.Spec.PubKey = "" },
+		infrav1.RegistrationReadyCondition, metav1.ConditionFalse, infrav1.RegistrationFailedReason),
+	Entry("not installed", func(h *infrav1.ElementalHost) { h.Status.Installed = false },
+		infrav1.InstallationReadyCondition, metav1.ConditionFalse, infrav1.WaitingForInstallationReason),
+	Entry("an installation that fails", func(h *infrav1.ElementalHost) {
+		h.Status.Installed, h.Status.Phase, h.Status.Message = false, infrav1.HostPhaseInstalling, "no disk"
+	}, infrav1.InstallationReadyCondition, metav1.ConditionFalse, infrav1.InstallationFailedReason),
+	Entry("a bootstrap that fails", func(h *infrav1.ElementalHost) {
+		h.Status.Phase, h.Status.Message = infrav1.HostPhaseBootstrapping, "no network"
+	}, infrav1.BootstrapReadyCondition, metav1.ConditionFalse, infrav1.BootstrapFailedReason),
+	Entry("claimed, and not bootstrapped", func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} },
+		clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+	Entry("asked to reset itself", func(h *infrav1.ElementalHost) { h.Labels[infrav1.NeedsResetLabel] = "true" },
+		infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason),
+	Entry("a reset that fails", func(h *infrav1.ElementalHost) {
+		h.Labels[infrav1.NeedsResetLabel] = "true"
+		h.Status.Phase, h.Status.Message = infrav1.HostPhaseResetting, "no recovery"
+	}, infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.ResetFailedReason),
+	Entry("runs its OS", func(*infrav1.ElementalHost) {}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+	Entry("no OS asked for", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = nil },
+		infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+	Entry("an OS not reported", func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{} },
+		infrav1.OSVersionReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForOSReconcileReason),
+	Entry("another OS, idle", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") },
+		infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason),
+	Entry("another OS, idle, rolled back", func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement = image("oci://os:v2")
+		reported("idle-"+osversion.Hash(image("oci://os:v2")), infrav1.HostUpgradeRolledBack)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
+	Entry("another OS, bootstrapped, not triggered", func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason),
+	Entry("an attempt that prepares", func(h *infrav1.ElementalHost) {
+		h.Status.Bootstrapped = true
+		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"}
+		reported("a1", infrav1.HostUpgradeFetching)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+	Entry("an attempt that reboots", func(h *infrav1.ElementalHost) {
+		managed(h)
+		reported("a1", infrav1.HostUpgradeRebooting)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForPostReconcileRebootReason),
+	Entry("an attempt that rolled back", func(h *infrav1.ElementalHost) {
+		managed(h)
+		h.Spec.OSVersionManagement = image("oci://os:v2")
+		reported("a1", infrav1.HostUpgradeRolledBack)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
+	Entry("an attempt that failed", func(h *infrav1.ElementalHost) {
+		managed(h)
+		h.Spec.OSVersionManagement = image("oci://os:v2")
+		reported("a1", infrav1.HostUpgradeFailed)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
+	Entry("a run by hand", func(h *infrav1.ElementalHost) {
+		byHand(h)
+		reported(manual, infrav1.HostUpgradeApplying)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.UnmanagedReason),
+	Entry("a run by hand that succeeded", func(h *infrav1.ElementalHost) {
+		byHand(h)
+		h.Status.OS.ImageURI = "oci://os:v2"
+		reported(manual, infrav1.HostUpgradeSucceeded)(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, infrav1.UnmanagedReason),
+)
+
+var _ = Describe("A host", func() {
+	It("has its facts on labels, and keeps them while it is silent", func(ctx SpecContext) {
+		host := makeHost(ctx)
+		Eventually(get(ctx, host)).Should(HaveField("Labels", SatisfyAll(
+			HaveKeyWithValue(infrav1.InstalledLabel, "true"), Not(HaveKey(infrav1.BootstrappedLabel)))))
+		report(ctx, host, func() { host.Status.Bootstrapped = true })
+		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+
+		By("a move, which carries no status")
+		report(ctx, host, func() { host.Status = infrav1.ElementalHostStatus{} })
+		Eventually(get(ctx, host)).Should(haveCondition(infrav1.InstallationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(host.Labels).To(SatisfyAll(
+			HaveKeyWithValue(infrav1.InstalledLabel, "true"), HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+	})
+
+	DescribeTable("under deletion",
+		func(ctx SpecContext, change func(*infrav1.ElementalHost), goes bool) {
+			host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Finalizers = []string{infrav1.ElementalMachineFinalizer} }, change)
+			Expect(server.Client.Delete(ctx, host)).To(Succeed())
+			gone := func() bool {
+				return apierrors.IsNotFound(server.Client.Get(ctx, client.ObjectKeyFromObject(host), host))
+			}
+			if goes {
+				Eventually(gone).Should(BeTrue())
+				return
+			}
+			Consistently(gone).Should(BeFalse())
+			update(ctx, host, func() { host.Labels[infrav1.NeedsResetLabel] = "true" })
+			Eventually(gone).Should(BeTrue())
+		},
+		Entry("goes when it serves nothing", func(*infrav1.ElementalHost) {}, true),
+		Entry("goes when it is released", func(h *infrav1.ElementalHost) {
+			h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"}
+			h.Labels[infrav1.NeedsResetLabel] = "true"
+		}, true),
+		Entry("stays while it serves a machine", func(h *infrav1.ElementalHost) {
+			h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"}
+		}, false),
+	)
+
+	It("is left alone without the watch-filter label", func(ctx SpecContext) {
+		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Labels = map[string]string{"any": "other"} })
+		Consistently(get(ctx, host)).Should(SatisfyAll(
+			HaveField("Labels", Not(HaveKey(infrav1.InstalledLabel))), HaveField("Status.Conditions", BeEmpty())))
+	})
+
+	It("is left alone while its Cluster is paused", func(ctx SpecContext) {
+		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
+		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "c1"}}
+		cluster.Spec.Paused = ptr.To(true)
+		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1"}
+		Expect(server.Client.Create(ctx, cluster)).To(Succeed())
+		update(ctx, host, func() {
+			delete(host.Annotations, clusterv1.PausedAnnotation)
+			host.Labels[clusterv1.ClusterNameLabel] = "c1"
+			host.Labels[infrav1.InPlaceUpdateLabel] = "pending"
+		})
+		Consistently(get(ctx, host)).Should(SatisfyAll(
+			haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason),
+			HaveField("Labels", HaveKey(infrav1.InPlaceUpdateLabel))))
+		update(ctx, cluster, func() { cluster.Spec.Paused = nil })
+		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")))
+	})
+
+	// Serial, because it counts all that the controller does.
+	It("costs nothing while it is idle", Serial, func(ctx SpecContext) {
+		hosts := make([]*infrav1.ElementalHost, 0, 20)
+		for range cap(hosts) {
+			hosts = append(hosts, makeHost(ctx))
+		}
+		for _, host := range hosts {
+			Eventually(get(ctx, host)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		}
+		Eventually(settled).WithPolling(reportInterval).Should(BeTrue())
+		readBefore, wroteBefore := reads.Load(), writes.Load()
+
+		By("agents that connect anew and have nothing new to say")
+		for _, host := range hosts {
+			report(ctx, host, func() { host.Status.Agent.LastSeen = metav1.Now() })
+		}
+		Consistently(func() [2]int64 { return [2]int64{reads.Load(), writes.Load()} }).
+			Should(Equal([2]int64{readBefore, wroteBefore}))
+	})
+})

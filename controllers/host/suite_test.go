@@ -1,0 +1,85 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+func TestHost(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "ElementalHost Controller Suite")
+}
+
+const watchFilter = "tested"
+
+var (
+	server *apiserver.Server
+	// reads counts the reconciles: each begins with one read of an ElementalHost.
+	reads atomic.Int64
+	// writes counts what the controller writes.
+	writes atomic.Int64
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultConsistentlyDuration(time.Second)
+	var err error
+	server, err = apiserver.Start(false)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return server.Stop() })
+	mgr, err := server.NewManager()
+	Expect(err).NotTo(HaveOccurred())
+	Expect((&host.Reconciler{Client: counting(mgr), WatchFilterValue: watchFilter}).
+		SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
+	stop, err := apiserver.Run(context.Background(), mgr)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
+})
+
+// counting is the manager's client, with its reads and writes counted.
+func counting(mgr ctrl.Manager) client.Client {
+	live, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	return interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			reads.Add(1)
+			return mgr.GetClient().Get(ctx, key, object, options...)
+		},
+		Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			writes.Add(1)
+			return inner.Patch(ctx, object, patch, options...)
+		},
+		SubResourcePatch: func(ctx context.Context, inner client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			writes.Add(1)
+			return inner.SubResource(sub).Patch(ctx, object, patch, options...)
+		},
+	})
+}
+
+// reportInterval is long against the time that a write needs to come back as an event.
+const reportInterval = 300 * time.Millisecond
+
+// lastReads is what settled has seen before.
+var lastReads int64
+
+// settled says whether nothing has been reconciled since it was last asked.
+func settled() bool {
+	now := reads.Load()
+	defer func() { lastReads = now }()
+	return now == lastReads
+}
