@@ -1,0 +1,15 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package assess judges a boot by what the host itself can see: the toolkit's own verdict, failed
+// systemd units, the kubelet, and the user's checks.
+//
+// User checks are executables in
+//
+//	/etc/elemental/agent/assess/required.d   each has to exit with 0
+//	/etc/elemental/agent/assess/wanted.d     a failure is only a warning
+//
+// They run one after the other in the order of their names, once everything else is good, each for at
+// most CheckTimeout. The last line that a failing check writes becomes part of the message. A
+// required check that fails is tried three times in all; one that has to wait longer waits itself.
+package assess

@@ -1,0 +1,61 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"slices"
+	"strings"
+)
+
+// State of a verdict.
+type State string
+
+// States.
+const (
+	// Good: the boot can be relied upon.
+	Good State = "Good"
+	// Undecided: ask again later.
+	Undecided State = "Undecided"
+	// Bad: the boot failed.
+	Bad State = "Bad"
+)
+
+// Question is which boot is to be judged.
+type Question struct {
+	// Bootstrapped says that the host is a node, so that a kubelet has to run.
+	Bootstrapped bool
+	// KnownFailed units are those that had failed before the upgrade; they do not count against it.
+	KnownFailed []string
+	// IgnoreUnits leaves failed units out altogether.
+	IgnoreUnits bool
+}
+
+// Verdict on a boot.
+type Verdict struct {
+	State State
+	// Reasons why it is not good, sorted.
+	Reasons []string
+	// Warnings that do not change it, sorted.
+	Warnings []string
+}
+
+// Message is the reasons and warnings in one line.
+func (v Verdict) Message() string {
+	parts := slices.Clone(v.Reasons)
+	for _, warning := range v.Warnings {
+		parts = append(parts, "warning: "+warning)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// add takes another finding into account: Bad outweighs Undecided, which outweighs Good.
+func (v *Verdict) add(state State, reason string) {
+	if v.State != Bad && state != Good {
+		v.State = state
+	}
+	if reason != "" {
+		v.Reasons = append(v.Reasons, reason)
+		slices.Sort(v.Reasons)
+	}
+}

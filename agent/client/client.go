@@ -1,0 +1,245 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const (
+	// requestTimeout bounds every request but the long poll.
+	requestTimeout = 30 * time.Second
+	// pollGrace is how much later than asked for the answer to a long poll may come.
+	pollGrace = 30 * time.Second
+	// maxBody is the largest answer that is read, in bytes; bootstrap data can be a whole Secret.
+	maxBody = 2 << 20
+)
+
+// Client of the Elemental API, for one host of one registration. It is safe for concurrent use.
+type Client struct {
+	uri       string
+	token     string
+	userAgent string
+	identity  *identity.Identity
+	clock     system.Clock
+	http      *http.Client
+}
+
+// Options of a Client.
+type Options struct {
+	// URI of the registration; it is the audience of the host's tokens too.
+	URI string
+	// Token of the registration.
+	Token string
+	// Identity of the host.
+	Identity *identity.Identity
+	// Transport for the requests, usually made with NewTransport.
+	Transport http.RoundTripper
+	// Clock dates the tokens.
+	Clock system.Clock
+	// UserAgent names the agent and its version.
+	UserAgent string
+}
+
+// New returns a client.
+func New(options Options) *Client {
+	return &Client{
+		uri:       strings.TrimSuffix(options.URI, "/"),
+		token:     options.Token,
+		userAgent: options.UserAgent,
+		identity:  options.Identity,
+		clock:     options.Clock,
+		http:      &http.Client{Transport: options.Transport, CheckRedirect: noRedirect},
+	}
+}
+
+// Registration asks what the registration hands to its hosts.
+func (c *Client) Registration(ctx context.Context) (wire.Registration, error) {
+	answer := wire.Registration{}
+	call := call{doing: "reading the registration", method: http.MethodGet, asRegistration: true, timeout: requestTimeout}
+	_, err := c.do(ctx, call, &answer)
+	return answer, err
+}
+
+// Register makes the host known. It can be repeated: the same name and key are the same host.
+func (c *Client) Register(ctx context.Context) error {
+	key, err := c.identity.PublicKey()
+	if err != nil {
+		return err
+	}
+	call := call{
+		doing: "registering the host", method: http.MethodPost, path: "hosts", asRegistration: true, asHost: true,
+		body: wire.HostCreate{Name: c.identity.Name, PubKey: key}, timeout: requestTimeout,
+	}
+	_, err = c.do(ctx, call, nil)
+	return err
+}
+
+// Desired asks what the host shall be. The API holds the request for at most wait while its revision
+// is the given one; changed is false when that time passed.
+func (c *Client) Desired(ctx context.Context, revision string, wait time.Duration) (desired wire.Desired, changed bool, err error) {
+	query := url.Values{"wait": {wait.String()}}
+	if revision != "" {
+		query.Set("revision", revision)
+	}
+	call := call{
+		doing: "reading the desired state", method: http.MethodGet, path: c.hostPath("desired"), query: query, asHost: true,
+		timeout: wait + pollGrace,
+	}
+	status, err := c.do(ctx, call, &desired)
+	return desired, status == http.StatusOK, err
+}
+
+// Report says what the host is. It is the whole truth each time.
+func (c *Client) Report(ctx context.Context, report wire.Report) error {
+	call := call{
+		doing: "reporting", method: http.MethodPost, path: c.hostPath("report"), asHost: true, body: report,
+		timeout: requestTimeout,
+	}
+	_, err := c.do(ctx, call, nil)
+	return err
+}
+
+// Bootstrap asks for the bootstrap data. ErrNotFound while there is none.
+func (c *Client) Bootstrap(ctx context.Context) (wire.Bootstrap, error) {
+	answer := wire.Bootstrap{}
+	call := call{
+		doing: "reading the bootstrap data", method: http.MethodGet, path: c.hostPath("bootstrap"), asHost: true,
+		timeout: requestTimeout,
+	}
+	_, err := c.do(ctx, call, &answer)
+	return answer, err
+}
+
+// Delete tells the API that the host is being reset. A host that is not known is fine.
+func (c *Client) Delete(ctx context.Context) error {
+	call := call{
+		doing: "deleting the host", method: http.MethodDelete, path: c.hostPath(""), asHost: true, timeout: requestTimeout,
+	}
+	status, err := c.do(ctx, call, nil)
+	if status == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func (c *Client) hostPath(resource string) string {
+	path := "hosts/" + url.PathEscape(c.identity.Name)
+	if resource == "" {
+		return path
+	}
+	return path + "/" + resource
+}
+
+// call is one request.
+type call struct {
+	doing          string
+	method         string
+	path           string
+	query          url.Values
+	body           any
+	asRegistration bool
+	asHost         bool
+	timeout        time.Duration
+}
+
+// do returns the status of the answer (0 without one) and decodes a body of status 200 into answer.
+func (c *Client) do(ctx context.Context, call call, answer any) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, call.timeout)
+	defer cancel()
+	request, err := c.request(ctx, call)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", call.doing, err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", call.doing, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode != http.StatusNotModified {
+		return response.StatusCode, readError(call.doing, response)
+	}
+	if err := decode(response, answer); err != nil {
+		return response.StatusCode, fmt.Errorf("%s: %w", call.doing, err)
+	}
+	return response.StatusCode, nil
+}
+
+// noRedirect keeps tokens from being sent anywhere but to the registration's own endpoint.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func decode(response *http.Response, answer any) error {
+	body := io.LimitReader(response.Body, maxBody)
+	if answer == nil || response.StatusCode != http.StatusOK {
+		// A connection is used again only if its body was read.
+		_, err := io.Copy(io.Discard, body)
+		return err
+	}
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if err := json.Unmarshal(content, answer); err != nil {
+		return fmt.Errorf("decoding the answer: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {
+	target := c.uri
+	if call.path != "" {
+		target += "/" + call.path
+	}
+	if len(call.query) > 0 {
+		target += "?" + call.query.Encode()
+	}
+	var body io.Reader
+	if call.body != nil {
+		encoded, err := json.Marshal(call.body)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the request: %w", err)
+		}
+		body = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, call.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	return request, c.setHeaders(request, call)
+}
+
+func (c *Client) setHeaders(request *http.Request, call call) error {
+	request.Header.Set("User-Agent", c.userAgent)
+	request.Header.Set("Accept", "application/json")
+	if call.body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if call.asRegistration {
+		request.Header.Set(wire.RegistrationHeader, "Bearer "+c.token)
+	}
+	if !call.asHost {
+		return nil
+	}
+	token, err := c.identity.Token(c.uri, c.clock.Now())
+	if err != nil {
+		return err
+	}
+	request.Header.Set(wire.HostHeader, "Bearer "+token)
+	return nil
+}

@@ -1,0 +1,68 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	// keepAlive is coarse because 30,000 idle hosts pay for it with nothing but such probes.
+	keepAlive = time.Minute
+	// idleTimeout closes the connection that a report opened beside the held one, so that an idle host
+	// has exactly one.
+	idleTimeout = 5 * time.Second
+	bufferSize  = 2 << 10
+)
+
+// NewTransport returns the transport for a registration: TLS 1.3 or 1.2 with the registration's
+// certificate authority and, if so configured, those of the system.
+func NewTransport(settings config.Config) (*http.Transport, error) {
+	pool, err := trusted(settings)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            pool,
+			InsecureSkipVerify: settings.Agent.InsecureSkipTLSVerify, //nolint:gosec // asked for by configuration, for labs
+			ClientSessionCache: tls.NewLRUClientSessionCache(1),
+		},
+		TLSHandshakeTimeout:    dialTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConnsPerHost:    2,
+		MaxResponseHeaderBytes: 16 << 10,
+		WriteBufferSize:        bufferSize,
+		ReadBufferSize:         bufferSize,
+		// HTTP/1.1 only: a held HTTP/2 connection costs both sides several times the memory.
+		ForceAttemptHTTP2: false,
+		TLSNextProto:      map[string]func(string, *tls.Conn) http.RoundTripper{},
+	}, nil
+}
+
+func trusted(settings config.Config) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if settings.Agent.UseSystemCertPool || settings.Registration.CACert == "" {
+		system, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, err
+		}
+		pool = system
+	}
+	if settings.Registration.CACert != "" && !pool.AppendCertsFromPEM([]byte(settings.Registration.CACert)) {
+		return nil, errors.New("registration.caCert holds no usable PEM certificate")
+	}
+	return pool, nil
+}

@@ -1,0 +1,180 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// Defaults of the configuration.
+const (
+	// DefaultPath of the configuration file.
+	DefaultPath = "/etc/elemental/agent/config.yaml"
+	// DefaultWorkDir is where the agent keeps its state. It has to survive a reboot.
+	DefaultWorkDir = "/var/lib/elemental/agent"
+	// DefaultReconciliation is the basis of the waits after failed requests.
+	DefaultReconciliation = 10 * time.Second
+	// DefaultHostnamePrefix of random host names.
+	DefaultHostnamePrefix = "m-"
+	// PluginElemental drives the elemental CLI. It is the default.
+	PluginElemental = "elemental"
+	// PluginDummy touches nothing but the work directory.
+	PluginDummy = "dummy"
+)
+
+// Config of an agent.
+type Config struct {
+	Registration Registration `yaml:"registration" json:"registration"`
+	Agent        Agent        `yaml:"agent" json:"agent"`
+}
+
+// Registration is how the agent reaches the Elemental API.
+type Registration struct {
+	// URI of the registration, https unless agent.insecureAllowHttp.
+	URI string `yaml:"uri" json:"uri"`
+	// CACert is the only certificate authority that is trusted, PEM-encoded.
+	CACert string `yaml:"caCert,omitempty" json:"caCert,omitempty"`
+	// TokenDuration is not used by the agent; it is kept because the file is written back.
+	TokenDuration string `yaml:"tokenDuration,omitempty" json:"tokenDuration,omitempty"`
+	// Token that new hosts present.
+	Token string `yaml:"token,omitempty" json:"token,omitempty"`
+}
+
+// Agent configures the agent itself.
+type Agent struct {
+	WorkDir               string     `yaml:"workDir,omitempty" json:"workDir,omitempty"`
+	Hostname              Hostname   `yaml:"hostname,omitempty" json:"hostname,omitempty,omitzero"`
+	NoSMBIOS              bool       `yaml:"noSmbios,omitempty" json:"noSmbios,omitempty"`
+	Debug                 bool       `yaml:"debug,omitempty" json:"debug,omitempty"`
+	OSPlugin              string     `yaml:"osPlugin,omitempty" json:"osPlugin,omitempty"`
+	Reconciliation        Duration   `yaml:"reconciliation,omitempty" json:"reconciliation,omitempty,omitzero"`
+	InsecureAllowHTTP     bool       `yaml:"insecureAllowHttp,omitempty" json:"insecureAllowHttp,omitempty"`
+	InsecureSkipTLSVerify bool       `yaml:"insecureSkipTlsVerify,omitempty" json:"insecureSkipTlsVerify,omitempty"`
+	UseSystemCertPool     bool       `yaml:"useSystemCertPool,omitempty" json:"useSystemCertPool,omitempty"`
+	PostInstall           PostAction `yaml:"postInstall,omitempty" json:"postInstall,omitempty,omitzero"`
+	PostReset             PostAction `yaml:"postReset,omitempty" json:"postReset,omitempty,omitzero"`
+}
+
+// Hostname says how a host gets its name.
+type Hostname struct {
+	// UseExisting keeps the name in /etc/hostname.
+	UseExisting bool `yaml:"useExisting,omitempty" json:"useExisting,omitempty"`
+	// Prefix of a random name.
+	Prefix string `yaml:"prefix,omitempty" json:"prefix,omitempty"`
+}
+
+// PostAction is what to do after an installation or a reset.
+type PostAction struct {
+	PowerOff bool `yaml:"powerOff,omitempty" json:"powerOff,omitempty"`
+	Reboot   bool `yaml:"reboot,omitempty" json:"reboot,omitempty"`
+}
+
+// Duration is written as in Go and Kubernetes, for example "10s".
+type Duration time.Duration
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// MarshalText writes a duration.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Load reads, completes and validates the configuration file at path, which is not resolved beneath
+// any root. Keys that this version does not know are ignored, as older agents have to.
+func Load(path string) (Config, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("reading configuration: %w; write it from the ElementalRegistration's spec.config.elemental", err)
+	}
+	config := Config{}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		return Config{}, fmt.Errorf("decoding configuration %s: %w", path, err)
+	}
+	config.complete()
+	if err := config.Validate(); err != nil {
+		return Config{}, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// Decode reads a configuration from the JSON that the Elemental API sends.
+func Decode(raw json.RawMessage) (Config, error) {
+	config := Config{}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return Config{}, fmt.Errorf("decoding configuration from the Elemental API: %w", err)
+	}
+	config.complete()
+	return config, config.Validate()
+}
+
+// Save writes the configuration for Load.
+func Save(path string, config Config) error {
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encoding configuration: %w", err)
+	}
+	return system.WriteFile(path, content, 0o600)
+}
+
+func (c *Config) complete() {
+	setDefault(&c.Agent.WorkDir, DefaultWorkDir)
+	setDefault(&c.Agent.Hostname.Prefix, DefaultHostnamePrefix)
+	setDefault(&c.Agent.OSPlugin, PluginElemental)
+	setDefault(&c.Agent.Reconciliation, Duration(DefaultReconciliation))
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate says what is wrong with a configuration, and what to do.
+func (c *Config) Validate() error {
+	return errors.Join(c.validateURI(), c.validateAgent())
+}
+
+func (c *Config) validateURI() error {
+	uri, err := url.Parse(c.Registration.URI)
+	if err != nil {
+		return fmt.Errorf("registration.uri %q: %w", c.Registration.URI, err)
+	}
+	switch {
+	case c.Registration.URI == "":
+		return errors.New("registration.uri is missing: copy it from the ElementalRegistration")
+	case uri.Scheme == "http" && !c.Agent.InsecureAllowHTTP:
+		return fmt.Errorf("registration.uri %q is not https: use https, or set agent.insecureAllowHttp in a lab", c.Registration.URI)
+	case uri.Scheme != "http" && uri.Scheme != "https":
+		return fmt.Errorf("registration.uri %q: the scheme has to be https", c.Registration.URI)
+	case uri.Host == "":
+		return fmt.Errorf("registration.uri %q has no host", c.Registration.URI)
+	}
+	return nil
+}
+
+func (c *Config) validateAgent() error {
+	switch {
+	case !filepath.IsAbs(c.Agent.WorkDir):
+		return fmt.Errorf("agent.workDir %q has to be an absolute path", c.Agent.WorkDir)
+	case c.Agent.OSPlugin != PluginElemental && c.Agent.OSPlugin != PluginDummy:
+		return fmt.Errorf("agent.osPlugin %q is not known: use %q or %q", c.Agent.OSPlugin, PluginElemental, PluginDummy)
+	case c.Agent.Reconciliation < 0:
+		return fmt.Errorf("agent.reconciliation %s is negative", time.Duration(c.Agent.Reconciliation))
+	}
+	return nil
+}

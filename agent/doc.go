@@ -1,0 +1,48 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent is the daemon on each host: it registers the host with the Elemental API and then
+// makes it what the API desires - bootstrapped, upgraded, reset - and reports what it is. It holds no
+// Kubernetes credentials and imports nothing of Kubernetes.
+//
+// The package only wires the parts together; they are in the packages below it:
+//
+//	config, identity, client   who the host is and how it speaks to the API
+//	loop                       fetch, act, report
+//	phase                      what to do about a desired state, in which order
+//	upgrade                    one attempt, with its marker on disk
+//	image, assess              fetching images, judging boots
+//	osplugin                   the operating system: elemental, dummy
+//	report, retry, system      the report, waits after failures, the boundary to the host
+//
+// It has no global state: any number of agents can run in a process, each with its own Options.
+//
+// # Files
+//
+// All in the work directory, /var/lib/elemental/agent, each replaced atomically and flushed:
+//
+//	private.key, hostname   the identity, made once
+//	registered.json         the registration that knows the host
+//	bootstrap.json          whether the host is bootstrapped; outlives the sentinel in /run
+//	upgrade.json            the marker of the present or last attempt
+//	known-images.json       what operators called the images that can be booted
+//	reset.json              a reset was asked for and is not done
+//	images/                 downloads, as OCI layouts, until the attempt has ended
+//
+// # Reset
+//
+// When a reset is desired, "elemental-agent run" writes reset.json, sets GRUB's next_entry=recovery and
+// /oem/reset-cloud-config.yaml, and reboots. In recovery, "elemental-agent reset" does the rest, and can
+// be started again at any point:
+//
+//	DELETE the host, with the identity of the work directory or of the configuration's directory
+//	elemental reset, with the registration's spec.config.elemental.reset; configuration kept
+//	empty the work directory: the host has a new key and, unless hostname.useExisting, a new name
+//	register; a name that is still taken (409) is waited for
+//	write the identity and configuration to /oem (as "register --install" does)
+//	power off or reboot, if agent.postReset says so
+//
+// It ends with exit code 0 when all of it is done, and whoever started it reboots. "run" does nothing in
+// recovery while a reset is pending or without an identity, and outside of recovery it asks for recovery
+// again as long as reset.json is there.
+package agent

@@ -1,0 +1,127 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+var errPlainHTTP = errors.New("refusing to speak plain HTTP")
+
+// explain turns a registry's error into one that says whether it is worth another try, without
+// anything in its text that changes from try to try.
+func explain(ctx context.Context, reference name.Reference, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	var terminal *Terminal
+	if errors.As(err, &terminal) {
+		return err
+	}
+	if reason := tlsReason(err); reason != "" {
+		return terminalf("registry %s: %s", reference.Context().RegistryStr(), reason)
+	}
+	var answer *transport.Error
+	if errors.As(err, &answer) {
+		return explainStatus(reference, answer)
+	}
+	return &Unreachable{
+		Message: fmt.Sprintf("registry %s cannot be reached for image %s: %s", reference.Context().RegistryStr(), reference.Name(), networkReason(err)),
+		Cause:   err,
+	}
+}
+
+// Unreachable is an error that may be gone at the next try. Its text is for operators; the cause has
+// the details.
+type Unreachable struct {
+	Message string
+	Cause   error
+}
+
+// Error is the message.
+func (u *Unreachable) Error() string { return u.Message }
+
+// Unwrap returns the cause.
+func (u *Unreachable) Unwrap() error { return u.Cause }
+
+func networkReason(err error) string {
+	var (
+		resolution *net.DNSError
+		network    net.Error
+	)
+	switch {
+	case errors.As(err, &resolution):
+		return "its name cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection is refused"
+	case errors.Is(err, syscall.ENOSPC):
+		return "there is no space left for the download"
+	case errors.As(err, &network) && network.Timeout():
+		return "it does not answer in time"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		return "the connection broke off"
+	}
+	return "the transfer failed"
+}
+
+func explainStatus(reference name.Reference, answer *transport.Error) error {
+	registry, image := reference.Context().RegistryStr(), reference.Name()
+	switch answer.StatusCode {
+	case http.StatusNotFound:
+		return terminalf("image %s does not exist in registry %s: check osVersion.imageUri", image, registry)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return terminalf("registry %s denies access to image %s (HTTP %d): check the name, and the host's registry credentials",
+			registry, image, answer.StatusCode)
+	case http.StatusBadRequest, http.StatusMethodNotAllowed:
+		return terminalf("registry %s refuses the request for image %s (HTTP %d)", registry, image, answer.StatusCode)
+	}
+	return &Unreachable{Message: fmt.Sprintf("registry %s answers HTTP %d for image %s", registry, answer.StatusCode, image), Cause: answer}
+}
+
+func tlsReason(err error) string {
+	var (
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return "its certificate is signed by an authority that the host does not trust"
+	case errors.As(err, &hostname):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid):
+		return "its certificate is not valid (" + invalidReason(invalid) + ")"
+	case errors.Is(err, errPlainHTTP), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "it does not speak TLS; images are only fetched over verified TLS"
+	}
+	return ""
+}
+
+func invalidReason(invalid x509.CertificateInvalidError) string {
+	if invalid.Reason == x509.Expired {
+		return "expired or not yet valid; check the host's clock"
+	}
+	return "not usable for a server"
+}
+
+// tlsOnly refuses plain HTTP: the registry library falls back to it for private addresses.
+type tlsOnly struct{ http.RoundTripper }
+
+func (t tlsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme != "https" {
+		return nil, errPlainHTTP
+	}
+	return t.RoundTripper.RoundTrip(request)
+}

@@ -1,0 +1,11 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package image brings an OS image to the host before anything is changed there: it resolves a
+// reference over verified TLS to the digest of the manifest for this platform, downloads what that
+// manifest names into an OCI layout, checking every byte, and serves it on the loopback interface to the
+// elemental CLI - which by itself would pull anew, by tag, without verifying any certificate.
+//
+// One directory per image, named by the digest's hex. A blob appears under its name only when it is
+// complete and verified, so a download that was cut off goes on with the next blob.
+package image

@@ -1,0 +1,86 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// repository is the name under which an image is served.
+const repository = "elemental/os"
+
+// Serve offers a downloaded image on the loopback interface, read-only, until stop is called. The
+// returned reference has no scheme and names the image by its digest.
+// Source of the routes: OCI distribution specification, "Pulling".
+func (s *Store) Serve(digest string) (reference string, stop func(), err error) {
+	if !s.complete(digest) {
+		return "", nil, fmt.Errorf("serving image %s: it has not been downloaded", digest)
+	}
+	mediaType, err := s.mediaType(digest)
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("serving image %s: %w", digest, err)
+	}
+	server := &http.Server{Handler: s.handler(digest, mediaType), ReadHeaderTimeout: headerTimeout}
+	go func() { _ = server.Serve(listener) }() // ends with ErrServerClosed
+	stop = func() { _ = server.Close() }
+	return fmt.Sprintf("%s/%s@%s", listener.Addr(), repository, digest), stop, nil
+}
+
+func (s *Store) handler(digest, mediaType string) http.Handler {
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})
+	routes.HandleFunc("GET /v2/"+repository+"/manifests/{name}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("name") != digest {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", mediaType)
+		s.sendBlob(w, r, digest, digest)
+	})
+	routes.HandleFunc("GET /v2/"+repository+"/blobs/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		s.sendBlob(w, r, digest, r.PathValue("name"))
+	})
+	return routes
+}
+
+func (s *Store) sendBlob(w http.ResponseWriter, r *http.Request, digest, name string) {
+	if !digestPattern.MatchString(name) {
+		http.NotFound(w, r)
+		return
+	}
+	blob, err := os.Open(s.blob(digest, strings.TrimPrefix(name, hashPrefix)))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer blob.Close()
+	w.Header().Set("Docker-Content-Digest", name)
+	http.ServeContent(w, r, "", time.Time{}, blob)
+}
+
+func (s *Store) mediaType(digest string) (string, error) {
+	content, err := os.ReadFile(s.index(digest))
+	if err != nil {
+		return "", fmt.Errorf("reading the image cache: %w", err)
+	}
+	index := v1.IndexManifest{}
+	if err := json.Unmarshal(content, &index); err != nil || len(index.Manifests) != 1 {
+		return "", errors.Join(fmt.Errorf("reading the image cache: index of %s is damaged", digest), err)
+	}
+	return string(index.Manifests[0].MediaType), nil
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+const (
+	dialTimeout   = 15 * time.Second
+	headerTimeout = 30 * time.Second
+	hashPrefix    = "sha256:"
+)
+
+// Image of an OS, resolved.
+type Image struct {
+	// URI as the operator wrote it.
+	URI string `json:"uri"`
+	// Digest of the manifest for this platform.
+	Digest string `json:"digest"`
+	// Bytes is the compressed size: manifest, configuration and layers.
+	Bytes int64 `json:"bytes"`
+}
+
+// Store keeps images in a directory.
+type Store struct {
+	directory string
+	platform  v1.Platform
+	transport http.RoundTripper
+}
+
+// Options of a Store.
+type Options struct {
+	// Directory that holds the images. It is made when needed.
+	Directory string
+	// Transport to registries. Default: the system's certificate authorities and proxy settings.
+	Transport http.RoundTripper
+	// Architecture of the host as Go names it. Default: the agent's own.
+	Architecture string
+}
+
+// NewStore returns a store.
+func NewStore(options Options) *Store {
+	if options.Transport == nil {
+		options.Transport = newTransport()
+	}
+	if options.Architecture == "" {
+		options.Architecture = runtime.GOARCH
+	}
+	return &Store{
+		directory: options.Directory,
+		platform:  v1.Platform{OS: "linux", Architecture: options.Architecture},
+		transport: tlsOnly{options.Transport},
+	}
+}
+
+func newTransport() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: headerTimeout,
+		IdleConnTimeout:       dialTimeout,
+	}
+}
+
+// Resolve finds out which image is meant. With a digest, exactly that manifest is asked for and the
+// tag is ignored. A *Terminal error stays the same however often it is tried.
+func (s *Store) Resolve(ctx context.Context, uri, digest string) (Image, error) {
+	_, resolved, err := s.resolve(ctx, uri, digest)
+	return resolved, err
+}
+
+func (s *Store) resolve(ctx context.Context, uri, digest string) (v1.Image, Image, error) {
+	reference, err := parse(uri, digest)
+	if err != nil {
+		return nil, Image{}, err
+	}
+	remoteImage, err := remote.Image(reference, s.options(ctx)...)
+	if err != nil {
+		return nil, Image{}, s.explainPlatform(ctx, reference, err)
+	}
+	resolved, err := s.describe(remoteImage, uri)
+	if err != nil {
+		return nil, Image{}, explain(ctx, reference, err)
+	}
+	if digest != "" && resolved.Digest != digest {
+		return nil, Image{}, terminalf("digest %s names an index of images; the digest of its image for %s is %s: pin that one",
+			digest, s.platform.String(), resolved.Digest)
+	}
+	return remoteImage, resolved, nil
+}
+
+func (s *Store) options(ctx context.Context) []remote.Option {
+	return []remote.Option{
+		remote.WithContext(ctx),
+		remote.WithTransport(s.transport),
+		remote.WithPlatform(s.platform),
+		remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		// Retries are the business of the caller, who can tell what is worth one.
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
+	}
+}
+
+func (s *Store) explainPlatform(ctx context.Context, reference name.Reference, err error) error {
+	if strings.Contains(err.Error(), "no child with platform") {
+		return terminalf("image %s has nothing for %s", reference.Name(), s.platform.String())
+	}
+	return explain(ctx, reference, err)
+}
+
+func (s *Store) describe(remoteImage v1.Image, uri string) (Image, error) {
+	digest, err := remoteImage.Digest()
+	if err != nil {
+		return Image{}, err
+	}
+	manifest, err := remoteImage.Manifest()
+	if err != nil {
+		return Image{}, err
+	}
+	configuration, err := remoteImage.ConfigFile()
+	if err != nil {
+		return Image{}, err
+	}
+	if architecture := configuration.Architecture; architecture != "" && architecture != s.platform.Architecture {
+		return Image{}, terminalf("image %s is for %s, the host is %s", uri, architecture, s.platform.Architecture)
+	}
+	size, err := remoteImage.Size()
+	if err != nil {
+		return Image{}, err
+	}
+	size += manifest.Config.Size
+	for _, layer := range manifest.Layers {
+		size += layer.Size
+	}
+	return Image{URI: uri, Digest: digest.String(), Bytes: size}, nil
+}
+
+// Drop removes all images but those with the given digests.
+func (s *Store) Drop(keep ...string) error {
+	entries, err := os.ReadDir(s.directory)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the image cache: %w", err)
+	}
+	for _, entry := range entries {
+		if slices.Contains(keep, hashPrefix+entry.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.directory, entry.Name())); err != nil {
+			return fmt.Errorf("removing an image from the cache: %w", err)
+		}
+	}
+	return nil
+}

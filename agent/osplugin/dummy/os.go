@@ -1,0 +1,248 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dummy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const (
+	stateFile  = "dummy-os.json"
+	freeBytes  = 8 << 30
+	unhealthy  = "unhealthy"
+	unbootable = "unbootable"
+)
+
+// disk is what dummy-os.json holds.
+type disk struct {
+	BootID    string             `json:"bootID"`
+	Booted    int32              `json:"booted"`
+	Mode      string             `json:"mode"`
+	Default   int32              `json:"default"`
+	Newest    int32              `json:"newest"`
+	Snapshots map[int32]snapshot `json:"snapshots"`
+	// Bootstrap is "", "placed" or "applied".
+	Bootstrap string `json:"bootstrap,omitempty"`
+	// Reset says that the next boot is a reset.
+	Reset bool `json:"reset,omitempty"`
+}
+
+type snapshot struct {
+	URI     string `json:"uri"`
+	Digest  string `json:"digest"`
+	Attempt string `json:"attempt,omitempty"`
+}
+
+// Plugin is a dummy OS.
+type Plugin struct {
+	path string
+	lock sync.Mutex
+	disk disk
+}
+
+var _ osplugin.Plugin = (*Plugin)(nil)
+
+// New returns a dummy OS that is kept in the work directory.
+func New(workDir string) *Plugin { return &Plugin{path: filepath.Join(workDir, stateFile)} }
+
+// Init installs the OS when there is none.
+func (p *Plugin) Init(context.Context) error {
+	found, err := system.ReadJSON(p.path, &p.disk)
+	if err != nil || found {
+		return err
+	}
+	return p.change(install)
+}
+
+func install(d *disk) error {
+	*d = disk{
+		Mode: osplugin.ModeActive, Booted: 1, Default: 1, Newest: 1,
+		Snapshots: map[int32]snapshot{1: {URI: "dummy:initial", Digest: Digest("dummy:initial")}},
+	}
+	return newBoot(d)
+}
+
+func newBoot(d *disk) error {
+	random := make([]byte, 16)
+	_, err := rand.Read(random)
+	d.BootID = hex.EncodeToString(random)
+	return err
+}
+
+// Facts of the boot.
+func (p *Plugin) Facts(context.Context) (osplugin.Facts, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	booted := p.disk.Snapshots[p.disk.Booted]
+	return osplugin.Facts{
+		Snapshot: p.disk.Booted, Digest: booted.Digest, Source: booted.URI, Mode: p.disk.Mode, BootID: p.disk.BootID,
+		Version: "Dummy OS " + booted.URI,
+	}, nil
+}
+
+// Space is always 8 GiB.
+func (p *Plugin) Space(context.Context) (osplugin.Space, error) {
+	return osplugin.Space{State: freeBytes, Work: freeBytes}, nil
+}
+
+// Clean has nothing to do.
+func (p *Plugin) Clean(context.Context) error { return nil }
+
+// Upgrade adds a snapshot.
+func (p *Plugin) Upgrade(_ context.Context, request osplugin.Upgrade) error {
+	return p.change(func(d *disk) error {
+		d.Newest++
+		d.Snapshots[d.Newest] = snapshot{URI: request.Version.ImageURI, Digest: digestOf(request.Image), Attempt: request.Attempt}
+		d.Default = d.Newest
+		for id := range d.Snapshots {
+			if id != d.Booted && id != d.Newest {
+				delete(d.Snapshots, id)
+			}
+		}
+		return nil
+	})
+}
+
+// Written finds the snapshot of an attempt.
+func (p *Plugin) Written(_ context.Context, attempt, digest string) (int32, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for id, snapshot := range p.disk.Snapshots {
+		if snapshot.Attempt == attempt && snapshot.Digest == digest {
+			return id, nil
+		}
+	}
+	return 0, nil
+}
+
+// BootNewest makes the newest snapshot the default.
+func (p *Plugin) BootNewest(context.Context) error {
+	return p.change(func(d *disk) error {
+		d.Default = d.Newest
+		return nil
+	})
+}
+
+// BootAlways makes a snapshot the default.
+func (p *Plugin) BootAlways(_ context.Context, id int32) error {
+	return p.change(func(d *disk) error {
+		if _, found := d.Snapshots[id]; !found {
+			return osplugin.ErrNoSuchSnapshot
+		}
+		d.Default = id
+		return nil
+	})
+}
+
+// Assess finds images bad that call themselves so.
+func (p *Plugin) Assess(context.Context, assess.Question) (assess.Verdict, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if strings.Contains(p.disk.Snapshots[p.disk.Booted].URI, unhealthy) {
+		return assess.Verdict{State: assess.Bad, Reasons: []string{"the image calls itself unhealthy"}}, nil
+	}
+	return assess.Verdict{State: assess.Good}, nil
+}
+
+// FailedUnits is empty.
+func (p *Plugin) FailedUnits(context.Context) ([]string, error) { return nil, nil }
+
+// Reboot boots the default and asks for a restart of the agent.
+func (p *Plugin) Reboot(context.Context) error {
+	if err := p.change(boot); err != nil {
+		return err
+	}
+	return osplugin.ErrRestart
+}
+
+// PowerOff is a reboot.
+func (p *Plugin) PowerOff(ctx context.Context) error { return p.Reboot(ctx) }
+
+func boot(d *disk) error {
+	if d.Bootstrap == "placed" {
+		d.Bootstrap = "applied"
+	}
+	if d.Reset {
+		d.Mode = osplugin.ModeRecovery
+		return newBoot(d)
+	}
+	previous := d.Booted
+	d.Booted, d.Mode = d.Default, osplugin.ModeActive
+	if strings.Contains(d.Snapshots[d.Booted].URI, unbootable) {
+		d.Booted = previous
+	}
+	if d.Booted != d.Newest {
+		d.Mode = osplugin.ModePassive
+	}
+	return newBoot(d)
+}
+
+// Bootstrap is applied by the next boot, whatever it says.
+func (p *Plugin) Bootstrap(context.Context, wire.Bootstrap) error {
+	return p.change(func(d *disk) error {
+		d.Bootstrap = "placed"
+		return nil
+	})
+}
+
+// BootstrapState goes by the file.
+func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return osplugin.BootstrapState{Placed: p.disk.Bootstrap == "placed", Applied: p.disk.Bootstrap == "applied"}, nil
+}
+
+// TriggerReset is remembered until Reset.
+func (p *Plugin) TriggerReset(context.Context) error {
+	return p.change(func(d *disk) error {
+		d.Reset = true
+		return nil
+	})
+}
+
+// ResetsInRun says that nothing but "elemental-agent run" is started in this OS's recovery mode.
+func (p *Plugin) ResetsInRun() {}
+
+// Reset installs the OS anew.
+func (p *Plugin) Reset(context.Context, json.RawMessage) error { return p.change(install) }
+
+// Installed is always true.
+func (p *Plugin) Installed() bool { return true }
+
+// InstallHostname does nothing.
+func (p *Plugin) InstallHostname(context.Context, string) error { return nil }
+
+// InstallFile does nothing.
+func (p *Plugin) InstallFile(context.Context, osplugin.File) error { return nil }
+
+// InstallCloudConfig does nothing.
+func (p *Plugin) InstallCloudConfig(context.Context, json.RawMessage) error { return nil }
+
+// Install does nothing.
+func (p *Plugin) Install(context.Context, json.RawMessage) error { return nil }
+
+func (p *Plugin) change(update func(*disk) error) error {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if err := update(&p.disk); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
+		return fmt.Errorf("storing the dummy OS: %w", err)
+	}
+	return system.WriteJSON(p.path, p.disk)
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const formatCloudConfig = "cloud-config"
+
+// Bootstrap turns a cloud-config into a yip file that runs in the network stage of the next boot, since
+// it may fetch things, and removes itself once the sentinel says that it succeeded: yip runs its files
+// at every boot, and this one holds a join token.
+func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
+	if data.Format != formatCloudConfig {
+		return fmt.Errorf("bootstrap data has format %q, Elemental hosts take %q: %w", data.Format, formatCloudConfig, osplugin.ErrUnsupported)
+	}
+	stage, ignored, err := convert(data.Config)
+	if err != nil {
+		return fmt.Errorf("converting bootstrap data: %w: %w", err, osplugin.ErrUnsupported)
+	}
+	if len(ignored) > 0 {
+		p.log.Warn("Bootstrap data has keys that mean nothing to an Elemental host", "keys", ignored)
+	}
+	writesSentinel := func(command string) bool { return strings.Contains(command, bootstrapSentinel) }
+	if !slices.ContainsFunc(stage.Commands, writesSentinel) {
+		stage.Commands = append(stage.Commands, "mkdir -p /run/cluster-api && echo success > "+bootstrapSentinel)
+	}
+	stage.Name = "Cluster API bootstrap"
+	file := yipFile{Name: "Cluster API bootstrap", Stages: map[string][]yipStage{
+		stageNetwork: {stage},
+		stageNetworkAfter: {{
+			Name:     "Remove the bootstrap once it has succeeded",
+			If:       "[ -f " + bootstrapSentinel + " ]",
+			Commands: []string{"rm -f " + bootstrapConfig},
+		}},
+	}}
+	if err := p.writeYip(bootstrapConfig, file); err != nil {
+		return err
+	}
+	return p.flush()
+}
+
+// BootstrapState goes by the file and the sentinel.
+func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
+	return osplugin.BootstrapState{Placed: p.host.Exists(bootstrapConfig), Applied: p.host.Exists(bootstrapSentinel)}, nil
+}

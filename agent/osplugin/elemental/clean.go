@@ -1,0 +1,121 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// Clean removes what a killed "elemental upgrade" left behind: two mounts, a writable EFI partition and
+// half a snapshot. A retry over them exits with 0 and makes the half snapshot the first fallback.
+func (p *Plugin) Clean(ctx context.Context) error {
+	if err := p.cleanMounts(ctx); err != nil {
+		return err
+	}
+	booted, err := p.booted(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := p.readState()
+	if err != nil {
+		return err
+	}
+	if state.Snapshotter.Type == btrfs {
+		return nil
+	}
+	rubbish, err := p.rubbish(state, booted)
+	if err != nil {
+		return err
+	}
+	if err := p.repairLink(rubbish, booted); err != nil {
+		return err
+	}
+	for _, id := range rubbish {
+		p.log.Info("Removing what is left of a killed upgrade", "snapshot", id)
+		if err := os.RemoveAll(p.snapshotPath(id)); err != nil {
+			return fmt.Errorf("removing snapshot %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// cleanMounts goes by the mount table: unmounting what is not mounted fails with the same exit code as
+// everything else.
+func (p *Plugin) cleanMounts(ctx context.Context) error {
+	table, err := p.host.ReadTrimmed(mountsFile)
+	if err != nil {
+		return err
+	}
+	efiOptions := ""
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 {
+			continue
+		}
+		switch fields[1] {
+		case workingTree, recoveryDir:
+			if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(fields[1])); err != nil {
+				return err
+			}
+		case efiDir:
+			efiOptions = fields[3] // the last mount is the one on top
+		}
+	}
+	if slices.Contains(strings.Split(efiOptions, ","), "rw") {
+		_, err = system.Check(ctx, p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
+	}
+	return err
+}
+
+// rubbish are the snapshots that no boot can use, and those that are newer than all that an upgrade
+// ever recorded: their upgrade did not come to its end. The booted one is never among them.
+func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
+	entries, err := os.ReadDir(p.snapshotsPath())
+	if err != nil {
+		return nil, fmt.Errorf("listing snapshots: %w", err)
+	}
+	newest := booted
+	for id := range state.State.Snapshots {
+		newest = max(newest, id)
+	}
+	var rubbish []int32
+	for _, entry := range entries {
+		id, err := parseID(entry.Name())
+		if err != nil || id == booted {
+			continue // not a snapshot, or not to be touched
+		}
+		_, recorded := state.State.Snapshots[id]
+		if !p.whole(id, state.Snapshotter.Type) || (!recorded && id > newest) {
+			rubbish = append(rubbish, id)
+		}
+	}
+	return rubbish, nil
+}
+
+// repairLink makes the booted snapshot the default again when the default is about to be removed, or is
+// gone. The link is replaced in one step, so that there is something to boot at any moment.
+func (p *Plugin) repairLink(rubbish []int32, booted int32) error {
+	active := p.nextActive()
+	if active == 0 || (!slices.Contains(rubbish, active) && p.whole(active, "")) {
+		return nil
+	}
+	return p.link(booted)
+}
+
+func (p *Plugin) link(id int32) error {
+	target := fmt.Sprintf("%d/%s", id, snapshotImage)
+	if err := renameio.Symlink(target, filepath.Join(p.snapshotsPath(), activeLink)); err != nil {
+		return fmt.Errorf("making snapshot %d the default: %w", id, err)
+	}
+	return nil
+}

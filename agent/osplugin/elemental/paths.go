@@ -1,0 +1,42 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+// Places on an Elemental host.
+const (
+	stateDir       = "/run/initramfs/elemental-state"
+	legacyStateDir = "/run/initramfs/cos-state"
+	stateFile      = "state.yaml"
+	snapshotsDir   = ".snapshots"
+	snapshotImage  = "snapshot.img"
+	snapshotTree   = "snapshot"
+	activeLink     = "active"
+
+	workingTree = "/run/elemental/workingtree"
+	recoveryDir = "/run/elemental/recovery"
+	efiDir      = "/run/elemental/efi"
+	grubOEMEnv  = efiDir + "/grub_oem_env"
+
+	oemDir               = "/oem"
+	grubEnv              = oemDir + "/grubenv"
+	bootstrapConfig      = oemDir + "/bootstrap-cloud-config.yaml"
+	resetConfig          = oemDir + "/reset-cloud-config.yaml"
+	keptDir              = oemDir + "/elemental/agent"
+	keptAgentConfig      = keptDir + "/config.yaml"
+	hostnameConfig       = oemDir + "/set-hostname.yaml"
+	cloudConfig          = oemDir + "/set-cloud-config.yaml"
+	installedFilePattern = oemDir + "/set-*.yaml"
+
+	modePattern   = "/run/elemental/%s_mode"
+	bootIDFile    = "/proc/sys/kernel/random/boot_id"
+	cmdlineFile   = "/proc/cmdline"
+	mountsFile    = "/proc/mounts"
+	osReleaseFile = "/etc/os-release"
+
+	// bootstrapSentinel is defined by Cluster API's bootstrap provider contract.
+	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
+)
+
+// correlationLabel of a snapshot is the attempt it was written for.
+const correlationLabel = "correlationID"

@@ -1,0 +1,122 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// defaultRebootTimeout is how long a graceful reboot may take before it is forced.
+const defaultRebootTimeout = 5 * time.Minute
+
+// Plugin is the Elemental OS of a host.
+type Plugin struct {
+	host          *system.Host
+	log           *slog.Logger
+	workDir       string
+	configPath    string
+	rebootTimeout time.Duration
+}
+
+var _ osplugin.Plugin = (*Plugin)(nil)
+
+// Options of the plugin.
+type Options struct {
+	Host *system.Host
+	Log  *slog.Logger
+	// WorkDir of the agent, a real path (not beneath the root).
+	WorkDir string
+	// ConfigPath of the agent's configuration, a real path.
+	ConfigPath string
+	// RebootTimeout is how long a graceful reboot, and then a forced one, may take. Default 5 minutes.
+	RebootTimeout time.Duration
+}
+
+// New returns the plugin.
+func New(options Options) *Plugin {
+	if options.RebootTimeout == 0 {
+		options.RebootTimeout = defaultRebootTimeout
+	}
+	return &Plugin{
+		host: options.Host, log: options.Log, workDir: options.WorkDir, configPath: options.ConfigPath,
+		rebootTimeout: options.RebootTimeout,
+	}
+}
+
+// Init makes the directory for yip files.
+func (p *Plugin) Init(context.Context) error {
+	if err := os.MkdirAll(p.host.Path(oemDir), 0o755); err != nil {
+		return fmt.Errorf("creating %s: %w", oemDir, err)
+	}
+	return nil
+}
+
+// Assess judges the running boot.
+func (p *Plugin) Assess(ctx context.Context, question assess.Question) (assess.Verdict, error) {
+	return assess.Boot(ctx, p.host, question)
+}
+
+// FailedUnits lists failed systemd units.
+func (p *Plugin) FailedUnits(ctx context.Context) ([]string, error) {
+	return assess.FailedUnits(ctx, p.host)
+}
+
+// Reboot through systemd, by force when that takes too long.
+func (p *Plugin) Reboot(ctx context.Context) error { return p.goDown(ctx, "reboot") }
+
+// PowerOff through systemd, by force when that takes too long.
+func (p *Plugin) PowerOff(ctx context.Context) error { return p.goDown(ctx, "poweroff") }
+
+func (p *Plugin) goDown(ctx context.Context, verb string) error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	_, graceful := system.Check(ctx, p.host.Runner, "systemctl", verb)
+	if graceful == nil {
+		if err := system.Wait(ctx, p.host.Clock, p.rebootTimeout); err != nil {
+			return err
+		}
+		p.log.Warn("The host did not go down, forcing it", "after", p.rebootTimeout)
+	}
+	_, forced := system.Check(ctx, p.host.Runner, "systemctl", verb, "--force")
+	if forced != nil {
+		return errors.Join(graceful, forced)
+	}
+	if err := system.Wait(ctx, p.host.Clock, p.rebootTimeout); err != nil {
+		return err
+	}
+	return fmt.Errorf("the host does not go down: %q and %q had no effect", "systemctl "+verb, "systemctl "+verb+" --force")
+}
+
+// Space measures free space on the state partition and where the work directory is.
+func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
+	state, err := p.available(ctx, p.statePath())
+	if err != nil {
+		return osplugin.Space{}, err
+	}
+	work, err := p.available(ctx, p.workDir)
+	return osplugin.Space{State: state, Work: work}, err
+}
+
+func (p *Plugin) available(ctx context.Context, path string) (int64, error) {
+	output, err := system.Check(ctx, p.host.Runner, "df", "-B1", "--output=avail", path)
+	if err != nil {
+		return 0, err
+	}
+	var bytes int64
+	if _, err := fmt.Sscan(system.LastLine(output), &bytes); err != nil {
+		return 0, fmt.Errorf("df said %q about %s: %w", strings.TrimSpace(output), path, err)
+	}
+	return bytes, nil
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// longestReason is how much of what the CLI says is quoted, in bytes.
+const longestReason = 300
+
+// Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
+// and a full disk is 0.
+func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
+	command := system.Command{Name: "elemental", Args: []string{"upgrade"}, Env: []string{
+		"ELEMENTAL_UPGRADE_SYSTEM=oci:" + request.Image,
+		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
+		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,
+	}}
+	if request.Version.Debug {
+		command.Args = []string{"--debug", "upgrade"}
+	}
+	result, err := p.host.Runner.Run(ctx, command)
+	if err != nil {
+		return fmt.Errorf("running elemental upgrade: %w", err)
+	}
+	if result.ExitCode == 0 {
+		return nil
+	}
+	reason := system.LastLine(result.Stderr)
+	if reason == "" {
+		reason = system.LastLine(result.Stdout)
+	}
+	// The loopback port is another one each time; messages have to stay the same.
+	host, _, _ := strings.Cut(request.Image, "/")
+	reason = strings.ReplaceAll(reason, host, "the agent's registry")
+	if len(reason) > longestReason {
+		reason = reason[:longestReason] + "..."
+	}
+	if result.ExitCode < 0 {
+		return fmt.Errorf("elemental upgrade was killed")
+	}
+	return fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reason)
+}
+
+// Written finds the snapshot of an attempt: recorded for it, made from the digest, with an image, and
+// the default.
+func (p *Plugin) Written(_ context.Context, attempt, digest string) (int32, error) {
+	state, err := p.readState()
+	if err != nil {
+		return 0, err
+	}
+	for id, recorded := range state.State.Snapshots {
+		ours := recorded.Labels[correlationLabel] == attempt && recorded.Digest == digest
+		if ours && p.whole(id, state.Snapshotter.Type) && p.isDefault(id, recorded) {
+			return id, nil
+		}
+	}
+	return 0, nil
+}

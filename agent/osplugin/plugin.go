@@ -1,0 +1,159 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package osplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// Boot modes, as the toolkit names them.
+const (
+	ModeActive   = "active"
+	ModePassive  = "passive"
+	ModeRecovery = "recovery"
+	ModeLive     = "live"
+)
+
+// Errors that callers act on.
+var (
+	// ErrNoSuchSnapshot: a snapshot that shall be booted cannot be.
+	ErrNoSuchSnapshot = errors.New("no such snapshot")
+	// ErrUnsupported: the plugin or the host cannot do what is asked for, now or later.
+	ErrUnsupported = errors.New("not supported")
+	// ErrRestart is returned by Reboot of a plugin that has no machine to reboot: the agent has to end,
+	// and whoever runs it starts it again.
+	ErrRestart = errors.New("restart the agent to simulate a reboot")
+)
+
+// Plugin is an operating system.
+type Plugin interface {
+	// Init prepares the plugin. It is called once, first.
+	Init(ctx context.Context) error
+	// Facts says what is booted. It never says what would be booted next.
+	Facts(ctx context.Context) (Facts, error)
+
+	Installer
+	Upgrader
+	Bootstrapper
+	Resetter
+
+	// Assess judges the running boot once.
+	Assess(ctx context.Context, question assess.Question) (assess.Verdict, error)
+	// FailedUnits lists the services that have failed, sorted.
+	FailedUnits(ctx context.Context) ([]string, error)
+	// Reboot does not return before the host goes down, and then with the context's error. It fails when
+	// the host does not go down.
+	Reboot(ctx context.Context) error
+	// PowerOff is as Reboot.
+	PowerOff(ctx context.Context) error
+}
+
+// Facts of a boot.
+type Facts struct {
+	// Snapshot that is booted; 0 when it is not one (recovery, live).
+	Snapshot int32
+	// Digest of the image the snapshot was made from; empty when it was not made from an OCI image.
+	Digest string
+	// Source of the snapshot as the OS recorded it.
+	Source string
+	// Mode is one of the Mode constants.
+	Mode string
+	// BootID is the kernel's: new after every boot.
+	BootID string
+	// Version is PRETTY_NAME.
+	Version string
+}
+
+// Upgrader writes images and chooses what is booted.
+type Upgrader interface {
+	// Space measures free disk space.
+	Space(ctx context.Context) (Space, error)
+	// Clean removes what an upgrade that was killed left behind. It never touches the booted snapshot.
+	Clean(ctx context.Context) error
+	// Upgrade writes an image to a new snapshot. Whether it did is told by Written, never by the error
+	// alone.
+	Upgrade(ctx context.Context, request Upgrade) error
+	// Written returns the snapshot that was completely written for an attempt from an image with this
+	// digest and is what a boot would choose; 0 if there is none.
+	Written(ctx context.Context, attempt, digest string) (int32, error)
+	// BootNewest makes the next boot choose the snapshot that was written last.
+	BootNewest(ctx context.Context) error
+	// BootAlways makes this and all further boots choose a snapshot, until BootNewest is called.
+	// ErrNoSuchSnapshot if it cannot be booted.
+	BootAlways(ctx context.Context, snapshot int32) error
+}
+
+// Upgrade is a request to write an image.
+type Upgrade struct {
+	// Attempt is recorded with the snapshot.
+	Attempt string
+	// Image is where the image can be pulled, without a scheme.
+	Image string
+	// Version holds the further wishes.
+	Version wire.OSVersion
+}
+
+// Space is free disk space in bytes.
+type Space struct {
+	// State is free where snapshots are written.
+	State int64
+	// Work is free in the agent's work directory, where downloads are kept.
+	Work int64
+}
+
+// BootstrapState is how far the host's bootstrap is.
+type BootstrapState struct {
+	// Placed is true while the bootstrap configuration waits for, or is being applied in, a boot.
+	Placed bool
+	// Applied is true when this boot has applied it.
+	Applied bool
+}
+
+// Bootstrapper applies bootstrap data.
+type Bootstrapper interface {
+	// Bootstrap places the data so that the next boot applies it, once.
+	Bootstrap(ctx context.Context, data wire.Bootstrap) error
+	// BootstrapState says how far that is.
+	BootstrapState(ctx context.Context) (BootstrapState, error)
+}
+
+// Resetter brings the host back to its factory state.
+type Resetter interface {
+	// TriggerReset makes the next boot go to recovery, which runs "elemental-agent reset". It does not
+	// reboot.
+	TriggerReset(ctx context.Context) error
+	// Reset resets the host and keeps the agent's configuration. It is called in recovery, can be
+	// repeated, and takes the registration's spec.config.elemental.reset.
+	Reset(ctx context.Context, options json.RawMessage) error
+}
+
+// Installer makes things last over an installation or a reset.
+type Installer interface {
+	// Installed says whether the host has an installed OS, which live media has not.
+	Installed() bool
+	// InstallHostname gives the host a name at every boot.
+	InstallHostname(ctx context.Context, name string) error
+	// InstallFile puts a file back at every boot.
+	InstallFile(ctx context.Context, file File) error
+	// InstallCloudConfig applies a cloud-config, given as JSON, at every boot.
+	InstallCloudConfig(ctx context.Context, config json.RawMessage) error
+	// Install installs the OS from live media and does nothing elsewhere. It takes the registration's
+	// spec.config.elemental.install.
+	Install(ctx context.Context, options json.RawMessage) error
+}
+
+// File to install.
+type File struct {
+	// Path on the host.
+	Path string
+	// Mode of the file.
+	Mode uint32
+	// Content of the file.
+	Content string
+}

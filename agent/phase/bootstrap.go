@@ -1,0 +1,124 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const (
+	// bootstrapInterval is how often a running bootstrap is looked at.
+	bootstrapInterval = time.Second
+	// bootstrapPatience is when a running bootstrap is reported as taking long.
+	bootstrapPatience = 15 * time.Minute
+	// flushTimeout bounds the report before a reboot.
+	flushTimeout = 5 * time.Second
+)
+
+// bootstrap applies the bootstrap data, once in the life of the host between two resets.
+func (p *Phases) bootstrap(ctx context.Context, request request) (bool, error) {
+	if p.Bootstrap.Done() {
+		return true, nil
+	}
+	mark := p.Bootstrap.get()
+	if mark.Phase == bootstrapPlaced && mark.BootID != request.facts.BootID {
+		return p.awaitBootstrap(ctx, request)
+	}
+	if !request.desired.Bootstrap {
+		return true, nil
+	}
+	p.say(wire.HostBootstrapping, "")
+	if mark.Phase != bootstrapPlaced {
+		placed, err := p.placeBootstrap(ctx, request.facts)
+		if err != nil || !placed {
+			return false, err
+		}
+	}
+	p.flush(ctx)
+	p.Log.Info("Rebooting into the bootstrap")
+	return false, p.Plugin.Reboot(ctx)
+}
+
+// placeBootstrap is marked twice: before, with the boot it happens in, and after. Cut off in between, it
+// is done again, as it has not run yet.
+func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool, error) {
+	data, err := p.API.Bootstrap(ctx)
+	if errors.Is(err, client.ErrNotFound) {
+		return false, errors.New("waiting for bootstrap data")
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := p.Bootstrap.set(bootstrapMark{Phase: bootstrapPlacing, BootID: facts.BootID}); err != nil {
+		return false, err
+	}
+	err = p.Plugin.Bootstrap(ctx, data)
+	if errors.Is(err, osplugin.ErrUnsupported) {
+		// Trying again does not help; another bootstrap Secret is another desired state.
+		p.say(wire.HostBootstrapping, err.Error())
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, p.Bootstrap.set(bootstrapMark{Phase: bootstrapPlaced, BootID: facts.BootID})
+}
+
+// awaitBootstrap watches the boot that applies the bootstrap.
+func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, error) {
+	p.say(wire.HostBootstrapping, "")
+	late := p.Host.Clock.After(bootstrapPatience)
+	for {
+		if err := p.noticeBootstrap(ctx); err != nil {
+			return false, err
+		}
+		if p.Bootstrap.Done() {
+			_, err := p.Observe(ctx)
+			return true, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-request.newer:
+			return false, nil
+		case <-late:
+			p.say(wire.HostBootstrapping, fmt.Sprintf("the bootstrap has not succeeded in %s: see the journal of the host", bootstrapPatience))
+		case <-p.Host.Clock.After(bootstrapInterval):
+		}
+	}
+}
+
+// noticeBootstrap makes the success of a bootstrap last. The sentinel is lost in a reboot, but then
+// the configuration, which removes itself only after success, is gone as well.
+func (p *Phases) noticeBootstrap(ctx context.Context) error {
+	if p.Bootstrap.Done() {
+		return nil
+	}
+	state, err := p.Plugin.BootstrapState(ctx)
+	if err != nil {
+		return fmt.Errorf("observing the bootstrap: %w", err)
+	}
+	applied := state.Applied
+	if mark := p.Bootstrap.get(); !applied && mark.Phase == bootstrapPlaced && !state.Placed {
+		applied = true
+	}
+	if !applied {
+		return nil
+	}
+	p.Log.Info("The host is bootstrapped")
+	return p.Bootstrap.set(bootstrapMark{Phase: bootstrapDone})
+}
+
+func (p *Phases) flush(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	p.Board.Flush(bounded)
+}

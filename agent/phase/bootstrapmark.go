@@ -1,0 +1,63 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package phase
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// bootstrapFile is the name of the bootstrap's marker in the work directory.
+const bootstrapFile = "bootstrap.json"
+
+// Phases of a bootstrap.
+const (
+	bootstrapPlacing = "placing"
+	bootstrapPlaced  = "placed"
+	bootstrapDone    = "done"
+)
+
+type bootstrapMark struct {
+	Phase string `json:"phase"`
+	// BootID of the boot in which the data was placed: it is applied in the next.
+	BootID string `json:"bootID,omitempty"`
+}
+
+// BootstrapMark is the persistent memory of the bootstrap.
+type BootstrapMark struct {
+	path string
+	lock sync.Mutex
+	mark bootstrapMark
+}
+
+// ReadBootstrapMark reads the mark in the work directory.
+func ReadBootstrapMark(workDir string) (*BootstrapMark, error) {
+	mark := &BootstrapMark{path: filepath.Join(workDir, bootstrapFile)}
+	if _, err := system.ReadJSON(mark.path, &mark.mark); err != nil {
+		return nil, fmt.Errorf("reading the bootstrap mark: %w", err)
+	}
+	return mark, nil
+}
+
+// Done says whether the host is bootstrapped.
+func (b *BootstrapMark) Done() bool { return b.get().Phase == bootstrapDone }
+
+func (b *BootstrapMark) get() bootstrapMark {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.mark
+}
+
+func (b *BootstrapMark) set(mark bootstrapMark) error {
+	if err := system.WriteJSON(b.path, mark); err != nil {
+		return fmt.Errorf("storing the bootstrap mark: %w", err)
+	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.mark = mark
+	return nil
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+)
+
+// handed is what a registration hands to its hosts: RegistrationConfig of api/v1beta1.
+type handed struct {
+	CloudConfig json.RawMessage `json:"cloudConfig"`
+	Elemental   struct {
+		Install      json.RawMessage     `json:"install"`
+		Reset        json.RawMessage     `json:"reset"`
+		Registration config.Registration `json:"registration"`
+		Agent        json.RawMessage     `json:"agent"`
+	} `json:"elemental"`
+}
+
+// Register makes the host known to the Elemental API; it can be repeated. With install, what the host
+// is and how it is configured is also made to last, and the OS is installed if it runs from live media.
+func (a *Agent) Register(ctx context.Context, install bool) error {
+	if err := a.Plugin.Init(ctx); err != nil {
+		return fmt.Errorf("initializing the OS plugin: %w", err)
+	}
+	api, host, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if err := a.register(ctx, api, host); err != nil {
+		return err
+	}
+	if !install {
+		return nil
+	}
+	given, err := a.registration(ctx, api)
+	if err != nil {
+		return err
+	}
+	if err := a.makeLast(ctx, host, given); err != nil {
+		return err
+	}
+	return a.install(ctx, given)
+}
+
+// Install installs the OS from live media. On an installed host it does nothing.
+func (a *Agent) Install(ctx context.Context) error {
+	if err := a.Plugin.Init(ctx); err != nil {
+		return fmt.Errorf("initializing the OS plugin: %w", err)
+	}
+	if a.Plugin.Installed() {
+		return a.Plugin.Install(ctx, nil)
+	}
+	api, _, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	given, err := a.registration(ctx, api)
+	if err != nil {
+		return err
+	}
+	return a.install(ctx, given)
+}
+
+func (a *Agent) install(ctx context.Context, given handed) error {
+	live := !a.Plugin.Installed()
+	if err := a.Plugin.Install(ctx, given.Elemental.Install); err != nil {
+		return err
+	}
+	if !live {
+		return nil
+	}
+	return a.after(ctx, a.Config.Agent.PostInstall)
+}
+
+// register retries what may work later and returns what will not.
+func (a *Agent) register(ctx context.Context, api *client.Client, host *identity.Identity) error {
+	var final error
+	err := a.persist(ctx, "registering the host", func() error {
+		err := api.Register(ctx)
+		if refused := tokenRefused(err); refused != nil {
+			final = refused
+			return nil
+		}
+		return err
+	})
+	if err := errors.Join(err, final); err != nil {
+		return err
+	}
+	return a.markRegistered(host.Name)
+}
+
+func tokenRefused(err error) error {
+	if errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) {
+		return fmt.Errorf("%w; copy registration.token anew from the ElementalRegistration's spec.config.elemental, it may have expired", err)
+	}
+	if errors.Is(err, client.ErrRefused) {
+		return err
+	}
+	return nil
+}
+
+func (a *Agent) registration(ctx context.Context, api *client.Client) (handed, error) {
+	given := handed{}
+	err := a.persist(ctx, "reading the registration", func() error {
+		registration, err := api.Registration(ctx)
+		if err != nil || len(registration.Config) == 0 {
+			return err
+		}
+		if err := json.Unmarshal(registration.Config, &given); err != nil {
+			return fmt.Errorf("decoding the registration's configuration: %w", err)
+		}
+		return nil
+	})
+	return given, err
+}
+
+// makeLast writes identity and configuration where they outlive what is not persistent on the host.
+func (a *Agent) makeLast(ctx context.Context, host *identity.Identity, given handed) error {
+	if err := a.Plugin.InstallHostname(ctx, host.Name); err != nil {
+		return err
+	}
+	if len(given.CloudConfig) > 0 {
+		if err := a.Plugin.InstallCloudConfig(ctx, given.CloudConfig); err != nil {
+			return err
+		}
+	}
+	files := map[string]string{
+		filepath.Join(a.workDir, identity.KeyFile):  filepath.Join(a.Config.Agent.WorkDir, identity.KeyFile),
+		filepath.Join(a.workDir, identity.NameFile): filepath.Join(a.Config.Agent.WorkDir, identity.NameFile),
+	}
+	if a.ConfigPath != "" {
+		files[a.ConfigPath] = config.DefaultPath
+	}
+	for from, to := range files {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			return fmt.Errorf("making %s last: %w", to, err)
+		}
+		if err := a.Plugin.InstallFile(ctx, osplugin.File{Path: to, Mode: 0o600, Content: string(content)}); err != nil {
+			return fmt.Errorf("making %s last: %w", to, err)
+		}
+	}
+	return nil
+}
+
+func (a *Agent) after(ctx context.Context, action config.PostAction) error {
+	switch {
+	case action.PowerOff:
+		return a.Plugin.PowerOff(ctx)
+	case action.Reboot:
+		return a.Plugin.Reboot(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/loop"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/report"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// selfResetting is a plugin whose recovery system starts nothing, so that "run" has to reset the host.
+type selfResetting interface{ ResetsInRun() }
+
+// Run makes the host what the Elemental API desires, until ctx ends. It registers the host if that has
+// not been done. It returns osplugin.ErrRestart when it has to be called again, on a new Agent, in place
+// of a reboot.
+func (a *Agent) Run(ctx context.Context) error {
+	if err := a.Plugin.Init(ctx); err != nil {
+		return fmt.Errorf("initializing the OS plugin: %w", err)
+	}
+	facts, err := a.Plugin.Facts(ctx)
+	if err != nil {
+		return fmt.Errorf("observing the booted OS: %w", err)
+	}
+	if facts.Mode == osplugin.ModeRecovery && !identity.Exists(a.workDir) {
+		return a.idle(ctx, "the recovery system does not know who the host is")
+	}
+	api, host, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	phases, board, err := a.phases(api, host)
+	if err != nil {
+		return err
+	}
+	pending, err := phases.ResetPending()
+	if err != nil {
+		return err
+	}
+	if pending {
+		return a.continueReset(ctx, facts, phases)
+	}
+	return a.loop(ctx, api, host, phases, board)
+}
+
+func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phases, *report.Board, error) {
+	bootstrap, err := phase.ReadBootstrapMark(a.workDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	board := report.New(api, a.Host.Clock, a.policy(), a.Log)
+	board.Update(func(r *wire.Report) { r.AgentVersion, r.Phase = version.Version, wire.HostRunning })
+	machine, err := upgrade.New(upgrade.Options{
+		Plugin: a.Plugin, Images: a.Images, Clock: a.Host.Clock, Reporter: board, Log: a.Log, WorkDir: a.workDir,
+		Bootstrapped: bootstrap.Done, Policy: a.UpgradePolicy,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return phase.New(phase.Options{
+		Plugin: a.Plugin, API: api, Board: board, Host: a.Host, Log: a.Log, WorkDir: a.workDir, Name: host.Name,
+		Machine: machine, Bootstrap: bootstrap,
+	}), board, nil
+}
+
+func (a *Agent) loop(ctx context.Context, api *client.Client, host *identity.Identity, phases *phase.Phases, board *report.Board) error {
+	// The first report is the whole truth already.
+	if _, err := phases.Observe(ctx); err != nil {
+		return err
+	}
+	known, err := a.isRegistered(host.Name)
+	if err != nil {
+		return err
+	}
+	return loop.New(loop.Options{
+		API: api, Actor: phases, Board: board, Clock: a.Host.Clock, Log: a.Log, Policy: a.policy(), Wait: a.Wait,
+		Registration: !known, Registered: func() error { return a.markRegistered(host.Name) },
+	}).Run(ctx)
+}
+
+// continueReset keeps a host that is to be reset from being registered as it is.
+func (a *Agent) continueReset(ctx context.Context, facts osplugin.Facts, phases *phase.Phases) error {
+	if facts.Mode != osplugin.ModeRecovery {
+		a.Log.Info("A reset was asked for and has not been carried out, booting into recovery")
+		if err := phases.TriggerReset(ctx); err != nil {
+			return err
+		}
+		return a.idle(ctx, "the host could not be reset; boot it into recovery and run \"elemental-agent reset\"")
+	}
+	if _, selfResets := a.Plugin.(selfResetting); !selfResets {
+		return a.idle(ctx, "the recovery system resets the host")
+	}
+	if err := a.Reset(ctx); err != nil {
+		return err
+	}
+	return a.Plugin.Reboot(ctx)
+}
+
+func (a *Agent) idle(ctx context.Context, reason string) error {
+	a.Log.Info("Nothing to do in this boot", "reason", reason)
+	<-ctx.Done()
+	return ctx.Err()
+}

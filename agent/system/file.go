@@ -1,0 +1,79 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package system
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// WriteFile replaces a file so that after a crash at any moment it holds either the old or the new
+// content: written beside it, flushed, renamed, and the directory flushed too. Missing directories
+// are made with mode 0700.
+func WriteFile(path string, content []byte, mode os.FileMode) error {
+	directory := filepath.Dir(path)
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return fmt.Errorf("creating %s: %w", directory, err)
+	}
+	// The temporary file has to be on the same file system, which $TMPDIR need not be.
+	err := renameio.WriteFile(path, content, mode, renameio.WithTempDir(directory), renameio.IgnoreUmask())
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return syncDirectory(directory)
+}
+
+// RemoveFile removes a file for good. A missing one is fine.
+func RemoveFile(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing %s: %w", path, err)
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+// ReadJSON decodes a file into value and says whether the file was there.
+func ReadJSON(path string, value any) (bool, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if err := json.Unmarshal(content, value); err != nil {
+		return false, fmt.Errorf("decoding %s: %w", path, err)
+	}
+	return true, nil
+}
+
+// WriteJSON encodes value into a file as WriteFile does.
+func WriteJSON(path string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", path, err)
+	}
+	return WriteFile(path, append(content, '\n'), 0o600)
+}
+
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", path, err)
+	}
+	defer directory.Close()
+	if err := directory.Sync(); err != nil {
+		return fmt.Errorf("flushing %s: %w", path, err)
+	}
+	return nil
+}

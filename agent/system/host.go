@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package system
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Host is the machine as the agent reaches it.
+type Host struct {
+	// Root is the directory that all host paths are resolved beneath. "/" on a real host.
+	Root string
+	// Runner starts processes.
+	Runner Runner
+	// Clock tells the time and waits.
+	Clock Clock
+	// Addresses lists the unicast IP addresses of the host's interfaces that are up.
+	Addresses func() ([]string, error)
+}
+
+// NewHost returns the real host beneath root. An empty root is "/".
+func NewHost(root string) *Host {
+	if root == "" {
+		root = "/"
+	}
+	return &Host{Root: root, Runner: Processes{}, Clock: WallClock{}, Addresses: InterfaceAddresses}
+}
+
+// Path resolves an absolute host path beneath the root.
+func (h *Host) Path(path string) string { return filepath.Join(h.Root, path) }
+
+// Real says whether the root is the machine's own: only then do disks have to be flushed for a boot
+// loader to read them.
+func (h *Host) Real() bool { return filepath.Clean(h.Root) == "/" }
+
+// Exists says whether there is something at a host path. What cannot be looked at does not exist.
+func (h *Host) Exists(path string) bool {
+	_, err := os.Stat(h.Path(path))
+	return err == nil
+}
+
+// ReadTrimmed reads a small file without the white space around its content. A missing file is empty.
+func (h *Host) ReadTrimmed(path string) (string, error) {
+	content, err := os.ReadFile(h.Path(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}

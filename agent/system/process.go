@@ -1,0 +1,107 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// outputLimit is how many bytes of each output stream of a process are kept: its end, where the
+// reason of a failure is.
+const outputLimit = 32 << 10
+
+// Command is a process to run.
+type Command struct {
+	Name string
+	Args []string
+	// Env is added to the agent's own environment, as "KEY=value".
+	Env []string
+}
+
+// String is the command as one would type it, without the environment.
+func (c Command) String() string { return strings.Join(append([]string{c.Name}, c.Args...), " ") }
+
+// Result is how a process ended.
+type Result struct {
+	// Stdout and Stderr hold the last 32 KiB of each stream.
+	Stdout string
+	Stderr string
+	// ExitCode is -1 when the process was ended by a signal.
+	ExitCode int
+}
+
+// Runner starts processes and waits for them.
+type Runner interface {
+	// Run returns an error only if the process could not be started or the context ended; an exit code
+	// that is not zero is a Result.
+	Run(ctx context.Context, command Command) (Result, error)
+}
+
+// Processes runs real processes.
+type Processes struct{}
+
+// Run starts the command, which dies with the agent: a command that outlived a killed agent would
+// work against the one that the restarted agent starts.
+func (Processes) Run(ctx context.Context, command Command) (Result, error) {
+	// The kernel delivers the parent-death signal when the starting *thread* ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	stdout, stderr := &tail{}, &tail{}
+	process := exec.CommandContext(ctx, command.Name, command.Args...)
+	process.Env = append(os.Environ(), command.Env...)
+	process.Stdout, process.Stderr = stdout, stderr
+	process.SysProcAttr = dieWithParent()
+	err := process.Run()
+	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
+	if ctx.Err() != nil {
+		return result, ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		result.ExitCode = exit.ExitCode()
+		return result, nil
+	}
+	if err != nil {
+		return result, fmt.Errorf("running %q: %w", command, err)
+	}
+	return result, nil
+}
+
+// Check runs a command that has to succeed; the error carries the last line it wrote.
+func Check(ctx context.Context, runner Runner, name string, args ...string) (string, error) {
+	command := Command{Name: name, Args: args}
+	result, err := runner.Run(ctx, command)
+	if err != nil {
+		return "", err
+	}
+	if result.ExitCode != 0 {
+		return result.Stdout, fmt.Errorf("running %q: exit code %d: %s", command, result.ExitCode, LastLine(result.Stderr))
+	}
+	return result.Stdout, nil
+}
+
+// LastLine returns the last line of text that is not empty.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	written, err := t.Buffer.Write(p)
+	if excess := t.Len() - outputLimit; excess > 0 {
+		t.Next(excess)
+	}
+	return written, err
+}

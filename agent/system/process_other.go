@@ -1,0 +1,11 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package system
+
+import "syscall"
+
+// Only Linux can tie a process to the life of its parent; the agent runs nowhere else.
+func dieWithParent() *syscall.SysProcAttr { return nil }

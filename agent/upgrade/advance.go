@@ -1,0 +1,108 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// step does what one phase asks for. It returns false when there is nothing left to do for now.
+type step func(ctx context.Context, want *wire.Upgrade) (again bool, err error)
+
+// Advance carries the wanted attempt as far as it goes: to its end, to where the trigger is missing,
+// or to the reboot, from which it returns only with an error. Closing withdrawn stops a preparation
+// in the middle; an attempt in flight goes on regardless. want is nil when no attempt is wanted.
+func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-chan struct{}) error {
+	preparing, cancel := untilClosed(ctx, withdrawn)
+	defer cancel()
+	for {
+		again, err := m.once(ctx, preparing, want)
+		if err != nil && preparing.Err() != nil && ctx.Err() == nil && !m.Marker().InFlight() {
+			return nil // the preparation was withdrawn
+		}
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool, error) {
+	marker := m.Marker()
+	if marker.InFlight() {
+		return m.inFlight(marker)(ctx, want)
+	}
+	if want == nil {
+		return m.withdraw(marker)
+	}
+	if want.Attempt != marker.Attempt {
+		return m.acknowledge(want)
+	}
+	if marker.Finished() {
+		return false, nil
+	}
+	if marker.Phase != wire.PhaseFetched || pinnedElsewhere(marker, want) {
+		return m.prepare(preparing, want)
+	}
+	if !want.Apply {
+		return false, nil
+	}
+	return m.trigger(ctx, preparing, want)
+}
+
+func (m *Machine) inFlight(marker Marker) step {
+	switch marker.Phase {
+	case wire.PhaseApplying:
+		return m.apply
+	case wire.PhaseRebooting:
+		return m.reboot
+	case PhaseReverting:
+		return m.revert
+	default:
+		return m.assess
+	}
+}
+
+// withdraw forgets an attempt that is not wanted any more. One that is in flight does not get here.
+func (m *Machine) withdraw(marker Marker) (bool, error) {
+	if marker.Attempt == "" {
+		return false, nil
+	}
+	return false, m.forget()
+}
+
+// acknowledge starts another attempt. Downloads of the former one are kept: it may be the same image.
+func (m *Machine) acknowledge(want *wire.Upgrade) (bool, error) {
+	return true, m.save(Marker{Attempt: want.Attempt, Phase: wire.PhaseAcknowledged})
+}
+
+// pinnedElsewhere says whether the rollout was pinned to another digest after this host had resolved
+// the image by itself.
+func pinnedElsewhere(marker Marker, want *wire.Upgrade) bool {
+	return want.Digest != "" && want.Digest != marker.Digest
+}
+
+// fail ends the attempt without a reboot.
+func (m *Machine) fail(message string) (bool, error) {
+	marker := m.Marker()
+	marker.Phase, marker.Message = wire.PhaseFailed, message
+	if err := m.save(marker); err != nil {
+		return false, err
+	}
+	return false, m.Images.Drop()
+}
+
+// untilClosed derives a context that ends when the channel is closed, too.
+func untilClosed(ctx context.Context, closed <-chan struct{}) (context.Context, context.CancelFunc) {
+	derived, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-closed:
+			cancel()
+		case <-derived.Done():
+		}
+	}()
+	return derived, cancel
+}

@@ -1,0 +1,197 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime/debug"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// trigger begins what cannot be undone, unless the host runs the wanted OS already.
+func (m *Machine) trigger(ctx, preparing context.Context, want *wire.Upgrade) (bool, error) {
+	marker := m.Marker()
+	facts, err := m.Plugin.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	already, err := m.runsAlready(ctx, facts, marker)
+	if err != nil || already {
+		return false, m.succeedUnlessError(facts, err)
+	}
+	wanted := image.Image{URI: marker.ImageURI, Digest: marker.Digest, Bytes: marker.ImageBytes}
+	if err := m.download(preparing, wanted); err != nil {
+		return m.ended(preparing, err)
+	}
+	failed, err := m.Plugin.FailedUnits(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := m.remember(facts, marker); err != nil {
+		return false, err
+	}
+	marker.Phase, marker.FromBootID, marker.FromSnapshot = wire.PhaseApplying, facts.BootID, facts.Snapshot
+	marker.KnownFailed, marker.Message = failed, ""
+	return true, m.save(marker)
+}
+
+func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {
+	if err != nil {
+		return err
+	}
+	marker := m.Marker()
+	if err := m.remember(facts, marker); err != nil {
+		return err
+	}
+	marker.Phase, marker.Message = wire.PhaseSucceeded, "the host runs this OS already"
+	if err := m.save(marker); err != nil {
+		return err
+	}
+	return m.Images.Drop()
+}
+
+// runsAlready: failed units do not count here. Without a state from before there is nothing to
+// compare them with, and writing the same image again would not mend them.
+func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
+	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive {
+		return false, nil
+	}
+	verdict, err := m.settle(ctx, assess.Question{Bootstrapped: m.Bootstrapped(), IgnoreUnits: true}, marker)
+	return verdict.State == assess.Good, err
+}
+
+// remember which URI the images stand for that can be booted from now on.
+func (m *Machine) remember(facts osplugin.Facts, marker Marker) error {
+	return m.know(func(known *Known) {
+		maps.DeleteFunc(known.Images, func(digest, _ string) bool { return digest != facts.Digest })
+		known.Images[marker.Digest] = marker.ImageURI
+	})
+}
+
+// apply writes the image. It is also where a restarted agent finds itself, in this boot or another.
+func (m *Machine) apply(ctx context.Context, want *wire.Upgrade) (bool, error) {
+	marker := m.Marker()
+	facts, err := m.Plugin.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
+	if err != nil {
+		return false, err
+	}
+	if written != 0 {
+		return m.applied(facts, marker, written)
+	}
+	if marker.Failures >= m.Policy.MaxFailures || marker.Starts >= m.Policy.MaxStarts {
+		return m.giveUp(ctx, facts, marker)
+	}
+	marker.Starts++
+	marker.FromBootID, marker.FromSnapshot = facts.BootID, facts.Snapshot
+	if err := m.save(marker); err != nil {
+		return false, err
+	}
+	return m.write(ctx, want, marker)
+}
+
+// applied moves on: to the assessment if somebody else's reboot has booted the snapshot since,
+// otherwise to the reboot, from the boot that runs now.
+func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (bool, error) {
+	marker.WantedSnapshot, marker.Message = written, ""
+	marker.Phase = wire.PhaseRebooting
+	if facts.Snapshot == written {
+		marker.Phase = wire.PhaseAssessing
+	} else {
+		marker.FromBootID = facts.BootID
+	}
+	return true, m.save(marker)
+}
+
+func (m *Machine) write(ctx context.Context, want *wire.Upgrade, marker Marker) (bool, error) {
+	if err := m.Plugin.Clean(ctx); err != nil {
+		return false, fmt.Errorf("removing what a killed upgrade left behind: %w", err)
+	}
+	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
+	if message, err := m.shortOfSpace(ctx, marker); err != nil || message != "" {
+		return m.endedBy(message, err)
+	}
+	wanted := image.Image{URI: marker.ImageURI, Digest: marker.Digest, Bytes: marker.ImageBytes}
+	// Normally nothing is left to download here; the cache may have been lost with its disk.
+	if err := m.persist(ctx, func() error { return m.Images.Download(ctx, wanted) }); err != nil {
+		return m.failedToWrite(ctx, err)
+	}
+	reference, stop, err := m.Images.Serve(marker.Digest)
+	if err != nil {
+		return false, err
+	}
+	defer stop()
+	err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(want, marker)})
+	debug.FreeOSMemory()
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return m.judgeWrite(ctx, err)
+}
+
+// judgeWrite looks at what is on the disk. The CLI's error only explains why nothing is.
+func (m *Machine) judgeWrite(ctx context.Context, cause error) (bool, error) {
+	marker := m.Marker()
+	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
+	if err != nil {
+		return false, err
+	}
+	if written != 0 {
+		if cause != nil {
+			m.Log.Warn("The upgrade command failed but wrote the image", "attempt", marker.Attempt, "error", cause)
+		}
+		return true, nil
+	}
+	if cause == nil {
+		cause = fmt.Errorf("the command ended with exit code 0 but wrote no usable snapshot; is the state partition full?")
+	}
+	return m.failedToWrite(ctx, cause)
+}
+
+func (m *Machine) failedToWrite(ctx context.Context, cause error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	marker := m.Marker()
+	marker.Failures++
+	marker.Message = fmt.Sprintf("writing the image failed (%d of %d): %s", marker.Failures, m.Policy.MaxFailures, cause)
+	m.Log.Error("Writing the image failed", "attempt", marker.Attempt, "failures", marker.Failures, "error", cause)
+	return true, m.save(marker)
+}
+
+// giveUp leaves the host as it was before: no rubbish, and the booted snapshot is the default again.
+func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
+	if err := m.Plugin.Clean(ctx); err != nil {
+		return false, fmt.Errorf("removing what a failed upgrade left behind: %w", err)
+	}
+	if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
+		m.Log.Error("Making the booted snapshot the default failed", "snapshot", facts.Snapshot, "error", err)
+	}
+	if marker.Message == "" {
+		marker.Message = fmt.Sprintf("writing the image was interrupted %d times", marker.Starts)
+	}
+	return m.fail(marker.Message)
+}
+
+// versionOf is what the operator asks for besides the image. The marker's image counts: the attempt
+// may have been withdrawn, or replaced, while it is in flight.
+func versionOf(want *wire.Upgrade, marker Marker) wire.OSVersion {
+	version := wire.OSVersion{}
+	if want != nil && want.Attempt == marker.Attempt {
+		if decoded, err := decodeVersion(want); err == nil {
+			version = decoded
+		}
+	}
+	version.ImageURI = marker.ImageURI
+	return version
+}

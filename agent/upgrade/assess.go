@@ -1,0 +1,173 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// assess judges the boot after the reboot.
+func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
+	marker := m.Marker()
+	facts, err := m.Plugin.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	if facts.Snapshot != marker.WantedSnapshot {
+		return m.rolledBack(ctx, facts, marker, otherBooted(facts, marker))
+	}
+	if wrong := wrongBoot(facts, marker); wrong != "" {
+		return m.turnBack(facts, marker, wrong)
+	}
+	verdict, err := m.settle(ctx, m.question(marker), marker)
+	if err != nil {
+		return false, err
+	}
+	if verdict.State != assess.Good {
+		return m.turnBack(facts, marker, verdict.Message())
+	}
+	return m.succeed(verdict)
+}
+
+func otherBooted(facts osplugin.Facts, marker Marker) string {
+	if facts.Snapshot == 0 {
+		return fmt.Sprintf("booted the %s system, wanted snapshot %d (%s)", facts.Mode, marker.WantedSnapshot, marker.Digest)
+	}
+	return fmt.Sprintf("booted snapshot %d in %s mode, wanted %d (%s)", facts.Snapshot, facts.Mode, marker.WantedSnapshot, marker.Digest)
+}
+
+// wrongBoot says what is wrong with a boot of the wanted snapshot before anything is asked of it.
+func wrongBoot(facts osplugin.Facts, marker Marker) string {
+	switch {
+	case facts.Mode != osplugin.ModeActive:
+		return fmt.Sprintf("it booted in %s mode", facts.Mode)
+	case facts.Digest != marker.Digest:
+		return fmt.Sprintf("it was made from %s", facts.Digest)
+	}
+	return ""
+}
+
+func (m *Machine) question(marker Marker) assess.Question {
+	return assess.Question{Bootstrapped: m.Bootstrapped(), KnownFailed: marker.KnownFailed}
+}
+
+// settle asks until the verdict is final. A boot that has not become good in time is bad.
+func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker) (assess.Verdict, error) {
+	deadline := m.Clock.Now().Add(m.Policy.AssessTimeout)
+	for {
+		verdict, err := m.Plugin.Assess(ctx, question)
+		if err != nil {
+			return verdict, fmt.Errorf("assessing the boot: %w", err)
+		}
+		if verdict.State != assess.Undecided {
+			return verdict, nil
+		}
+		if !m.Clock.Now().Before(deadline) {
+			verdict.State = assess.Bad
+			verdict.Reasons = append(slices.Clone(verdict.Reasons), fmt.Sprintf("not good after %s", m.Policy.AssessTimeout))
+			return verdict, nil
+		}
+		if marker.Phase == wire.PhaseAssessing && marker.Message != verdict.Message() {
+			marker.Message = verdict.Message()
+			if err := m.save(marker); err != nil {
+				return verdict, err
+			}
+		}
+		if err := system.Wait(ctx, m.Clock, m.Policy.AssessInterval); err != nil {
+			return verdict, err
+		}
+	}
+}
+
+func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
+	marker := m.Marker()
+	marker.Phase, marker.Message = wire.PhaseSucceeded, verdict.Message()
+	if err := m.save(marker); err != nil {
+		return false, err
+	}
+	return false, m.Images.Drop()
+}
+
+// rolledBack ends the attempt on another snapshot than the wanted one. That snapshot is made the
+// default before anything is reported: a fallback is not sticky, and the next reboot, whoever wants
+// it, would boot the bad snapshot again.
+func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, marker Marker, message string) (bool, error) {
+	if facts.Snapshot != 0 {
+		if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
+			return false, fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
+		}
+	}
+	healthy, reason, err := m.former(ctx, facts, marker)
+	if err != nil {
+		return false, err
+	}
+	return m.endRolledBack(healthy, message+reason)
+}
+
+// former judges the OS that the host fell back to.
+func (m *Machine) former(ctx context.Context, facts osplugin.Facts, marker Marker) (healthy bool, reason string, err error) {
+	if facts.Snapshot == 0 {
+		return false, "", nil
+	}
+	verdict, err := m.settle(ctx, m.question(marker), marker)
+	if err != nil {
+		return false, "", err
+	}
+	if verdict.State != assess.Good {
+		return false, "; the former OS is not healthy: " + verdict.Message(), nil
+	}
+	return true, "", nil
+}
+
+func (m *Machine) endRolledBack(healthy bool, message string) (bool, error) {
+	marker := m.Marker()
+	marker.Phase, marker.Healthy, marker.Message = wire.PhaseRolledBack, healthy, message
+	if err := m.save(marker); err != nil {
+		return false, err
+	}
+	return false, m.Images.Drop()
+}
+
+// turnBack begins the way back from a wanted snapshot that booted and is bad.
+func (m *Machine) turnBack(facts osplugin.Facts, marker Marker, reason string) (bool, error) {
+	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
+	marker.Message = fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, reason)
+	return true, m.save(marker)
+}
+
+// revert boots the former snapshot, once.
+func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
+	marker := m.Marker()
+	facts, err := m.Plugin.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	if facts.BootID == marker.RevertBootID {
+		return m.bootFormer(ctx, marker)
+	}
+	if facts.Snapshot == marker.WantedSnapshot {
+		return m.endRolledBack(false, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
+			marker.Message, marker.FromSnapshot, facts.Snapshot))
+	}
+	return m.rolledBack(ctx, facts, marker, marker.Message)
+}
+
+func (m *Machine) bootFormer(ctx context.Context, marker Marker) (bool, error) {
+	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot)
+	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
+		return m.endRolledBack(false, fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot))
+	}
+	if err != nil {
+		return false, fmt.Errorf("making snapshot %d the default: %w", marker.FromSnapshot, err)
+	}
+	return false, m.goDown(ctx)
+}

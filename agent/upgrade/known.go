@@ -1,0 +1,35 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"path/filepath"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// KnownFile is the name of the file with Known in the work directory.
+const KnownFile = "known-images.json"
+
+// Known is what outlives attempts: facts about the host that cannot be observed again.
+type Known struct {
+	// Images maps a digest to the URI that the operator wrote. The OS itself records the loopback
+	// address from which its image was pulled.
+	Images map[string]string `json:"images,omitempty"`
+	// FreeBytes as measured when the last attempt was prepared, in whole MiB.
+	FreeBytes int64 `json:"freeBytes,omitempty"`
+}
+
+func readKnown(workDir string) (Known, error) {
+	known := Known{}
+	_, err := system.ReadJSON(filepath.Join(workDir, KnownFile), &known)
+	if known.Images == nil {
+		known.Images = map[string]string{}
+	}
+	return known, err
+}
+
+func writeKnown(workDir string, known Known) error {
+	return system.WriteJSON(filepath.Join(workDir, KnownFile), known)
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// Images fetches and serves OS images; image.Store does.
+type Images interface {
+	Resolve(ctx context.Context, uri, digest string) (image.Image, error)
+	Download(ctx context.Context, wanted image.Image) error
+	Serve(digest string) (reference string, stop func(), err error)
+	Drop(keep ...string) error
+}
+
+// Reporter tells the Elemental API how far the attempt is.
+type Reporter interface {
+	// Attempt replaces what is said about the attempt; nil when there is none.
+	Attempt(attempt *wire.Attempt)
+	// Flush sends it now, and returns when it has arrived or ctx ends.
+	Flush(ctx context.Context)
+}
+
+// Policy holds the limits of an attempt.
+type Policy struct {
+	// Registry says how often an image registry is tried.
+	Registry retry.Policy
+	// MaxFailures of writing the image.
+	MaxFailures int
+	// MaxStarts of writing the image, those included that were cut off.
+	MaxStarts int
+	// AssessTimeout is how long a boot may take to become good.
+	AssessTimeout time.Duration
+	// AssessInterval is how long to wait before a boot is judged again.
+	AssessInterval time.Duration
+	// FlushTimeout bounds the report before a reboot.
+	FlushTimeout time.Duration
+}
+
+// DefaultPolicy is used when none is given.
+var DefaultPolicy = Policy{
+	Registry: retry.Registry, MaxFailures: 3, MaxStarts: 10,
+	AssessTimeout: 10 * time.Minute, AssessInterval: 2 * time.Second, FlushTimeout: 5 * time.Second,
+}
+
+// Options of a Machine.
+type Options struct {
+	Plugin   osplugin.Plugin
+	Images   Images
+	Clock    system.Clock
+	Reporter Reporter
+	// Log for the host's journal.
+	Log *slog.Logger
+	// WorkDir holds the marker.
+	WorkDir string
+	// Bootstrapped says whether the host is a node.
+	Bootstrapped func() bool
+	// Policy with the limits. Default DefaultPolicy.
+	Policy Policy
+}
+
+// Machine carries out attempts, one at a time. Advance is not to be called concurrently.
+type Machine struct {
+	Options
+	// lock guards marker and known against readers; only Advance and what it calls write them.
+	lock   sync.Mutex
+	marker Marker
+	known  Known
+}
+
+// New reads the marker and reports the attempt that it holds, if any.
+func New(options Options) (*Machine, error) {
+	if options.Policy == (Policy{}) {
+		options.Policy = DefaultPolicy
+	}
+	marker, err := readMarker(options.WorkDir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the upgrade marker: %w", err)
+	}
+	known, err := readKnown(options.WorkDir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the known images: %w", err)
+	}
+	options.Reporter.Attempt(marker.Wire())
+	return &Machine{Options: options, marker: marker, known: known}, nil
+}
+
+// Marker is a copy of the present marker.
+func (m *Machine) Marker() Marker {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.marker
+}
+
+// ImageURI is what the operator called the image with this digest; empty when it was never asked for.
+func (m *Machine) ImageURI(digest string) string {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.known.Images[digest]
+}
+
+// FreeBytes as measured when the last attempt was prepared.
+func (m *Machine) FreeBytes() int64 {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.known.FreeBytes
+}
+
+// save makes a marker the present one: on disk first, then to the API.
+func (m *Machine) save(marker Marker) error {
+	if err := writeMarker(m.WorkDir, marker); err != nil {
+		return fmt.Errorf("storing the upgrade marker: %w", err)
+	}
+	previous := m.Marker()
+	m.lock.Lock()
+	m.marker = marker
+	m.lock.Unlock()
+	if previous.Phase != marker.Phase || previous.Attempt != marker.Attempt {
+		m.Log.Info("Upgrade attempt moved on", "attempt", marker.Attempt, "phase", marker.Phase, "message", marker.Message)
+	}
+	m.Reporter.Attempt(marker.Wire())
+	return nil
+}
+
+// forget drops the marker and what was downloaded for it.
+func (m *Machine) forget() error {
+	if err := m.Images.Drop(); err != nil {
+		return err
+	}
+	if err := removeMarker(m.WorkDir); err != nil {
+		return err
+	}
+	m.lock.Lock()
+	m.marker = Marker{}
+	m.lock.Unlock()
+	m.Reporter.Attempt(nil)
+	return nil
+}
+
+// know stores facts that outlive the attempt. Only the images of the two snapshots that can be booted
+// after it are kept.
+func (m *Machine) know(update func(*Known)) error {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	update(&m.known)
+	return writeKnown(m.WorkDir, m.known)
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// MarkerFile is the marker's name in the work directory.
+const MarkerFile = "upgrade.json"
+
+// PhaseReverting is a phase of the marker alone; it is reported as wire.PhaseAssessing.
+const PhaseReverting = "Reverting"
+
+// Marker is all that is remembered of an attempt.
+type Marker struct {
+	// Attempt is the id; empty when there is none.
+	Attempt string `json:"attempt"`
+	// Phase is one of wire's phases of an attempt, or PhaseReverting.
+	Phase string `json:"phase"`
+	// ImageURI is the operator's, Digest what it was resolved to, ImageBytes its compressed size.
+	ImageURI   string `json:"imageURI,omitempty"`
+	Digest     string `json:"digest,omitempty"`
+	ImageBytes int64  `json:"imageBytes,omitempty"`
+	// FreeBytes on the state partition when the attempt was prepared, in whole MiB.
+	FreeBytes int64 `json:"freeBytes,omitempty"`
+	// FromBootID is the boot in which the image is applied, FromSnapshot what was booted then.
+	FromBootID   string `json:"fromBootID,omitempty"`
+	FromSnapshot int32  `json:"fromSnapshot,omitempty"`
+	// KnownFailed units had failed before the upgrade.
+	KnownFailed []string `json:"knownFailed,omitempty"`
+	// WantedSnapshot is what was written.
+	WantedSnapshot int32 `json:"wantedSnapshot,omitempty"`
+	// Starts and Failures count the tries to write the image.
+	Starts   int `json:"starts,omitempty"`
+	Failures int `json:"failures,omitempty"`
+	// RevertBootID is the boot that was judged bad.
+	RevertBootID string `json:"revertBootID,omitempty"`
+	// Healthy says, after a roll-back, whether the former OS is good.
+	Healthy bool `json:"healthy,omitempty"`
+	// Message says what is wrong.
+	Message string `json:"message,omitempty"`
+}
+
+var (
+	endPhases      = []string{wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack}
+	inFlightPhases = []string{wire.PhaseApplying, wire.PhaseRebooting, wire.PhaseAssessing, PhaseReverting}
+)
+
+// Finished says whether the attempt has ended.
+func (m Marker) Finished() bool { return slices.Contains(endPhases, m.Phase) }
+
+// InFlight says whether the attempt can no longer be undone and has not ended.
+func (m Marker) InFlight() bool { return slices.Contains(inFlightPhases, m.Phase) }
+
+// Wire is the attempt as it is reported; nil when there is none.
+func (m Marker) Wire() *wire.Attempt {
+	if m.Attempt == "" {
+		return nil
+	}
+	phase := m.Phase
+	if phase == PhaseReverting {
+		phase = wire.PhaseAssessing
+	}
+	return &wire.Attempt{
+		Attempt: m.Attempt, Phase: phase, Digest: m.Digest, ImageBytes: m.ImageBytes, FreeBytes: m.FreeBytes,
+		FromBootID: m.FromBootID, Healthy: m.Healthy, Message: m.Message,
+	}
+}
+
+func readMarker(workDir string) (Marker, error) {
+	marker := Marker{}
+	_, err := system.ReadJSON(filepath.Join(workDir, MarkerFile), &marker)
+	return marker, err
+}
+
+func writeMarker(workDir string, marker Marker) error {
+	return system.WriteJSON(filepath.Join(workDir, MarkerFile), marker)
+}
+
+func removeMarker(workDir string) error {
+	return system.RemoveFile(filepath.Join(workDir, MarkerFile))
+}

@@ -1,0 +1,180 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const (
+	// SpaceFactor is how much of the state partition an image needs, as a multiple of its compressed
+	// size: it expands two- to threefold, and the toolkit holds the tree and the snapshot made from it at
+	// the same time. A full state partition yields a corrupt snapshot and exit code 0.
+	// Source: elemental-toolkit, loopdevice snapshotter; harvester/harvester#7457, #10687.
+	SpaceFactor = 5
+
+	mebibyte = 1 << 20
+
+	// osVersionKey and prefetchNone are spelled as in api/v1beta1.
+	osVersionKey = "osVersion"
+	prefetchNone = "None"
+)
+
+// prepare resolves the image and, unless that is not wanted, downloads it.
+func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error) {
+	version, err := decodeVersion(want)
+	if err != nil {
+		return m.fail(err.Error())
+	}
+	marker := m.Marker()
+	marker.Phase, marker.ImageURI = wire.PhaseFetching, version.ImageURI
+	if err := m.save(marker); err != nil {
+		return false, err
+	}
+	resolved, err := m.resolve(ctx, version.ImageURI, want.Digest)
+	if err != nil {
+		return m.ended(ctx, err)
+	}
+	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
+		return m.endedBy(message, err)
+	}
+	if err := m.prefetch(ctx, want, resolved); err != nil {
+		return m.ended(ctx, err)
+	}
+	marker.Phase, marker.Digest, marker.ImageBytes, marker.Message = wire.PhaseFetched, resolved.Digest, resolved.Bytes, ""
+	return true, m.save(marker)
+}
+
+func decodeVersion(want *wire.Upgrade) (wire.OSVersion, error) {
+	version := wire.OSVersion{}
+	raw, found := want.OSVersionManagement[osVersionKey]
+	if !found {
+		return version, errors.New("osVersionManagement.osVersion is missing: set osVersion.imageUri")
+	}
+	if err := json.Unmarshal(raw, &version); err != nil {
+		return version, errors.New("osVersionManagement.osVersion is not an object with the fields imageUri (string), " +
+			"upgradeRecovery and debug (booleans)")
+	}
+	return version, nil
+}
+
+func (m *Machine) resolve(ctx context.Context, uri, digest string) (image.Image, error) {
+	var resolved image.Image
+	err := m.persist(ctx, func() (err error) {
+		resolved, err = m.Images.Resolve(ctx, uri, digest)
+		return err
+	})
+	return resolved, err
+}
+
+// checkSpace measures, remembers and judges the free space. The message is why there is not enough.
+func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image.Image) (string, error) {
+	space, err := m.Plugin.Space(ctx)
+	if err != nil {
+		return "", fmt.Errorf("measuring free space: %w", err)
+	}
+	marker.FreeBytes = space.State / mebibyte * mebibyte
+	if err := m.know(func(known *Known) { known.FreeBytes = marker.FreeBytes }); err != nil {
+		return "", err
+	}
+	marker.Digest, marker.ImageBytes = resolved.Digest, resolved.Bytes
+	if err := m.save(*marker); err != nil {
+		return "", err
+	}
+	if message := short(space.State, *marker); message != "" {
+		return message, nil
+	}
+	if space.Work < resolved.Bytes {
+		return fmt.Sprintf("not enough space to download image %s: it has %d MiB, %d MiB are free in the agent's work directory",
+			resolved.Digest, roundUp(resolved.Bytes), space.Work/mebibyte), nil
+	}
+	return "", nil
+}
+
+// shortOfSpace says whether the state partition has become too full for the image.
+func (m *Machine) shortOfSpace(ctx context.Context, marker Marker) (string, error) {
+	space, err := m.Plugin.Space(ctx)
+	if err != nil {
+		return "", fmt.Errorf("measuring free space: %w", err)
+	}
+	return short(space.State, marker), nil
+}
+
+func short(free int64, marker Marker) string {
+	needed := marker.ImageBytes * SpaceFactor
+	if free >= needed {
+		return ""
+	}
+	return fmt.Sprintf("not enough space on the state partition: image %s needs %d MiB (%d times its compressed size), %d MiB are free",
+		marker.Digest, roundUp(needed), SpaceFactor, free/mebibyte)
+}
+
+func roundUp(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
+
+func (m *Machine) prefetch(ctx context.Context, want *wire.Upgrade, resolved image.Image) error {
+	facts, err := m.Plugin.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	if want.Prefetch == prefetchNone || facts.Digest == resolved.Digest {
+		return m.Images.Drop()
+	}
+	return m.download(ctx, resolved)
+}
+
+func (m *Machine) download(ctx context.Context, resolved image.Image) error {
+	if err := m.Images.Drop(resolved.Digest); err != nil {
+		return err
+	}
+	err := m.persist(ctx, func() error { return m.Images.Download(ctx, resolved) })
+	// The agent idles for weeks after this; what the download took is given back at once.
+	debug.FreeOSMemory()
+	return err
+}
+
+// persist repeats what a registry is needed for until it works, fails for good, or fails too often.
+func (m *Machine) persist(ctx context.Context, action func() error) error {
+	for failures := 1; ; failures++ {
+		err := action()
+		var terminal *image.Terminal
+		if err == nil || errors.As(err, &terminal) || ctx.Err() != nil {
+			return err
+		}
+		if m.Policy.Registry.Exhausted(failures) {
+			return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", err, failures)}
+		}
+		m.Log.Warn("Registry request failed, trying again", "error", err, "cause", errors.Unwrap(err), "failures", failures)
+		if err := system.Wait(ctx, m.Clock, m.Policy.Registry.Delay(failures)); err != nil {
+			return err
+		}
+	}
+}
+
+// ended decides what an error of the preparation means: the attempt was withdrawn, has failed, or has
+// to be tried again.
+func (m *Machine) ended(ctx context.Context, err error) (bool, error) {
+	var terminal *image.Terminal
+	if errors.As(err, &terminal) {
+		return m.fail(terminal.Message)
+	}
+	if ctx.Err() != nil {
+		return false, nil
+	}
+	return false, err
+}
+
+func (m *Machine) endedBy(message string, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	return m.fail(message)
+}
