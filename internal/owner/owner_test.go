@@ -1,0 +1,162 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+var _ = DescribeTable("ReplacesInstead of a MachineDeployment",
+	func(change func(*clusterv1.MachineDeployment), expected OmegaMatcher) {
+		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3)
+		change(md)
+		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForMachineDeployment(md))).To(expected)
+	},
+	Entry("as it has to be", func(*clusterv1.MachineDeployment) {}, BeEmpty()),
+	Entry("with 0%", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromString("0%"))) }, BeEmpty()),
+	Entry("with a percentage", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromString("10%"))) }, ContainSubstring("maxSurge 10%: set maxSurge 0")),
+	Entry("with a surge Machine", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromInt32(1))) }, ContainSubstring("maxSurge 1: set maxSurge 0")),
+	Entry("by default", func(md *clusterv1.MachineDeployment) { surge(md, nil) }, ContainSubstring("maxSurge 1 by default")),
+	Entry("OnDelete", func(md *clusterv1.MachineDeployment) {
+		md.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
+	}, Equal("MachineDeployment md has spec.rollout.strategy.type OnDelete: set RollingUpdate")),
+)
+
+func surge(md *clusterv1.MachineDeployment, value *intstr.IntOrString) {
+	md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = value
+}
+
+var _ = DescribeTable("ReplacesInstead of a KubeadmControlPlane",
+	func(change func(*controlplanev1.KubeadmControlPlane), expected OmegaMatcher) {
+		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+		change(kcp)
+		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(expected)
+	},
+	Entry("as it has to be", func(*controlplanev1.KubeadmControlPlane) {}, BeEmpty()),
+	Entry("with one replica and a surge Machine", func(kcp *controlplanev1.KubeadmControlPlane) {
+		kcp.Spec.Replicas = ptr.To[int32](1)
+		kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil
+	}, And(ContainSubstring("has 1 replicas"), ContainSubstring("maxSurge 1 by default"))),
+)
+
+var _ = Describe("ReplacesInstead with spec.rollout.after", func() {
+	It("names it while Machines are older", func() {
+		r := newRollingOut()
+		owners := ownersAt(0)
+		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(longAfter))
+		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(ContainSubstring("spec.rollout.after"))
+		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(-longAfter))
+		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty())
+	})
+})
+
+var _ = Describe("RePoint", func() {
+	It("changes the reference and records it, once", func() {
+		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3)
+		create(md)
+		owners := ownersAt(0)
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-1")).To(Succeed())
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
+		Expect(md.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t-1"))
+		Expect(md.Annotations).To(HaveKeyWithValue(infrav1.RolloutCloneAnnotation, "t-1"))
+
+		By("not for who believes in another reference")
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-2")).To(MatchError(owner.ErrReferenceChanged))
+
+		By("not again after somebody turned it back")
+		md.Spec.Template.Spec.InfrastructureRef.Name = "t"
+		Expect(c.Update(ctx, md)).To(Succeed())
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrReferenceChanged))
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-2")).To(Succeed())
+	})
+
+	It("fails when the owner was written meanwhile", func() {
+		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+		create(kcp)
+		owners := ownersAt(0)
+		owners.Client = writesFirst{c}
+		Expect(apierrors.IsConflict(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1"))).To(BeTrue())
+	})
+})
+
+// writesFirst is somebody who writes to every object just before it is patched.
+type writesFirst struct{ client.Client }
+
+func (w writesFirst) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	fresh, _ := object.DeepCopyObject().(client.Object)
+	if err := w.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
+		return err
+	}
+	fresh.SetLabels(map[string]string{"written": "meanwhile"})
+	if err := w.Update(ctx, fresh); err != nil {
+		return err
+	}
+	return w.Client.Patch(ctx, object, patch, options...)
+}
+
+var _ = Describe("WantsOS", func() {
+	It("is what the MachineDeployment refers to, not its MachineSet", func() {
+		r := newRollingOut()
+		namespace := r.md.Namespace
+		create(ownertest.Template(namespace, "good", "good-image"))
+		owners := ownersAt(0)
+		_, found, err := owners.WantsOS(ctx, r.machine)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeFalse(), "the template does not exist")
+
+		r.md.Spec.Template.Spec.InfrastructureRef.Name = "good"
+		Expect(c.Update(ctx, r.md)).To(Succeed())
+		want, found, err := owners.WantsOS(ctx, r.machine)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeTrue())
+		Expect(want.TemplateName).To(Equal("good"))
+		Expect(osversion.Same(want.OSVersionManagement, ownertest.OS("good-image"))).To(BeTrue())
+	})
+	It("is what the control plane refers to", func() {
+		namespace := newNamespace()
+		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
+		create(kcp, ownertest.Template(namespace, "t", "image"))
+		want, found, err := ownersAt(0).WantsOSNow(ctx, ownertest.ControlPlaneMachine(kcp, "m"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeTrue())
+		Expect(want.TemplateName).To(Equal("t"))
+	})
+	It("is unknown of a Machine without an owner", func() {
+		_, found, err := ownersAt(0).WantsOS(ctx, &clusterv1.Machine{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeFalse())
+	})
+})
+
+var _ = Describe("List", func() {
+	It("finds those that use our templates, and no others", func() {
+		namespace := newNamespace()
+		foreign := ownertest.MachineDeployment(namespace, "foreign", "c", "t", 1)
+		foreign.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "t"}
+		create(foreign, ownertest.MachineDeployment(namespace, "b", "c", "t", 1), ownertest.MachineDeployment(namespace, "a", "c", "t2", 1),
+			ownertest.KubeadmControlPlane(namespace, "z", "c", "t"))
+		owners, err := ownersAt(0).List(ctx, namespace)
+		Expect(err).NotTo(HaveOccurred())
+		names := []string{}
+		for _, found := range owners {
+			names = append(names, owner.Describe(found))
+		}
+		Expect(names).To(Equal([]string{"KubeadmControlPlane z", "MachineDeployment a", "MachineDeployment b"}))
+	})
+})

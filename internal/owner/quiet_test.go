@@ -1,0 +1,128 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+// rollingOut is a MachineDeployment "md" of three in the middle of going from template "old" to "bad",
+// with one Machine "m" on "bad".
+type rollingOut struct {
+	md       *clusterv1.MachineDeployment
+	old, bad *clusterv1.MachineSet
+	machine  *clusterv1.Machine
+}
+
+func newRollingOut() *rollingOut {
+	GinkgoHelper()
+	namespace := newNamespace()
+	r := &rollingOut{md: ownertest.MachineDeployment(namespace, "md", "c", "bad", 3)}
+	create(r.md)
+	r.old, r.bad = ownertest.MachineSet(r.md, "ms-old", "old", 2), ownertest.MachineSet(r.md, "ms-bad", "bad", 1)
+	create(r.old, r.bad)
+	r.machine = ownertest.Machine(r.bad, "m")
+	create(r.machine)
+	observe(r.md, 3)
+	observe(r.old, 2)
+	observe(r.bad, 1)
+	return r
+}
+
+const (
+	atOnce    = time.Second
+	longAfter = time.Minute
+)
+
+var _ = Describe("QuietPoint of a MachineDeployment", func() {
+	DescribeTable("by what Cluster API has under way",
+		func(disturb func(*rollingOut), when time.Duration, reason string) {
+			r := newRollingOut()
+			disturb(r)
+			found, err := ownersAt(when).QuietPoint(ctx, owner.ForMachineDeployment(r.md))
+			Expect(err).NotTo(HaveOccurred())
+			if reason == "" {
+				Expect(found).To(BeEmpty())
+				return
+			}
+			Expect(found).To(Equal(reason))
+		},
+		Entry("nothing", func(*rollingOut) {}, atOnce, ""),
+		Entry("a Machine held in its update", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, atOnce, ""),
+		Entry("a Machine that was just moved", func(r *rollingOut) { annotate(r.machine, clusterv1.PendingAcknowledgeMoveAnnotation, "") }, longAfter,
+			"Machine m is being moved to another MachineSet"),
+		Entry("a MachineSet with a Machine too many", func(r *rollingOut) { scale(r.bad, 0); observe(r.bad, 1) }, longAfter,
+			"MachineSet ms-bad has 1 Machines and is to have 0"),
+		Entry("a MachineSet that grows", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 2) }, atOnce,
+			"MachineSet ms-old is growing to 3 Machines"),
+		Entry("a MachineSet that cannot grow", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 2) }, longAfter, ""),
+		Entry("a MachineSet that was changed", func(r *rollingOut) {
+			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
+			Expect(c.Update(ctx, r.old)).To(Succeed())
+		}, atOnce, "MachineSet ms-old was changed and has not been acted on yet"),
+		Entry("a change of its own", func(r *rollingOut) {
+			r.md.Spec.Template.Spec.Version = "v1.37.0"
+			Expect(c.Update(ctx, r.md)).To(Succeed())
+		}, atOnce,
+			"MachineDeployment md was changed and has not been acted on yet"),
+		Entry("a change of its own that Cluster API cannot act on", func(r *rollingOut) {
+			r.md.Spec.Template.Spec.Version = "v1.37.0"
+			Expect(c.Update(ctx, r.md)).To(Succeed())
+		}, longAfter, ""),
+	)
+
+	It("reads live, not what it is given", func() {
+		r := newRollingOut()
+		stale := r.md.DeepCopy()
+		r.md.Spec.Template.Spec.Version = "v1.37.0"
+		Expect(c.Update(ctx, r.md)).To(Succeed())
+		Expect(ownersAt(atOnce).QuietPoint(ctx, owner.ForMachineDeployment(stale))).NotTo(BeEmpty())
+	})
+})
+
+func scale(set *clusterv1.MachineSet, replicas int32) {
+	GinkgoHelper()
+	set.Spec.Replicas = ptr.To(replicas)
+	Expect(c.Update(ctx, set)).To(Succeed())
+}
+
+var _ = Describe("ReturnTo", func() {
+	DescribeTable("a template by what a MachineDeployment has under way",
+		func(prepare func(*rollingOut), template, reason string) {
+			r := newRollingOut()
+			prepare(r)
+			found, err := ownersAt(longAfter).ReturnTo(ctx, owner.ForMachineDeployment(r.md), template)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(found).To(Equal(reason))
+		},
+		Entry("to a fresh name", func(*rollingOut) {}, "fresh", ""),
+		Entry("to a name that Cluster API may be taking Machines from", func(*rollingOut) {}, "old",
+			"MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)"),
+		Entry("while a Machine is held, so that nothing is taken", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, "old", ""),
+		Entry("to a name that has no Machines left", func(r *rollingOut) { scale(r.bad, 0); observe(r.bad, 0) }, "bad", ""),
+		Entry("to a name that has all Machines", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 3) }, "old", ""),
+	)
+
+	It("keeps a control plane from a template whose update a Machine has not ended", func() {
+		namespace := newNamespace()
+		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "good")
+		create(kcp)
+		machine := ownertest.ControlPlaneMachine(kcp, "m")
+		create(machine, ownertest.ElementalMachine(namespace, "m", "bad", "x"))
+		owners := ownersAt(longAfter)
+		Expect(owners.ReturnTo(ctx, owner.ForKubeadmControlPlane(kcp), "bad")).To(BeEmpty())
+		annotate(machine, clusterv1.UpdateInProgressAnnotation, "")
+		Expect(owners.ReturnTo(ctx, owner.ForKubeadmControlPlane(kcp), "bad")).To(
+			Equal("Machine m is still being updated to ElementalMachineTemplate bad"))
+		Expect(owners.ReturnTo(ctx, owner.ForKubeadmControlPlane(kcp), "other")).To(BeEmpty())
+	})
+})
