@@ -1,0 +1,55 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// maxLine of an audit log, in bytes.
+const maxLine = 16 << 20
+
+// Read reads the events of an audit log, in the order in which the requests were completed. The last line
+// may be in the middle of being written and is left out then.
+func Read(file string) ([]auditv1.Event, error) {
+	log, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	events := []auditv1.Event{}
+	lines := bufio.NewScanner(log)
+	lines.Buffer(make([]byte, 0, bufio.MaxScanTokenSize), maxLine)
+	for lines.Scan() {
+		event := auditv1.Event{}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			continue
+		}
+		events = append(events, event)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return events, nil
+}
+
+// Succeeded says whether a request was carried out.
+func Succeeded(event auditv1.Event) bool {
+	const firstRedirect = 300
+	return event.ResponseStatus != nil && event.ResponseStatus.Code < firstRedirect
+}
+
+// IsWrite says whether a request could change an object.
+func IsWrite(event auditv1.Event) bool {
+	switch event.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}

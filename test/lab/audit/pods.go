@@ -1,0 +1,104 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"encoding/json"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Eviction of a Pod that the API server granted.
+type Eviction struct {
+	Pod  string
+	User string
+	At   time.Time
+}
+
+// Evictions lists the evictions that were granted.
+func Evictions(events []auditv1.Event) []Eviction {
+	evictions := []Eviction{}
+	for i := range events {
+		ref := events[i].ObjectRef
+		if ref == nil || ref.Resource != "pods" || ref.Subresource != "eviction" || !Succeeded(events[i]) {
+			continue
+		}
+		evictions = append(evictions, Eviction{
+			Pod: ref.Namespace + "/" + ref.Name, User: events[i].User.Username, At: events[i].StageTimestamp.Time,
+		})
+	}
+	return evictions
+}
+
+// Budget is how far a PodDisruptionBudget got at worst.
+type Budget struct {
+	// Desired is how many healthy Pods it asks for.
+	Desired int32
+	// Minimum is the fewest healthy Pods that were seen once there had been enough of them.
+	Minimum int32
+}
+
+// Budgets returns the worst of each PodDisruptionBudget, from what the disruption controller wrote.
+func Budgets(events []auditv1.Event) map[string]Budget {
+	budgets := map[string]Budget{}
+	for i := range events {
+		budget := writtenBudget(events[i])
+		if budget == nil || budget.Status.DesiredHealthy == 0 {
+			continue
+		}
+		name := budget.Namespace + "/" + budget.Name
+		known, enough := budgets[name]
+		switch {
+		case enough:
+			known.Minimum = min(known.Minimum, budget.Status.CurrentHealthy)
+			known.Desired = budget.Status.DesiredHealthy
+			budgets[name] = known
+		case budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy:
+			budgets[name] = Budget{Desired: budget.Status.DesiredHealthy, Minimum: budget.Status.CurrentHealthy}
+		}
+	}
+	return budgets
+}
+
+func writtenBudget(event auditv1.Event) *policyv1.PodDisruptionBudget {
+	if event.ObjectRef == nil || event.ObjectRef.Resource != "poddisruptionbudgets" || !Succeeded(event) || event.ResponseObject == nil {
+		return nil
+	}
+	budget := &policyv1.PodDisruptionBudget{}
+	if err := json.Unmarshal(event.ResponseObject.Raw, budget); err != nil || budget.Kind != "PodDisruptionBudget" {
+		return nil
+	}
+	return budget
+}
+
+// Writes counts a user's writes in a window of time, by resource.
+func Writes(events []auditv1.Event, user string, from, to time.Time) map[string]int {
+	counts := map[string]int{}
+	for i := range events {
+		at := events[i].StageTimestamp.Time
+		if !IsWrite(events[i]) || events[i].User.Username != user || at.Before(from) || at.After(to) || events[i].ObjectRef == nil {
+			continue
+		}
+		resource := events[i].ObjectRef.Resource
+		if events[i].ObjectRef.Subresource != "" {
+			resource += "/" + events[i].ObjectRef.Subresource
+		}
+		counts[resource]++
+	}
+	return counts
+}
+
+// Deleted lists the objects of a resource that were asked to be deleted, as namespace/name.
+func Deleted(events []auditv1.Event, resource string) []string {
+	names := []string{}
+	for i := range events {
+		ref := events[i].ObjectRef
+		if ref != nil && ref.Resource == resource && ref.Subresource == "" && events[i].Verb == "delete" && Succeeded(events[i]) {
+			names = append(names, ref.Namespace+"/"+ref.Name)
+		}
+	}
+	return names
+}

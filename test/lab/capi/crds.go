@@ -1,0 +1,51 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capi
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const establishPoll = 100 * time.Millisecond
+
+// AwaitEstablished waits until the API server serves all CRDs.
+func AwaitEstablished(ctx context.Context, kube client.Client, crds Manifests) error {
+	for _, crd := range crds {
+		err := wait.PollUntilContextCancel(ctx, establishPoll, true, func(ctx context.Context) (bool, error) {
+			return established(ctx, kube, crd.GetName())
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for CRD %s to be established: %w", crd.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func established(ctx context.Context, kube client.Client, name string) (bool, error) {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: kindCRD})
+	if err := kube.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return hasCondition(crd, "Established"), nil
+}
+
+// hasCondition says whether a condition of an object is True.
+func hasCondition(object *unstructured.Unstructured, kind string) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, entry := range conditions {
+		condition, isMap := entry.(map[string]any)
+		if isMap && condition["type"] == kind && condition["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capi
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+const startTimeout = 2 * time.Minute
+
+// Provider is a manager with its manifests.
+type Provider struct {
+	// Name of the provider, also its user in the audit log.
+	Name string
+	// Binary of its manager.
+	Binary string
+	// Manifests are files with CRDs and webhook configurations, and the Deployment it has for real.
+	Manifests []string
+	// Args besides those that every manager gets.
+	Args []string
+
+	// WebhookPort and healthPort are chosen when the provider starts.
+	WebhookPort int
+	healthPort  int
+	loaded      Manifests
+	// Process of the manager.
+	Process *process.Process
+}
+
+// Env is what providers start in.
+type Env struct {
+	// Management cluster.
+	Management *kube.Cluster
+	// Client to it.
+	Client client.Client
+	// Dir for files of the providers.
+	Dir string
+}
+
+// Prepare creates the provider's CRDs, which other providers may be waiting for.
+func (p *Provider) Prepare(ctx context.Context, env Env) error {
+	ports, err := process.Ports(2)
+	if err != nil {
+		return err
+	}
+	p.WebhookPort, p.healthPort = ports[0], ports[1]
+	if p.loaded, err = Load(p.Manifests...); err != nil {
+		return err
+	}
+	if err := p.loaded.OnLoopback(p.WebhookPort, env.Management.Authority().CertPEM); err != nil {
+		return err
+	}
+	crds := p.loaded.CRDs()
+	if err := crds.Create(ctx, env.Client); err != nil {
+		return fmt.Errorf("installing %s: %w", p.Name, err)
+	}
+	return AwaitEstablished(ctx, env.Client, crds)
+}
+
+// Start starts the manager, waits until it is ready and only then has its webhooks called.
+func (p *Provider) Start(ctx context.Context, env Env) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	certs, err := p.certificates(env)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := env.Management.WriteKubeconfig(p.Name)
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"--kubeconfig=" + kubeconfig,
+		fmt.Sprintf("--webhook-port=%d", p.WebhookPort),
+		"--webhook-cert-dir=" + certs,
+		fmt.Sprintf("--health-addr=127.0.0.1:%d", p.healthPort),
+	}, p.Args...)
+	p.Process, err = process.Start(process.Spec{Name: p.Name, Path: p.Binary, Args: args, LogDir: env.Dir})
+	if err != nil {
+		return err
+	}
+	if err := p.AwaitReady(ctx); err != nil {
+		return err
+	}
+	return p.loaded.Webhooks().Create(ctx, env.Client)
+}
+
+// AwaitReady waits until the manager says it is ready.
+func (p *Provider) AwaitReady(ctx context.Context) error {
+	return p.Process.AwaitOK(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort), nil)
+}
+
+// CertDir is where the provider's serving certificate is.
+func (p *Provider) CertDir(env Env) string { return filepath.Join(env.Dir, p.Name+"-tls") }
+
+func (p *Provider) certificates(env Env) (string, error) {
+	authority := env.Management.Authority()
+	pair, err := authority.Server(p.Name)
+	if err != nil {
+		return "", err
+	}
+	return p.CertDir(env), authority.WriteServing(p.CertDir(env), pair)
+}
+
+// Loaded are the provider's manifests, after Prepare.
+func (p *Provider) Loaded() Manifests { return p.loaded }

@@ -1,0 +1,56 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+)
+
+// controlPlaneStandIn is the CRD of a control plane that is managed elsewhere, as the workload cluster's
+// is: Cluster API drains nodes only for a cluster that has one.
+//
+//go:embed labcontrolplane.yaml
+var controlPlaneStandIn []byte
+
+// controlPlaneKind is the kind of the stand-in.
+func controlPlaneKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: "LabControlPlane"}
+}
+
+func (l *Lab) installControlPlaneStandIn(ctx context.Context) error {
+	crds, err := capi.Parse(controlPlaneStandIn)
+	if err != nil {
+		return fmt.Errorf("reading the CRD of the control plane stand-in: %w", err)
+	}
+	if err := crds.Create(ctx, l.Kube); err != nil {
+		return err
+	}
+	return capi.AwaitEstablished(ctx, l.Kube, crds)
+}
+
+// InitializeControlPlane says of a LabControlPlane what its provider would: it is up.
+func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string) error {
+	plane := &unstructured.Unstructured{}
+	plane.SetGroupVersionKind(controlPlaneKind())
+	plane.SetNamespace(namespace)
+	plane.SetName(name)
+	if err := l.Kube.Get(ctx, keyOf(plane), plane); err != nil {
+		return fmt.Errorf("reading LabControlPlane %s: %w", name, err)
+	}
+	plane.Object["status"] = map[string]any{
+		"externalManagedControlPlane": true,
+		"initialization":              map[string]any{"controlPlaneInitialized": true},
+	}
+	if err := l.Kube.Status().Update(ctx, plane); err != nil {
+		return fmt.Errorf("initializing LabControlPlane %s: %w", name, err)
+	}
+	return nil
+}

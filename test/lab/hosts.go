@@ -1,0 +1,106 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// Host is a host of the lab.
+type Host = host.Host
+
+const (
+	lookAgain    = 100 * time.Millisecond
+	awaitTimeout = 2 * time.Minute
+)
+
+func (l *Lab) startRegistry() error {
+	registry, err := image.Start(image.Options{})
+	if err != nil {
+		return fmt.Errorf("starting the image registry: %w", err)
+	}
+	l.Registry = registry
+	return registry.WriteCA(l.registryCA())
+}
+
+func (l *Lab) registryCA() string { return filepath.Join(l.options.Dir, "registry-ca.crt") }
+
+// AgentConfig waits until a registration takes hosts, and returns the configuration of their agents.
+func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) ([]byte, error) {
+	object := &infrav1.ElementalRegistration{}
+	object.Namespace, object.Name = namespace, registration
+	err := wait.PollUntilContextTimeout(ctx, lookAgain, awaitTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := l.Kube.Get(ctx, keyOf(object), object); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return object.Spec.Config.Elemental.Registration.Token != "", nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for ElementalRegistration %s to have a token: %w", registration, err)
+	}
+	config, err := yaml.Marshal(map[string]any{
+		"registration": object.Spec.Config.Elemental.Registration,
+		"agent":        object.Spec.Config.Elemental.Agent,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the agent's configuration: %w", err)
+	}
+	return config, nil
+}
+
+// AddHost installs a host with an image, switches it on, and lets its agent register.
+func (l *Lab) AddHost(ctx context.Context, name string, os image.Image, agentConfig []byte) (*Host, error) {
+	workload, err := l.Workload.RESTConfig("kubelet-" + name)
+	if err != nil {
+		return nil, err
+	}
+	node, err := kubelet.New(kubelet.Options{Config: workload})
+	if err != nil {
+		return nil, fmt.Errorf("making the kubelet of host %s: %w", name, err)
+	}
+	root, err := l.dir(filepath.Join("hosts", name))
+	if err != nil {
+		return nil, err
+	}
+	added, err := host.New(ctx, host.Options{
+		Name: name, Root: root, Image: os.URI(), Config: agentConfig, CABundle: l.registryCA(), Kubelet: node,
+		Double: filepath.Join(l.options.Root, "bin", "lab", "hostdouble"),
+		Agent:  filepath.Join(l.options.Root, "bin", "elemental-agent"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := added.Start(ctx); err != nil {
+		return nil, fmt.Errorf("switching on host %s: %w", name, err)
+	}
+	l.hosts = append(l.hosts, added)
+	return added, nil
+}
+
+// Hosts of the lab.
+func (l *Lab) Hosts() []*Host { return l.hosts }
+
+// Host returns the host with the name, and nil if there is none.
+func (l *Lab) Host(name string) *Host {
+	for _, candidate := range l.hosts {
+		if candidate.Name() == name {
+			return candidate
+		}
+	}
+	return nil
+}
+
+func keyOf(object client.Object) client.ObjectKey { return client.ObjectKeyFromObject(object) }

@@ -1,0 +1,168 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+// startTimeout is for one process to become ready on a busy machine.
+const startTimeout = 2 * time.Minute
+
+// admins is the group that may do everything.
+const admins = "system:masters"
+
+// Options of a Cluster.
+type Options struct {
+	// Name of the cluster, in logs and files.
+	Name string
+	// Dir for its files.
+	Dir string
+	// Binaries is the folder with etcd, kube-apiserver and the others.
+	Binaries string
+	// Controllers of kube-controller-manager to run. None: it is not started.
+	Controllers []string
+	// Pods starts kube-scheduler and kwok.
+	Pods bool
+	// PodStages is the file with kwok's stages for Pods.
+	PodStages string
+}
+
+// Cluster is a running Kubernetes control plane.
+type Cluster struct {
+	options   Options
+	port      int
+	authority *pki.Authority
+	processes []*process.Process
+	// APIServer can be killed and restarted.
+	APIServer *process.Process
+}
+
+// Start starts a cluster and returns when its API server is ready.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	c := &Cluster{options: options}
+	for _, step := range []func(context.Context) error{
+		c.makeCertificates, c.startEtcdAndAPIServer, c.startControllerManager, c.startPods,
+	} {
+		if err := step(ctx); err != nil {
+			c.Stop()
+			return nil, fmt.Errorf("starting the %s cluster: %w", options.Name, err)
+		}
+	}
+	return c, nil
+}
+
+// Stop ends all processes, those that depend on others first.
+func (c *Cluster) Stop() {
+	for i := len(c.processes) - 1; i >= 0; i-- {
+		c.processes[i].Stop()
+	}
+}
+
+// Processes of the cluster.
+func (c *Cluster) Processes() []*process.Process { return c.processes }
+
+// Host and Port of the API server.
+func (c *Cluster) Host() string { return "127.0.0.1" }
+
+// Port of the API server.
+func (c *Cluster) Port() int { return c.port }
+
+// URL of the API server.
+func (c *Cluster) URL() string { return fmt.Sprintf("https://%s:%d", c.Host(), c.port) }
+
+// Authority signs the cluster's certificates.
+func (c *Cluster) Authority() *pki.Authority { return c.authority }
+
+// AuditLog is the file of the API server's audit log.
+func (c *Cluster) AuditLog() string { return c.path("audit.log") }
+
+func (c *Cluster) path(name string) string { return filepath.Join(c.options.Dir, name) }
+
+func (c *Cluster) makeCertificates(context.Context) error {
+	var err error
+	if c.authority, err = pki.NewAuthority(c.options.Name + "-ca"); err != nil {
+		return err
+	}
+	server, err := c.authority.Server("kube-apiserver", "kubernetes.default.svc")
+	if err != nil {
+		return err
+	}
+	if err := c.authority.WriteServing(c.path("tls"), server); err != nil {
+		return err
+	}
+	return pki.WriteFiles(c.path("tls"), map[string][]byte{"ca.key": c.authority.KeyPEM})
+}
+
+// tls is the file with that name among the cluster's certificates.
+func (c *Cluster) tls(name string) string { return filepath.Join(c.path("tls"), name) }
+
+// Kubeconfig makes a kubeconfig for a user of the group system:masters. The user's name shows in the
+// audit log.
+func (c *Cluster) Kubeconfig(user string) ([]byte, error) {
+	pair, err := c.authority.Client(user, admins)
+	if err != nil {
+		return nil, err
+	}
+	config := newKubeconfig(c.options.Name, c.URL(), user, c.authority.CertPEM, pair)
+	encoded, err := clientcmd.Write(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kubeconfig of %s: %w", user, err)
+	}
+	return encoded, nil
+}
+
+// WriteKubeconfig writes a kubeconfig for a user beside the cluster's other files.
+func (c *Cluster) WriteKubeconfig(user string) (string, error) {
+	content, err := c.Kubeconfig(user)
+	if err != nil {
+		return "", err
+	}
+	file := c.path(user + ".kubeconfig")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig of %s: %w", user, err)
+	}
+	return file, nil
+}
+
+// RESTConfig of a user, without a rate limit.
+func (c *Cluster) RESTConfig(user string) (*rest.Config, error) {
+	content, err := c.Kubeconfig(user)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", user, err)
+	}
+	config.QPS, config.UserAgent = -1, user
+	return config, nil
+}
+
+// clientTLS trusts the cluster and is trusted by it.
+func (c *Cluster) clientTLS(user string) (*tls.Config, error) {
+	pair, err := c.authority.Client(user, admins)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of %s: %w", user, err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.authority.CertPEM)
+	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+// auditPolicy records every write, and those of interest with their bodies.
+//
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
+	ports, err := process.Ports(3)
+	if err != nil {
+		return err
+	}
+	if err := c.startEtcd(ctx, ports[0], ports[1]); err != nil {
+		return err
+	}
+	c.port = ports[2]
+	if err := pki.WriteFiles(c.options.Dir, map[string][]byte{"audit-policy.yaml": auditPolicy}); err != nil {
+		return err
+	}
+	c.APIServer, err = c.run("kube-apiserver",
+		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(ports[0]),
+		"--secure-port="+strconv.Itoa(c.port),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--tls-cert-file="+c.tls("tls.crt"),
+		"--tls-private-key-file="+c.tls("tls.key"),
+		"--client-ca-file="+c.tls("ca.crt"),
+		"--service-account-issuer="+c.URL(),
+		"--service-account-key-file="+c.tls("tls.key"),
+		"--service-account-signing-key-file="+c.tls("tls.key"),
+		"--authorization-mode=RBAC",
+		"--disable-admission-plugins=ServiceAccount",
+		"--allow-privileged=true",
+		"--audit-policy-file="+c.path("audit-policy.yaml"),
+		"--audit-log-path="+c.AuditLog(),
+		"--shutdown-delay-duration=0s",
+		// Watches end at once when a lab stops, rather than after a minute.
+		"--shutdown-watch-termination-grace-period=1s",
+	)
+	if err != nil {
+		return err
+	}
+	return c.awaitAPIServer(ctx)
+}
+
+func (c *Cluster) startEtcd(ctx context.Context, client, peer int) error {
+	clientURL, peerURL := fmt.Sprintf("http://127.0.0.1:%d", client), fmt.Sprintf("http://127.0.0.1:%d", peer)
+	etcd, err := c.run("etcd",
+		"--data-dir="+c.path("etcd"),
+		"--listen-client-urls="+clientURL, "--advertise-client-urls="+clientURL,
+		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL,
+		"--initial-cluster=default="+peerURL,
+		"--unsafe-no-fsync", "--log-level=warn")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return etcd.AwaitOK(ctx, clientURL+"/health", nil)
+}
+
+func (c *Cluster) awaitAPIServer(ctx context.Context) error {
+	config, err := c.clientTLS("lab-probe")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return c.APIServer.AwaitOK(ctx, c.URL()+"/readyz", config)
+}
+
+// RestartAPIServer starts the API server again after it was killed.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	if err := c.APIServer.Restart(); err != nil {
+		return err
+	}
+	return c.awaitAPIServer(ctx)
+}
+
+func (c *Cluster) startControllerManager(context.Context) error {
+	if len(c.options.Controllers) == 0 {
+		return nil
+	}
+	kubeconfig, err := c.WriteKubeconfig("kube-controller-manager")
+	if err != nil {
+		return err
+	}
+	_, err = c.run("kube-controller-manager",
+		"--kubeconfig="+kubeconfig,
+		"--controllers="+strings.Join(c.options.Controllers, ","),
+		"--service-account-private-key-file="+c.tls("tls.key"),
+		"--root-ca-file="+c.tls("ca.crt"),
+		"--cluster-signing-cert-file="+c.tls("ca.crt"),
+		"--cluster-signing-key-file="+c.tls("ca.key"),
+		"--leader-elect=false", "--secure-port=0",
+		"--kube-api-qps=200", "--kube-api-burst=400")
+	return err
+}
+
+func (c *Cluster) startPods(context.Context) error {
+	if !c.options.Pods {
+		return nil
+	}
+	scheduler, err := c.WriteKubeconfig("kube-scheduler")
+	if err != nil {
+		return err
+	}
+	if _, err := c.run("kube-scheduler", "--kubeconfig="+scheduler, "--leader-elect=false", "--secure-port=0"); err != nil {
+		return err
+	}
+	kwok, err := c.WriteKubeconfig("kwok")
+	if err != nil {
+		return err
+	}
+	ports, err := process.Ports(1)
+	if err != nil {
+		return err
+	}
+	// Only Pods are kwok's: its stages have none for Nodes, whose status and leases the hosts write.
+	_, err = c.run("kwok", "--kubeconfig="+kwok, "--config="+c.options.PodStages,
+		"--manage-all-nodes=true", "--node-lease-duration-seconds=0",
+		fmt.Sprintf("--server-address=127.0.0.1:%d", ports[0]))
+	return err
+}
+
+func (c *Cluster) run(binary string, args ...string) (*process.Process, error) {
+	p, err := process.Start(process.Spec{
+		Name: c.options.Name + "-" + binary, Path: filepath.Join(c.options.Binaries, binary), Args: args, LogDir: c.options.Dir,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.processes = append(c.processes, p)
+	return p, nil
+}

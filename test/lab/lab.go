@@ -1,0 +1,115 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+)
+
+// Lab is a running lab.
+type Lab struct {
+	options Options
+	began   time.Time
+
+	// Management is the management cluster, Workload the one that is upgraded.
+	Management, Workload *kube.Cluster
+	// Kube and WorkloadKube are clients to them.
+	Kube, WorkloadKube client.Client
+	// Registry of OS images.
+	Registry *image.Registry
+	// Core, Bootstrap and ControlPlane are Cluster API's managers, Provider is ours.
+	Core, Bootstrap, ControlPlane, Provider *capi.Provider
+
+	hosts []*Host
+	env   capi.Env
+	api   apiServer
+}
+
+// Start starts a lab. What was started is stopped again when something fails.
+func Start(ctx context.Context, options Options) (*Lab, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	l := &Lab{options: options, began: time.Now()}
+	if err := l.start(ctx); err != nil {
+		l.Stop()
+		return nil, fmt.Errorf("starting the lab in %s: %w", options.Dir, err)
+	}
+	return l, nil
+}
+
+func (l *Lab) start(ctx context.Context) error {
+	l.progress("starting in %s", l.options.Dir)
+	if _, err := os.Stat(l.options.tool("kube-apiserver")); err != nil {
+		return errors.New("bin/tools is not built: run 'make tools lab-binaries'")
+	}
+	planes, ctx := errgroup.WithContext(ctx)
+	planes.Go(func() error { return l.startManagement(ctx) })
+	planes.Go(func() error { return l.startWorkload(ctx) })
+	planes.Go(func() error { return l.startRegistry() })
+	return planes.Wait()
+}
+
+func (l *Lab) startManagement(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		l.startManagementCluster, l.startProviders, l.registerExtension,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends everything and removes the lab's files, unless they were given a place.
+func (l *Lab) Stop() {
+	for _, host := range l.hosts {
+		_ = host.Stop()
+	}
+	for _, provider := range []*capi.Provider{l.Provider, l.ControlPlane, l.Bootstrap, l.Core} {
+		if provider != nil && provider.Process != nil {
+			provider.Process.Stop()
+		}
+	}
+	for _, cluster := range []*kube.Cluster{l.Workload, l.Management} {
+		if cluster != nil {
+			cluster.Stop()
+		}
+	}
+	if l.Registry != nil {
+		_ = l.Registry.Close()
+	}
+	if filepath.Dir(l.options.Dir) == filepath.Clean(os.TempDir()) {
+		_ = os.RemoveAll(l.options.Dir)
+	}
+}
+
+// Dir is where the lab keeps its files.
+func (l *Lab) Dir() string { return l.options.Dir }
+
+func (l *Lab) dir(name string) (string, error) {
+	dir := filepath.Join(l.options.Dir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making %s: %w", dir, err)
+	}
+	return dir, nil
+}
+
+// progress says what has been done, and when.
+func (l *Lab) progress(format string, args ...any) {
+	const tenth = 100 * time.Millisecond
+	_, _ = fmt.Fprintf(l.options.Progress, "lab %6s  %s\n", time.Since(l.began).Round(tenth), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+// ManagerUser is our manager in the audit log.
+const ManagerUser = "elemental-manager"
+
+// apiServer is where our manager serves the Elemental API.
+type apiServer struct{ address string }
+
+func (l *Lab) startManagementCluster(ctx context.Context) error {
+	dir, err := l.dir("management")
+	if err != nil {
+		return err
+	}
+	l.Management, err = kube.Start(ctx, kube.Options{
+		Name: "management", Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
+		Controllers: []string{"garbage-collector-controller", "namespace-controller"},
+	})
+	if err != nil {
+		return err
+	}
+	config, err := l.Management.RESTConfig("lab")
+	if err != nil {
+		return err
+	}
+	if l.Kube, err = client.New(config, client.Options{Scheme: NewScheme()}); err != nil {
+		return fmt.Errorf("making the client of the management cluster: %w", err)
+	}
+	if _, err := l.Management.WriteKubeconfig("admin"); err != nil {
+		return err
+	}
+	l.env = capi.Env{Management: l.Management, Client: l.Kube, Dir: dir}
+	l.progress("management API server ready")
+	return nil
+}
+
+// startProviders installs all CRDs first: the managers look for one another's.
+func (l *Lab) startProviders(ctx context.Context) error {
+	if err := l.newProviders(); err != nil {
+		return err
+	}
+	for _, provider := range l.providers() {
+		if err := provider.Prepare(ctx, l.env); err != nil {
+			return err
+		}
+		if provider != l.Provider {
+			if err := provider.Announce(ctx, l.Kube, l.options.gates()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.installControlPlaneStandIn(ctx); err != nil {
+		return err
+	}
+	starting, ctx := errgroup.WithContext(ctx)
+	for _, provider := range l.providers() {
+		starting.Go(func() error {
+			if err := provider.Start(ctx, l.env); err != nil {
+				return err
+			}
+			l.progress("%s ready", provider.Name)
+			return nil
+		})
+	}
+	return starting.Wait()
+}
+
+func (l *Lab) providers() []*capi.Provider {
+	all := []*capi.Provider{l.Core, l.Bootstrap, l.ControlPlane}
+	if l.Provider != nil {
+		all = append(all, l.Provider)
+	}
+	return all
+}
+
+func (l *Lab) newProviders() error {
+	newClusterAPI := func(name, manifest string) *capi.Provider {
+		return &capi.Provider{
+			Name: name, Binary: l.options.tool(name), Manifests: []string{l.options.manifest(manifest)},
+			Args: []string{"--feature-gates=" + l.options.gates(), "--diagnostics-address=0", "--leader-elect=false", "--v=2"},
+		}
+	}
+	l.Core = newClusterAPI("capi-core", "core.yaml")
+	l.Bootstrap = newClusterAPI("capi-cabpk", "bootstrap-kubeadm.yaml")
+	l.ControlPlane = newClusterAPI("capi-kcp", "control-plane-kubeadm.yaml")
+	// The bootstrap provider knows fewer gates than the others.
+	l.Bootstrap.Args[0] = "--feature-gates=ReconcilerRateLimiting=false"
+	if l.options.WithoutProvider {
+		return nil
+	}
+	ports, err := process.Ports(2)
+	if err != nil {
+		return err
+	}
+	l.api.address = "127.0.0.1:" + strconv.Itoa(ports[0])
+	manifests, err := l.ownManifests()
+	if err != nil {
+		return err
+	}
+	l.Provider = &capi.Provider{Name: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Manifests: manifests}
+	l.Provider.Args = []string{
+		"--leader-elect=false",
+		fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", ports[1]), "--insecure-diagnostics",
+		"--elemental-api-bind-address=" + l.api.address,
+		"--elemental-api-endpoint=" + l.api.address,
+		"--elemental-api-cert-dir=" + l.Provider.CertDir(l.env),
+		"--upgrade-soak=" + l.options.Soak.String(),
+		"--v=2",
+	}
+	return nil
+}
+
+func (l *Lab) ownManifests() ([]string, error) {
+	config := filepath.Join(l.options.Root, "config")
+	manifests, err := filepath.Glob(filepath.Join(config, "crd", "bases", "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for our CRDs: %w", err)
+	}
+	return append(manifests, filepath.Join(config, "webhook", "manifests.yaml"), filepath.Join(config, "webhook", "guard.yaml")), nil
+}
+
+func (l *Lab) registerExtension(ctx context.Context) error {
+	if l.options.WithoutExtension || l.options.WithoutProvider {
+		return nil
+	}
+	if err := capi.Register(ctx, l.env, l.Provider.WebhookPort); err != nil {
+		return err
+	}
+	l.progress("runtime extension discovered")
+	return nil
+}

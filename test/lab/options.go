@@ -1,0 +1,94 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Feature gates of Cluster API's managers.
+const (
+	gatesOn  = "ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,ReconcilerRateLimiting=false"
+	gatesOff = "ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=false,ReconcilerRateLimiting=false"
+)
+
+// Options of a lab.
+type Options struct {
+	// Root of the repository, with bin/. Default: found from this file.
+	Root string
+	// Dir for all files of the lab. Default: a temporary folder, removed when the lab stops.
+	Dir string
+	// Progress is told what has been started. Default: nobody.
+	Progress io.Writer
+
+	// WithoutInPlaceUpdates leaves Cluster API's feature gate InPlaceUpdates off.
+	WithoutInPlaceUpdates bool
+	// WithoutExtension leaves out our ExtensionConfig.
+	WithoutExtension bool
+	// WithoutProvider leaves out our manager.
+	WithoutProvider bool
+	// WithoutWorkload leaves out the workload cluster.
+	WithoutWorkload bool
+	// Soak is how long an upgraded node is watched. Default one second.
+	Soak time.Duration
+}
+
+func (o *Options) complete() error {
+	if o.Root == "" {
+		root, err := findRoot()
+		if err != nil {
+			return err
+		}
+		o.Root = root
+	}
+	if o.Dir == "" {
+		dir, err := os.MkdirTemp("", "elemental-lab-")
+		if err != nil {
+			return fmt.Errorf("making the folder of the lab: %w", err)
+		}
+		o.Dir = dir
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Soak == 0 {
+		o.Soak = time.Second
+	}
+	return nil
+}
+
+// findRoot looks for go.mod upwards from the working directory; a test's is its package's.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("looking for the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("looking for the repository: no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
+
+func (o *Options) gates() string {
+	if o.WithoutInPlaceUpdates {
+		return gatesOff
+	}
+	return gatesOn
+}
+
+// tool is a binary built by 'make tools'.
+func (o *Options) tool(name string) string { return filepath.Join(o.Root, "bin", "tools", name) }
+
+// manifest is a file rendered by 'make tools'.
+func (o *Options) manifest(name string) string { return filepath.Join(o.Root, "bin", "manifests", name) }

@@ -1,0 +1,153 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long a process may take to end after SIGTERM.
+const stopGrace = 10 * time.Second
+
+// Spec says what to run.
+type Spec struct {
+	// Name of the process, also of its log file.
+	Name string
+	// Path of the binary, and its arguments.
+	Path string
+	Args []string
+	// Env is added to the environment.
+	Env []string
+	// LogDir is where <Name>.log is written.
+	LogDir string
+}
+
+// Process is a running child.
+type Process struct {
+	spec Spec
+
+	mu      sync.Mutex
+	command *exec.Cmd
+	done    chan struct{}
+	err     error
+}
+
+// Start starts a child. Its output goes to its log file, which is appended to after a restart.
+func Start(spec Spec) (*Process, error) {
+	p := &Process{spec: spec}
+	return p, p.start()
+}
+
+func (p *Process) start() error {
+	log, err := os.OpenFile(p.LogFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("opening the log of %s: %w", p.spec.Name, err)
+	}
+	command := exec.Command(p.spec.Path, p.spec.Args...)
+	command.Env = append(os.Environ(), p.spec.Env...)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = attributes()
+	if err := command.Start(); err != nil {
+		_ = log.Close()
+		return fmt.Errorf("starting %s: %w", p.spec.Name, err)
+	}
+	done := make(chan struct{})
+	p.mu.Lock()
+	p.command, p.done = command, done
+	p.mu.Unlock()
+	go func() {
+		err := command.Wait()
+		_ = log.Close()
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+		close(done)
+	}()
+	return nil
+}
+
+// Name of the process.
+func (p *Process) Name() string { return p.spec.Name }
+
+// LogFile is where the output goes.
+func (p *Process) LogFile() string { return filepath.Join(p.spec.LogDir, p.spec.Name+".log") }
+
+// PID of the child.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.command.Process.Pid
+}
+
+// Exited is closed when the child has ended.
+func (p *Process) Exited() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
+// Failure describes why a child ended by itself, with the end of its log.
+func (p *Process) Failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Errorf("%s ended by itself (%w); the end of %s:\n%s", p.spec.Name, errOrZero(p.err), p.LogFile(), Tail(p.LogFile()))
+}
+
+func errOrZero(err error) error {
+	if err == nil {
+		return errors.New("exit status 0")
+	}
+	return err
+}
+
+// Stop asks the child to end, and kills it when it does not.
+func (p *Process) Stop() {
+	p.signal(syscall.SIGTERM)
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-p.Exited():
+	case <-timer.C:
+		p.Kill()
+	}
+}
+
+// Kill ends the child at once, as a power cut would, and waits until it is gone.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.Exited()
+}
+
+// Restart starts the child again after it has ended.
+func (p *Process) Restart() error {
+	select {
+	case <-p.Exited():
+		return p.start()
+	default:
+		return fmt.Errorf("restarting %s: it is still running", p.spec.Name)
+	}
+}
+
+func (p *Process) signal(signal syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.command.Process.Signal(signal) // it may have ended meanwhile
+}
+
+// Tail returns the last lines of a file.
+func Tail(file string) string {
+	const size = 4 << 10
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content[max(0, len(content)-size):])
+}
