@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -110,6 +111,7 @@ func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.E
 		}
 		return ctrl.Result{}, err
 	}
+	before := registration.DeepCopy()
 	said := &registration.Spec.Config.Elemental.Registration
 	said.URI = token.RegistrationURI(withScheme(r.Endpoint), registration.Namespace, registration.Name)
 	said.CACert = r.CACert
@@ -117,8 +119,24 @@ func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.E
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if !equality.Semantic.DeepEqual(before.Spec, registration.Spec) {
+		// Ready follows when the cache has seen the token: hosts that wait for Ready find it in spec.
+		return ctrl.Result{}, r.writeSpec(ctx, before, registration)
+	}
 	condition.True(registration, infrav1.RegistrationTokenReadyCondition)
 	return ctrl.Result{RequeueAfter: renewIn}, nil
+}
+
+// writeSpec writes the token and what goes with it. The object in hand keeps its former spec, so that what
+// is written afterwards is conditions alone.
+func (r *Reconciler) writeSpec(ctx context.Context, before, after *infrav1.ElementalRegistration) error {
+	ctrl.LoggerFrom(ctx).Info("Writing the registration's address and a new token")
+	written := after.DeepCopy()
+	before.Spec.DeepCopyInto(&after.Spec)
+	if err := r.Client.Patch(ctx, written, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing spec of ElementalRegistration %s: %w", before.Name, err)
+	}
+	return nil
 }
 
 // withScheme completes an endpoint that was given as host and port.

@@ -1,0 +1,42 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+func TestCluster(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "ElementalCluster Controller Suite")
+}
+
+const watchFilter = "tested"
+
+var server *apiserver.Server
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultConsistentlyDuration(time.Second)
+	var err error
+	server, err = apiserver.Start(false)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return server.Stop() })
+	mgr, err := server.NewManager()
+	Expect(err).NotTo(HaveOccurred())
+	Expect((&cluster.Reconciler{Client: mgr.GetClient(), WatchFilterValue: watchFilter}).
+		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
+	stop, err := apiserver.Run(context.Background(), mgr)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
+})

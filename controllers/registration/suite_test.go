@@ -1,0 +1,51 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+func TestRegistration(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "ElementalRegistration Controller Suite")
+}
+
+const endpoint = "elemental.example.com:9090"
+
+var (
+	server *apiserver.Server
+	// reconciler under test; specs that need another endpoint call a copy of it themselves.
+	reconciler *registration.Reconciler
+	clock      *clocktesting.FakePassiveClock
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultConsistentlyDuration(time.Second)
+	var err error
+	server, err = apiserver.Start(false)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return server.Stop() })
+	mgr, err := server.NewManager()
+	Expect(err).NotTo(HaveOccurred())
+	clock = clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))
+	reconciler = &registration.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Endpoint: endpoint, CACert: "pem", Clock: clock,
+	}
+	Expect(reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
+	stop, err := apiserver.Run(context.Background(), mgr)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
+})
