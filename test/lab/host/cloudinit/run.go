@@ -1,0 +1,103 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudinit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+)
+
+// Stages are those that the toolkit runs in a boot, in their order.
+var Stages = []string{"pre-rootfs", "rootfs", "initramfs", "fs", "boot", "network"}
+
+// Command runs with its arguments, the first of which is its name, and returns an exit code.
+type Command func(ctx context.Context, argv []string, stdout io.Writer) int
+
+// Runner runs the files in /oem of a host.
+type Runner struct {
+	Disk disk.Disk
+	// Commands that the host has besides those that change files.
+	Commands map[string]Command
+	// Log receives what is done and what goes wrong.
+	Log io.Writer
+}
+
+// Run runs all stages of a boot. What goes wrong is in the log and stops nothing, as in yip.
+func (r *Runner) Run(ctx context.Context) {
+	for _, stage := range Stages {
+		for _, name := range []string{stage + ".before", stage, stage + ".after"} {
+			r.stage(ctx, name)
+		}
+	}
+}
+
+func (r *Runner) logf(format string, args ...any) { _, _ = fmt.Fprintf(r.Log, format+"\n", args...) }
+
+// stage reads the files anew, because the stage before may have added and removed some.
+func (r *Runner) stage(ctx context.Context, name string) {
+	files, _ := filepath.Glob(r.Disk.Path(disk.OEMDir, "*.y*ml"))
+	slices.Sort(files)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		config, err := Load(data)
+		if err != nil {
+			r.logf("%s: %v", filepath.Base(file), err)
+			continue
+		}
+		for _, stage := range config.Stages[name] {
+			if ctx.Err() != nil {
+				return
+			}
+			r.logf("%s: stage %s %s", filepath.Base(file), name, stage.Name)
+			r.apply(ctx, stage)
+		}
+	}
+}
+
+func (r *Runner) apply(ctx context.Context, s Stage) {
+	if s.If != "" && r.Shell(ctx, s.If) != 0 {
+		return
+	}
+	if s.Hostname != "" {
+		r.check(r.Disk.WriteFile("/etc/hostname", []byte(s.Hostname+"\n")))
+	}
+	for _, f := range s.Files {
+		r.check(r.write(f))
+	}
+	for _, c := range s.Commands {
+		if rc := r.Shell(ctx, c); rc != 0 {
+			r.logf("exit code %d: %s", rc, c)
+		}
+	}
+}
+
+func (r *Runner) check(err error) {
+	if err != nil {
+		r.logf("error: %v", err)
+	}
+}
+
+func (r *Runner) write(f File) error {
+	data, err := f.decoded()
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.Path, err)
+	}
+	path := r.Disk.HostPath(f.Path)
+	if err := r.Disk.WriteFile(path, data); err != nil {
+		return err
+	}
+	if f.Permissions == 0 {
+		return nil
+	}
+	return os.Chmod(r.Disk.Path(path), os.FileMode(f.Permissions).Perm())
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"errors"
+)
+
+type controlKind int
+
+const (
+	powerOff controlKind = iota
+	powerOn
+	killAgent
+)
+
+// control is what a test does to a host from the outside.
+type control struct {
+	kind controlKind
+	done chan struct{}
+}
+
+// ErrStopped says that the host was stopped.
+var ErrStopped = errors.New("host is stopped")
+
+func (h *Host) send(ctx context.Context, kind controlKind) error {
+	c := control{kind: kind, done: make(chan struct{})}
+	select {
+	case h.control <- c:
+	case <-h.done:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-c.done:
+		return nil
+	case <-h.done:
+		return ErrStopped
+	}
+}
+
+// PowerOff pulls the plug: everything on the host dies at once and nobody is told. The host stays off
+// until PowerOn.
+func (h *Host) PowerOff(ctx context.Context) error { return h.send(ctx, powerOff) }
+
+// PowerOn boots a host that is off.
+func (h *Host) PowerOn(ctx context.Context) error { return h.send(ctx, powerOn) }
+
+// KillAgent kills the agent and what it runs, as the kernel's out-of-memory killer would. It is started
+// again after Options.RestartDelay.
+func (h *Host) KillAgent(ctx context.Context) error { return h.send(ctx, killAgent) }

@@ -1,0 +1,27 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+var server *apiserver.Server
+
+var _ = BeforeSuite(func() {
+	var err error
+	server, err = apiserver.Start(false)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(server.Stop)
+})
+
+func TestKubelet(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Kubelet stand-in")
+}

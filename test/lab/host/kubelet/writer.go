@@ -1,0 +1,128 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// Defaults of a kubelet.
+// Source: KubeletConfiguration nodeStatusUpdateFrequency, nodeStatusReportFrequency,
+// nodeLeaseDurationSeconds and what the kubelet derives from them.
+const (
+	DefaultHeartbeat   = 10 * time.Second
+	statusReportEvery  = 5 * time.Minute
+	leaseSeconds       = 40
+	requestTimeout     = 10 * time.Second
+	retryRegistration  = time.Second
+	reasonReady        = "KubeletReady"
+	reasonNotReady     = "KubeletNotReady"
+	messageReady       = "kubelet is posting ready status"
+	messageShutingDown = "node is shutting down"
+)
+
+// Options of a Writer.
+type Options struct {
+	// Config reaches the workload cluster.
+	Config *rest.Config
+	// Address is the InternalIP of the Node.
+	Address string
+	// Heartbeat is how often the Lease is renewed. Default DefaultHeartbeat.
+	Heartbeat time.Duration
+	// Labels and Annotations that the Node gets besides those it joins with.
+	Labels, Annotations map[string]string
+	// Clock tells the time. Default is the real one.
+	Clock clock.WithTicker
+}
+
+// Boot is what a kubelet reports of the boot it runs in.
+type Boot struct {
+	Join           Join
+	BootID         string
+	MachineID      string
+	OSImage        string
+	KubeletVersion string
+}
+
+// Writer writes the Node and the Lease of one host.
+type Writer struct {
+	opts   Options
+	client kubernetes.Interface
+}
+
+// New returns a Writer for a workload cluster.
+func New(o Options) (*Writer, error) {
+	if o.Heartbeat == 0 {
+		o.Heartbeat = DefaultHeartbeat
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	config := rest.CopyConfig(o.Config)
+	config.Timeout = requestTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reaching the workload cluster: %w", err)
+	}
+	return &Writer{opts: o, client: client}, nil
+}
+
+// Register makes the Node, unless it is there, and reports the boot in its status.
+func (w *Writer) Register(ctx context.Context, b Boot) error {
+	_, err := w.client.CoreV1().Nodes().Create(ctx, w.node(b.Join.clone()), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("registering node %s: %w", b.Join.NodeName, err)
+	}
+	return w.report(ctx, b, true)
+}
+
+// Run is a kubelet from its start to the end of ctx: it registers, renews its Lease and keeps its
+// status. What goes wrong is tried again.
+func (w *Writer) Run(ctx context.Context, b Boot) {
+	err := wait.PollUntilContextCancel(ctx, retryRegistration, true, func(ctx context.Context) (bool, error) {
+		return w.Register(ctx, b) == nil && w.renew(ctx, b.Join.NodeName) == nil, nil
+	})
+	if err != nil {
+		return
+	}
+	ticker := w.opts.Clock.NewTicker(w.opts.Heartbeat)
+	defer ticker.Stop()
+	reported := w.opts.Clock.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		_ = w.renew(ctx, b.Join.NodeName)
+		due := w.opts.Clock.Since(reported) >= statusReportEvery
+		if err := w.report(ctx, b, due); err == nil && due {
+			reported = w.opts.Clock.Now()
+		}
+	}
+}
+
+// ShutDown says that the host goes down in good order: the last thing its kubelet does.
+func (w *Writer) ShutDown(ctx context.Context, name string) error {
+	node, err := w.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("shutting down node %s: %w", name, err)
+	}
+	ready := w.condition(corev1.NodeReady, corev1.ConditionFalse, reasonNotReady, messageShutingDown)
+	setCondition(&node.Status, ready)
+	if _, err := w.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("shutting down node %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+)
+
+// Defaults of Options.
+const (
+	DefaultBootTime        = time.Second
+	DefaultAssessmentTry   = 200 * time.Millisecond
+	DefaultShutdownTimeout = 10 * time.Second
+	DefaultRestartDelay    = 500 * time.Millisecond
+	DefaultKubeletVersion  = "v1.36.3"
+)
+
+// assessmentTries is how often the toolkit's service tries before it reboots.
+// Source: elemental-toolkit v2.3.2, elemental-boot-assessment.service (StartLimitBurst).
+const assessmentTries = 5
+
+// Options of a host.
+type Options struct {
+	// Name is the hostname.
+	Name string
+	// Root is the directory of the host, an absolute path.
+	Root string
+	// Image is what is installed on an empty disk, as a URI.
+	Image string
+	// Double is the multi-call binary with the host's commands (test/lab/cmd/hostdouble).
+	Double string
+	// Agent is the elemental-agent binary.
+	Agent string
+	// AgentArgs start it; default: run --root ROOT --config ROOT/etc/elemental/agent/config.yaml.
+	AgentArgs []string
+	// Config is the content of the agent's configuration file.
+	Config []byte
+	// CABundle is a file with the certificate authorities that the host trusts, for image registries.
+	CABundle string
+	// Path has directories with further commands for the agent, besides the doubles'.
+	Path []string
+	// Env has further variables for the agent.
+	Env []string
+	// Kubelet plays the Node. Without one the host has no Node.
+	Kubelet Kubelet
+	// KubeletVersion where the image names none. Default DefaultKubeletVersion.
+	KubeletVersion string
+	// BootTime from power-on to a running system, and of the reboot of a panicked kernel.
+	BootTime time.Duration
+	// AssessmentTry is how long one try of the boot assessment takes. It is 30 s on a real host.
+	AssessmentTry time.Duration
+	// ShutdownTimeout is how long the agent may take to stop before it is killed.
+	ShutdownTimeout time.Duration
+	// RestartDelay is after what time an agent that ended is started again.
+	RestartDelay time.Duration
+	// StateBytes is the size of the state partition. Default 8 GiB.
+	StateBytes int64
+	// OnEvent is told what happens. It can be called from several goroutines at once, and must not wait
+	// for the host.
+	OnEvent func(Event)
+}
+
+// Kubelet plays the Node of a host; *kubelet.Writer is one.
+type Kubelet interface {
+	// Register makes the Node, as `kubeadm join` waits for the kubelet to do.
+	Register(ctx context.Context, b kubelet.Boot) error
+	// Run is the kubelet, until ctx ends.
+	Run(ctx context.Context, b kubelet.Boot)
+	// ShutDown says on the Node that the host goes down.
+	ShutDown(ctx context.Context, name string) error
+}
+
+func (o *Options) complete() error {
+	switch {
+	case o.Name == "":
+		return errors.New("a host needs a name")
+	case o.Root == "" || o.Root[0] != '/':
+		return errors.New("a host needs an absolute root directory")
+	case o.Double == "" || o.Agent == "":
+		return errors.New("a host needs the hostdouble and elemental-agent binaries")
+	}
+	orElse(&o.BootTime, DefaultBootTime)
+	orElse(&o.AssessmentTry, DefaultAssessmentTry)
+	orElse(&o.ShutdownTimeout, DefaultShutdownTimeout)
+	orElse(&o.RestartDelay, DefaultRestartDelay)
+	orElse(&o.KubeletVersion, DefaultKubeletVersion)
+	if o.OnEvent == nil {
+		o.OnEvent = func(Event) {}
+	}
+	return nil
+}
+
+func orElse[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/boot"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/power"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+)
+
+// running is a booted system: what runs on the host until it goes down.
+type running struct {
+	*Host
+	system  boot.System
+	bootID  string
+	console *os.File
+
+	// ctx ends when the power is gone.
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	// ready is closed when the yip files have run.
+	ready chan struct{}
+	// assessed receives the verdict of the boot assessment.
+	assessed chan bool
+
+	agent   *agent
+	restart *time.Timer
+	joined  *kubelet.Join
+	// stopKubelet ends the kubelet.
+	stopKubelet context.CancelFunc
+}
+
+func newRunning(ctx context.Context, h *Host, system boot.System, id string, console *os.File) *running {
+	r := &running{
+		Host: h, system: system, bootID: id, console: console,
+		ready: make(chan struct{}), assessed: make(chan bool, 1),
+		restart: time.NewTimer(time.Hour),
+	}
+	r.restart.Stop()
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.wg.Go(r.setUp)
+	return r
+}
+
+// setUp runs the yip files; the kubelet and the agent come after it.
+func (r *running) setUp() {
+	defer close(r.ready)
+	r.cloudInit().Run(r.ctx)
+}
+
+// loop waits for what ends the boot, and does what comes up before.
+func (r *running) loop(ctx context.Context) next {
+	ready := r.ready
+	for {
+		select {
+		case <-ctx.Done():
+			return stopNext
+		case <-ready:
+			ready = nil
+			r.startServices()
+		case <-r.agentEnded():
+			r.agentGone()
+			r.restart.Reset(r.opts.RestartDelay)
+		case <-r.restart.C:
+			r.startAgent()
+		case healthy := <-r.assessed:
+			if !r.verdict(healthy) {
+				return r.shutDown(ctx, power.Request{Action: power.Reboot})
+			}
+		case request := <-r.power.Requests:
+			r.event(PowerRequested, "%s", request.By)
+			if request.Force || !r.hangs() {
+				return r.shutDown(ctx, request)
+			}
+		case c := <-r.control:
+			if r.obey(c) {
+				return offNext
+			}
+		}
+	}
+}
+
+// startServices starts what is wanted after the network is up.
+func (r *running) startServices() {
+	if r.ctx.Err() != nil || r.system.Mode == grub.Recovery {
+		return
+	}
+	r.startKubelet()
+	r.startAgent()
+	if r.system.HealthCheck {
+		r.unit(units.BootAssessment, units.Activating)
+		r.wg.Go(r.assess)
+	}
+}
+
+// obey does what a test asks for and says whether it took the power away.
+func (r *running) obey(c control) bool {
+	switch c.kind {
+	case killAgent:
+		r.agent.kill()
+	case powerOff:
+		r.event(LostPower, "")
+		r.isOff = c.done
+		return true
+	}
+	close(c.done)
+	return false
+}
+
+// shutDown stops everything in good order, unless the request or a later one forces it.
+func (r *running) shutDown(ctx context.Context, request power.Request) next {
+	if request.Force {
+		return isReboot(request)
+	}
+	r.leaveCluster()
+	stopped := make(chan struct{})
+	agent := r.agent
+	r.wg.Go(func() {
+		defer close(stopped)
+		agent.stop(r.ctx, r.opts.ShutdownTimeout)
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return stopNext
+		case <-stopped:
+			return isReboot(request)
+		case another := <-r.power.Requests:
+			if another.Force {
+				r.event(PowerRequested, "%s", another.By)
+				return isReboot(another)
+			}
+		case c := <-r.control:
+			if r.obey(c) {
+				return offNext
+			}
+		}
+	}
+}
+
+// end takes the power away: whatever runs yet is gone when it returns. It can be called twice.
+func (r *running) end() {
+	r.cancel()
+	r.agent.kill()
+	r.wg.Wait()
+	if r.agent != nil {
+		<-r.agent.ended
+		r.agentGone()
+	}
+	r.restart.Stop()
+	_ = r.console.Close()
+}
+
+// assess is the toolkit's service, which runs only where GRUB asked for it.
+func (r *running) assess() {
+	for range assessmentTries {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-time.After(r.opts.AssessmentTry):
+		}
+		if r.system.Healthy() {
+			r.assessed <- true
+			return
+		}
+	}
+	r.assessed <- false
+}
+
+// verdict records how the boot was judged, and says it was good.
+func (r *running) verdict(healthy bool) bool {
+	if !healthy {
+		r.unit(units.BootAssessment, units.Failed)
+		r.record(func(b *Boot) { b.Outcome = Unhealthy })
+		r.event(AssessmentFailed, "snapshot %d", r.system.Snapshot)
+		return false
+	}
+	if err := boot.Passed(r.disk); err != nil {
+		r.event(AssessmentFailed, "%v", err)
+		return true
+	}
+	r.unit(units.BootAssessment, units.Active)
+	r.event(AssessmentPassed, "snapshot %d", r.system.Snapshot)
+	return true
+}
+
+func (r *running) unit(name, state string) {
+	if err := r.SetUnit(name, state); err != nil {
+		_, _ = r.console.WriteString(err.Error() + "\n")
+	}
+}
