@@ -15,9 +15,10 @@ import (
 
 // offer asks the host to prepare for the attempt.
 func (r *Reconciler) offer(ctx context.Context, o *observation) error {
+	triggered := o.triggered()
 	return r.patchHost(ctx, o, "offering the attempt to", func(host *infrav1.ElementalHost) {
 		host.Spec.Upgrade = o.request()
-		if !o.triggered() {
+		if !triggered {
 			// An outcome that an earlier attempt left would be read as this one's, and a trigger that a person
 			// set before would set the host off before its node is drained.
 			delete(host.Labels, infrav1.InPlaceUpgradeLabel)

@@ -1,0 +1,191 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+const (
+	oldImage, newImage   = "oci://registry.test/os:v1", "oci://registry.test/os:v2"
+	oldDigest, newDigest = "sha256:old", "sha256:new"
+	wantedHash           = "0123456789"
+	kubelet              = "v1.36.3"
+	clusterName          = "edge"
+	templateName         = "pool-v2"
+)
+
+// began is when the clock of every world starts.
+var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a cluster of its own namespace, whose hosts and kubelets the spec plays.
+type world struct {
+	namespace string
+	clock     *clocktesting.FakePassiveClock
+	owners    *fakeOwners
+	connector *fakeConnector
+	faults    *faults
+	// upgrade and host are those that most specs are about.
+	upgrade, host string
+	agent         *agent
+	reconciler    *hostupgrade.Reconciler
+}
+
+// fakeOwners plays the owner of all Machines.
+type fakeOwners struct{ hash string }
+
+func (f *fakeOwners) Wanted(context.Context, *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+	return &hostupgrade.WantedOS{TemplateName: "wanted-by-now", OSVersionHash: f.hash}, nil
+}
+
+// fakeConnector connects to the API server of the suite.
+type fakeConnector struct {
+	client      client.Client
+	unreachable bool
+}
+
+func (f *fakeConnector) Connect(context.Context, client.ObjectKey) (*workload.Cluster, error) {
+	if f.unreachable {
+		return nil, workload.ErrUnreachable
+	}
+	return workload.New(f.client, f.client), nil
+}
+
+// newWorld makes a cluster with one worker, whose host is to be upgraded.
+func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "hostupgrade-"}}
+	Expect(live.Create(ctx, namespace)).To(Succeed())
+	w := &world{
+		namespace: namespace.Name,
+		clock:     clocktesting.NewFakePassiveClock(began),
+		owners:    &fakeOwners{hash: wantedHash},
+		faults:    newFaults(),
+		host:      namespace.Name + "-a",
+		upgrade:   "upgrade-a",
+	}
+	w.restart()
+	DeferCleanup(removeClusterScoped)
+	Expect(live.Create(ctx, &infrav1.ElementalCluster{ObjectMeta: w.meta(clusterName)})).To(Succeed())
+	Expect(live.Create(ctx, &clusterv1.Cluster{ObjectMeta: w.meta(clusterName), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: clusterName,
+		},
+	}})).To(Succeed())
+	Expect(live.Create(ctx, &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(templateName)})).To(Succeed())
+	w.addWorker(ctx, w.host)
+	w.addUpgrade(ctx, w.upgrade, w.host, options)
+	w.agent = newAgent(w, w.host)
+	return w
+}
+
+// restart makes the controller anew, as after the death of the former one.
+func (w *world) restart() {
+	faulty := w.faults.wrap(live)
+	w.connector = &fakeConnector{client: faulty, unreachable: w.connector != nil && w.connector.unreachable}
+	w.reconciler = &hostupgrade.Reconciler{
+		Client: faulty, APIReader: live, Workload: w.connector, Owners: w.owners,
+		Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Soak: 10 * time.Second,
+	}
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+}
+
+// addWorker makes a Machine, its host and its Node, all of one name.
+func (w *world) addWorker(ctx context.Context, name string) {
+	GinkgoHelper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: clusterName, Version: kubelet,
+		Bootstrap: clusterv1.Bootstrap{DataSecretName: new("bootstrap")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: name,
+		},
+	}}
+	machine.Labels = map[string]string{clusterv1.ClusterNameLabel: clusterName}
+	Expect(live.Create(ctx, machine)).To(Succeed())
+	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
+	Expect(live.Status().Update(ctx, machine)).To(Succeed())
+	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
+	Expect(live.Create(ctx, host)).To(Succeed())
+	host.Status.OS = infrav1.HostOS{ImageURI: oldImage, Digest: oldDigest, BootID: "boot-1", Version: "OS v1"}
+	Expect(live.Status().Update(ctx, host)).To(Succeed())
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	Expect(live.Create(ctx, node)).To(Succeed())
+	setNode(ctx, name, "boot-1", corev1.ConditionTrue, began.Add(-time.Hour))
+}
+
+// addUpgrade makes an attempt as the UpdateMachine hook does.
+func (w *world) addUpgrade(ctx context.Context, name, host string, options infrav1.NodeUpgradeOption) {
+	GinkgoHelper()
+	Expect(live.Create(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(name), Spec: infrav1.ElementalHostUpgradeSpec{
+		ClusterName: clusterName, MachineName: host, ElementalMachineName: host, HostName: host,
+		TemplateName: templateName, OSVersionHash: wantedHash, ImageURI: newImage, Options: options,
+		OSVersionManagement: infrav1.OSVersionManagement{
+			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + newImage + `"}`)},
+		},
+	}})).To(Succeed())
+}
+
+// reconcile runs the controller once on the world's attempt.
+func (w *world) reconcile(ctx context.Context) (ctrl.Result, error) {
+	return w.reconcileNamed(ctx, w.upgrade)
+}
+
+func (w *world) reconcileNamed(ctx context.Context, upgrade string) (ctrl.Result, error) {
+	return w.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: upgrade}})
+}
+
+// rest runs the controller until there is nothing left for it to write.
+func (w *world) rest(ctx context.Context) {
+	GinkgoHelper()
+	const passes, enough = 20, 2
+	for pass, quiet := 0, 0; quiet < enough; pass++ {
+		Expect(pass).To(BeNumerically("<", passes), "the controller does not come to rest")
+		writes := w.faults.lasting()
+		_, err := w.reconcile(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		quiet++
+		if w.faults.lasting() != writes {
+			quiet = 0
+		}
+	}
+}
+
+// setNode plays the kubelet.
+func setNode(ctx context.Context, name, bootID string, ready corev1.ConditionStatus, since time.Time) {
+	GinkgoHelper()
+	node := &corev1.Node{}
+	Expect(live.Get(ctx, client.ObjectKey{Name: name}, node)).To(Succeed())
+	node.Status.NodeInfo = corev1.NodeSystemInfo{BootID: bootID, KubeletVersion: kubelet}
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(since),
+	}}
+	Expect(live.Status().Update(ctx, node)).To(Succeed())
+}
+
+// removeClusterScoped takes away what other specs would find in their workload cluster.
+func removeClusterScoped(ctx context.Context) {
+	for _, kind := range []client.Object{&corev1.Node{}, &corev1.PersistentVolume{}, &storagev1.VolumeAttachment{}} {
+		Expect(live.DeleteAllOf(ctx, kind)).To(Succeed())
+	}
+}
