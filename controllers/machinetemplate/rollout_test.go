@@ -1,0 +1,300 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+var _ = Describe("A template", func() {
+	var w *world
+	BeforeEach(func() {
+		proveTheWay()
+		w = newWorld()
+	})
+
+	hashOf := func(template *infrav1.ElementalMachineTemplate) string {
+		GinkgoHelper()
+		hash, err := rollout.ContentHash(template)
+		Expect(err).NotTo(HaveOccurred())
+		return hash
+	}
+
+	It("that is new counts as rolled out, with the options of its rollout recorded", func() {
+		Expect(w.template.Annotations).To(And(
+			HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(w.template)),
+			HaveKeyWithValue(infrav1.RolloutOptionsAnnotation, ContainSubstring(`"maxConcurrent":7`))))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+		Expect(w.refersTo()).To(Equal("t"))
+	})
+
+	It("that was patched is rolled out by a clone", func() {
+		w.patch(imageB)
+		w.reconcile()
+		clones := w.clones()
+		Expect(clones).To(HaveLen(1))
+		clone := clones[0]
+		Expect(w.refersTo()).To(Equal(clone.Name))
+		Expect(w.md.Annotations).To(HaveKeyWithValue(infrav1.RolloutCloneAnnotation, clone.Name))
+		Expect(hashOf(&clone)).To(Equal(hashOf(w.template)))
+		Expect(clone.Labels).To(And(HaveKeyWithValue(infrav1.SourceTemplateLabel, "t"), HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
+		Expect(clone.Annotations).To(HaveKeyWithValue(infrav1.RolloutOptionsAnnotation, ContainSubstring(`"maxConcurrent":7`)))
+		Expect(clone.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Cluster"), HaveField("UID", w.cluster.UID))))
+		Expect(w.events.Events).To(Receive(ContainSubstring(infrav1.EventRolloutStarted)))
+
+		w.reconcile()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		Expect(w.template.Status.CurrentClone).To(Equal(clone.Name))
+		Expect(w.template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(w.template)))
+		Expect(w.template.Annotations).NotTo(HaveKey(infrav1.RolloutOptionsAnnotation), "no owner refers to it by its own name")
+
+		By("and nothing is written any more")
+		version := w.template.ResourceVersion
+		w.reconcile()
+		Expect(w.template.ResourceVersion).To(Equal(version))
+	})
+
+	It("that returns to its former content is rolled out again, under another name", func() {
+		names := map[string]bool{}
+		for _, image := range []string{imageB, imageA, imageB} {
+			w.patch(image)
+			w.atRest()
+			w.reconcile()
+			names[w.refersTo()] = true
+		}
+		Expect(names).To(HaveLen(3))
+	})
+
+	It("that returns to its former content before all owners were pointed brings the others back", func() {
+		other := ownertest.MachineDeployment(w.namespace, "other", "c", "t", 1)
+		other.Spec.Paused = ptr.To(true)
+		create(other)
+		patch(other, func() { other.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+		bad := w.refersTo()
+
+		w.patch(imageA)
+		w.atRest()
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(BeElementOf("t", bad))
+		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
+	})
+
+	It("waits for a quiet point", func() {
+		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
+		w.patch(imageB)
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically("<=", 5*time.Second))
+		Expect(w.refersTo()).To(Equal("t"))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
+		Expect(ownertest.Observe(ctx, c, w.set, 0)).To(Succeed())
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	})
+
+	It("waits for a paused Cluster", func() {
+		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.refersTo()).To(Equal("t"))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	})
+
+	It("that arrives in a paused Cluster before its Machines is not taken for rolled out", func() {
+		w.patch(imageB)
+		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		Expect(c.Delete(ctx, machine)).To(Succeed())
+		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		w.reconcile()
+		create(ownertest.ElementalMachine(w.namespace, "m", "t", imageA))
+		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	})
+
+	It("that was patched before it made a Machine has nothing to roll out", func() {
+		fresh := ownertest.Template(w.namespace, "fresh", imageA)
+		create(fresh)
+		patch(fresh, func() { fresh.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageB) })
+		create(ownertest.MachineDeployment(w.namespace, "later", "c", "fresh", 1))
+		_, err := w.reconciler.Reconcile(ctx, requestFor(fresh))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(get(fresh).Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(fresh)))
+		Expect(w.clones()).To(BeEmpty())
+	})
+
+	It("survives a restart between the clone and the reference", func() {
+		w.patch(imageB)
+		w.reconciler.Owners.Client = crashing{c}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(context.Canceled))
+		Expect(w.clones()).To(HaveLen(1))
+		Expect(w.refersTo()).To(Equal("t"))
+		w.reconciler, _ = newReconciler()
+		w.reconcile()
+		Expect(w.clones()).To(HaveLen(1))
+		Expect(w.refersTo()).To(Equal(w.clones()[0].Name))
+	})
+
+	It("does not use a clone that somebody changed", func() {
+		w.patch(imageB)
+		name := rollout.CloneName("t", w.template.UID, w.template.Generation, "c")
+		create(ownertest.Template(w.namespace, name, imageC))
+		w.reconcile()
+		Expect(w.refersTo()).To(Equal("t"))
+		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring(name))
+	})
+
+	It("says of a clone that it is not the place to change anything", func() {
+		w.patch(imageB)
+		w.reconcile()
+		clone := &w.clones()[0]
+		patch(clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		source := w.template
+		w.template = clone
+		w.reconcile()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.CloneChangedReason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("clone of ElementalMachineTemplate t"))
+		w.template = source
+	})
+
+	It("is not written to an owner twice when somebody turns it back", func() {
+		w.patch(imageB)
+		w.reconcile()
+		patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "t" })
+		w.atRest()
+		version := get(w.md).ResourceVersion
+		for range 2 {
+			w.reconcile()
+		}
+		Expect(w.md.ResourceVersion).To(Equal(version))
+		w.haveCondition(infrav1.ReferenceRevertedCondition, metav1.ConditionTrue, infrav1.RevertedByOtherReason)
+		Expect(w.message(infrav1.ReferenceRevertedCondition)).To(ContainSubstring("MachineDeployment md was turned back"))
+		Expect(w.events.Events).To(HaveLen(2), "the start of the rollout, and one about the return")
+
+		By("but the next change is written again")
+		w.patch(imageC)
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+		w.reconcile()
+		w.haveCondition(infrav1.ReferenceRevertedCondition, metav1.ConditionFalse, infrav1.NotRevertedReason)
+	})
+
+	It("leaves owners alone that belong to a topology", func() {
+		patch(w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.refersTo()).To(Equal("t"))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.ManagedByTopologyReason)
+		Expect(w.clones()).To(BeEmpty())
+	})
+
+	It("of several clusters has a clone for each, with the options of each", func() {
+		cluster, elemental := ownertest.Cluster(w.namespace, "d", infrav1.NodeUpgradeOption{MaxConcurrent: 2})
+		other := ownertest.MachineDeployment(w.namespace, "other", "d", "t", 1)
+		create(cluster, elemental, other)
+		Expect(ownertest.Observe(ctx, c, other, 1)).To(Succeed())
+		w.patch(imageB)
+		w.reconcile()
+		name := get(other).Spec.Template.Spec.InfrastructureRef.Name
+		Expect(name).NotTo(BeElementOf("t", w.refersTo()))
+		clone := &infrav1.ElementalMachineTemplate{}
+		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, clone)).To(Succeed())
+		Expect(clone.Annotations).To(HaveKeyWithValue(infrav1.RolloutOptionsAnnotation, ContainSubstring(`"maxConcurrent":2`)))
+	})
+
+	It("collects clones that nothing names", func() {
+		w.patch(imageB)
+		w.reconcile()
+		first := w.refersTo()
+		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = first })
+		patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = first })
+		w.patch(imageC)
+		w.atRest()
+		w.reconcile()
+		second := w.refersTo()
+		Expect(second).NotTo(Equal(first))
+		exists := func(name string) bool {
+			err := c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &infrav1.ElementalMachineTemplate{})
+			return !apierrors.IsNotFound(err)
+		}
+		w.reconcile()
+		Expect(exists(first)).To(BeTrue(), "a MachineSet and an ElementalMachine name it")
+		patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = second })
+		w.reconcile()
+		Expect(exists(first)).To(BeTrue(), "an ElementalMachine names it")
+		patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = second })
+		w.reconcile()
+		Expect(exists(first)).To(BeFalse())
+		Expect(exists(second)).To(BeTrue())
+	})
+
+	It("is left alone while it is paused, or by another manager's watch filter", func() {
+		w.patch(imageB)
+		w.reconciler.WatchFilter = "mine"
+		w.reconcile()
+		w.reconciler.WatchFilter = ""
+		patch(w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+		w.reconcile()
+		Expect(w.refersTo()).To(Equal("t"))
+	})
+
+	It("reaches its owners by the watches alone", func() {
+		mgr, err := plane.NewManager()
+		Expect(err).NotTo(HaveOccurred())
+		owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+		reconciler := &machinetemplate.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owners: owners, Recorder: mgr.GetEventRecorder("machinetemplate"),
+		}
+		Expect(reconciler.SetupWithManager(mgr, controller.Options{})).To(Succeed())
+		running, cancel := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- mgr.Start(running) }()
+		DeferCleanup(func() {
+			cancel()
+			Eventually(ended, "30s").Should(Receive(BeNil()))
+		})
+		w.patch(imageB)
+		Eventually(w.refersTo, "10s").ShouldNot(Equal("t"))
+		Eventually(func() string { return get(w.template).Status.CurrentClone }, "10s").Should(Equal(w.refersTo()))
+		Eventually(func() string { return get(w.template).Annotations[infrav1.RolledOutHashAnnotation] }, "10s").Should(Equal(hashOf(w.template)))
+		Consistently(func() int { return len(w.clones()) }, "1s").Should(Equal(1))
+	})
+})
+
+// crashing is a manager that is killed before it changes a reference.
+type crashing struct{ client.Client }
+
+func (c crashing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if _, isOwner := object.(*clusterv1.MachineDeployment); isOwner {
+		return context.Canceled
+	}
+	return c.Client.Patch(ctx, object, patch, options...)
+}
