@@ -10,8 +10,6 @@ import (
 )
 
 // ElementalHostSpec is what is asked of a host.
-//
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.pubKey) || (has(self.pubKey) && self.pubKey == oldSelf.pubKey)",message="pubKey is what the host is known by and cannot be changed: delete the ElementalHost and let the host register anew"
 type ElementalHostSpec struct {
 	// bootstrapSecret holds the bootstrap data of the Machine that the host serves.
 	// +optional
@@ -213,7 +211,12 @@ type HostUpgradeStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
+// The rule about pubKey is at the root and not at spec, where it would not be asked when all of spec is
+// taken away.
+
 // ElementalHost is a machine with an Elemental OS that has registered.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec) || !has(oldSelf.spec.pubKey) || (has(self.spec) && has(self.spec.pubKey) && self.spec.pubKey == oldSelf.spec.pubKey)",message="pubKey is what the host is known by and cannot be changed: delete the ElementalHost and let the host register anew"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalhosts,scope=Namespaced,categories=cluster-api,shortName=ehost

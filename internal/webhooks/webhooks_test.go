@@ -1,0 +1,282 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+func raw(json string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(json)}}
+}
+
+func image(uri string) infrav1.OSVersionManagement { return raw(fmt.Sprintf(`{"imageUri":%q}`, uri)) }
+
+func selector(rack string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}
+}
+
+func meta(prefix string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "default", GenerateName: prefix}
+}
+
+// expect compares an answer with what is expected: "" is acceptance, anything else has to be in the text
+// of the refusal, which has to name the object.
+func expect(err error, refusal string) {
+	GinkgoHelper()
+	if refusal == "" {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	Expect(apierrors.IsInvalid(err) || apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	Expect(err).To(MatchError(ContainSubstring(refusal)))
+	Expect(err).To(MatchError(ContainSubstring("Elemental")))
+}
+
+var _ = Describe("ElementalMachineTemplate", func() {
+	make := func(change func(*infrav1.ElementalMachineTemplate)) *infrav1.ElementalMachineTemplate {
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: meta("t-")}
+		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v1")
+		template.Spec.Template.Spec.Selector = selector("a")
+		change(template)
+		return template
+	}
+
+	It("has its content recorded as rolled out when it is made", func(ctx SpecContext) {
+		template := make(func(*infrav1.ElementalMachineTemplate) {})
+		hash, err := rollout.ContentHash(template)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(person.Create(ctx, template)).To(Succeed())
+		Expect(template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hash))
+
+		By("a patch of the OS, which is to be rolled out")
+		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
+		Expect(person.Update(ctx, template)).To(Succeed())
+		Expect(template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hash))
+	})
+
+	It("keeps the record that it comes with, as when it is moved", func(ctx SpecContext) {
+		template := make(func(t *infrav1.ElementalMachineTemplate) {
+			t.Annotations = map[string]string{infrav1.RolledOutHashAnnotation: "before"}
+		})
+		Expect(person.Create(ctx, template)).To(Succeed())
+		Expect(template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, "before"))
+	})
+
+	DescribeTable("is made",
+		func(ctx SpecContext, change func(*infrav1.ElementalMachineTemplate), refusal string) {
+			expect(person.Create(ctx, make(change)), refusal)
+		},
+		Entry("without an OS", func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil }, ""),
+		Entry("with keys of another plugin", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{"other": {Raw: []byte(`[1]`)}}
+		}, ""),
+		Entry("not with an image that is no string", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":1}`)
+		}, "spec.template.spec.osVersionManagement.osVersion"),
+		Entry("not with an OS that is no object", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = raw(`"oci://os:v1"`)
+		}, "spec.template.spec.osVersionManagement.osVersion"),
+		Entry("not with a selector that selects nothing valid", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.Selector = selector("no value!")
+		}, "spec.template.spec.selector"),
+		Entry("not with a provider ID", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.ProviderID = "elemental://a/b"
+		}, "spec.template.spec.providerID"),
+		Entry("not with a host", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.HostRef = &corev1.ObjectReference{Name: "h1"}
+		}, "spec.template.spec.hostRef"),
+	)
+
+	const immutable = "only osVersionManagement may be changed"
+	DescribeTable("is changed",
+		func(ctx SpecContext, change func(*infrav1.ElementalMachineTemplate), dryRun bool, refusal string) {
+			template := make(func(*infrav1.ElementalMachineTemplate) {})
+			Expect(person.Create(ctx, template)).To(Succeed())
+			change(template)
+			var options []client.UpdateOption
+			if dryRun {
+				options = append(options, client.DryRunAll)
+			}
+			expect(person.Update(ctx, template, options...), refusal)
+		},
+		Entry("in its OS", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
+		}, false, ""),
+		Entry("to no OS", func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil }, false, ""),
+		Entry("in the metadata of its machines", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
+		}, false, ""),
+		Entry("not to an OS that is none", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":1}`)
+		}, false, "spec.template.spec.osVersionManagement.osVersion"),
+		Entry("not in its selector", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.Selector = selector("b")
+		}, false, immutable),
+		Entry("in its selector, by Cluster API's dry run", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.Selector = selector("b")
+			t.Annotations[clusterv1.TopologyDryRunAnnotation] = ""
+		}, true, ""),
+		Entry("not in its selector, by anybody's dry run", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.Selector = selector("b")
+		}, true, immutable),
+		Entry("not in its selector, by something that claims to be a dry run", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.Selector = selector("b")
+			t.Annotations[clusterv1.TopologyDryRunAnnotation] = ""
+		}, false, immutable),
+	)
+})
+
+var _ = DescribeTable("ElementalClusterTemplate is changed",
+	func(ctx SpecContext, change func(*infrav1.ElementalClusterTemplate), dryRun bool, refusal string) {
+		template := &infrav1.ElementalClusterTemplate{ObjectMeta: meta("ct-")}
+		template.Spec.Template.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "a", Port: 1}
+		Expect(person.Create(ctx, template)).To(Succeed())
+		change(template)
+		var options []client.UpdateOption
+		if dryRun {
+			options = append(options, client.DryRunAll)
+		}
+		expect(person.Update(ctx, template, options...), refusal)
+	},
+	Entry("in its labels", func(t *infrav1.ElementalClusterTemplate) { t.Labels = map[string]string{"a": "b"} }, false, ""),
+	Entry("not in its spec", func(t *infrav1.ElementalClusterTemplate) {
+		t.Spec.Template.Spec.NodeUpgradeOption.MaxConcurrent = 2
+	}, false, "spec.template.spec: Forbidden: it is immutable"),
+	Entry("in its spec, by Cluster API's dry run", func(t *infrav1.ElementalClusterTemplate) {
+		t.Spec.Template.Spec.NodeUpgradeOption.MaxConcurrent = 2
+		t.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
+	}, true, ""),
+)
+
+var _ = DescribeTable("ElementalMachine is changed",
+	func(ctx SpecContext, associated bool, change func(*infrav1.ElementalMachine), refusal string) {
+		machine := &infrav1.ElementalMachine{ObjectMeta: meta("m-")}
+		machine.Spec.Selector = selector("a")
+		machine.Spec.OSVersionManagement = image("oci://os:v1")
+		if associated {
+			machine.Spec.HostRef = &corev1.ObjectReference{Name: "h1", UID: "1"}
+			machine.Spec.ProviderID = "elemental://default/h1"
+		}
+		Expect(person.Create(ctx, machine)).To(Succeed())
+		change(machine)
+		expect(person.Update(ctx, machine), refusal)
+	},
+	Entry("in its OS", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://os:v2") }, ""),
+	Entry("not to an OS that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = raw(`[]`) },
+		"spec.osVersionManagement.osVersion"),
+	Entry("in its selector, while it has no host", false, func(m *infrav1.ElementalMachine) { m.Spec.Selector = selector("b") }, ""),
+	Entry("not in its selector, once it has a host", true, func(m *infrav1.ElementalMachine) { m.Spec.Selector = nil }, "spec.selector"),
+	Entry("by the first host", false, func(m *infrav1.ElementalMachine) {
+		m.Spec.HostRef = &corev1.ObjectReference{Name: "h1"}
+		m.Spec.ProviderID = "elemental://default/h1"
+	}, ""),
+	Entry("in the UID of its host", true, func(m *infrav1.ElementalMachine) { m.Spec.HostRef.UID = "2" }, ""),
+	Entry("not to another host", true, func(m *infrav1.ElementalMachine) { m.Spec.HostRef.Name = "h2" }, "spec.hostRef"),
+	Entry("not to no host", true, func(m *infrav1.ElementalMachine) { m.Spec.HostRef = nil }, "spec.hostRef"),
+	Entry("not to another provider ID", true, func(m *infrav1.ElementalMachine) { m.Spec.ProviderID = "elemental://default/h2" }, "providerID"),
+	Entry("not to no provider ID", true, func(m *infrav1.ElementalMachine) { m.Spec.ProviderID = "" }, "providerID"),
+)
+
+var _ = Describe("ElementalCluster", func() {
+	DescribeTable("is made",
+		func(ctx SpecContext, change func(*infrav1.NodeUpgradeOption), refusal, warning string) {
+			cluster := &infrav1.ElementalCluster{ObjectMeta: meta("c-")}
+			change(&cluster.Spec.NodeUpgradeOption)
+			warnings.texts = nil
+			expect(person.Create(ctx, cluster), refusal)
+			if warning == "" {
+				Expect(warnings.texts).To(BeEmpty())
+			} else {
+				Expect(warnings.texts).To(ContainElement(ContainSubstring(warning)))
+			}
+		},
+		Entry("without options", func(*infrav1.NodeUpgradeOption) {}, "", ""),
+		Entry("with nodes to pause", func(o *infrav1.NodeUpgradeOption) {
+			o.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{"node-2"}}
+		}, "", ""),
+		Entry("with nodes that are not paused", func(o *infrav1.NodeUpgradeOption) {
+			o.Strategy.PauseNodes = []string{"node-2"}
+		}, "", "spec.nodeUpgradeOption.strategy.pauseNodes has no effect"),
+		Entry("not with names that no node has", func(o *infrav1.NodeUpgradeOption) {
+			o.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{"node-1", "Node 2"}}
+		}, "spec.nodeUpgradeOption.strategy.pauseNodes[1]", ""),
+		Entry("not with a time-out of nothing", func(o *infrav1.NodeUpgradeOption) {
+			o.Timeouts.Reboot = &metav1.Duration{}
+		}, "spec.nodeUpgradeOption.timeouts.reboot", ""),
+		Entry("not with a time-out before it began", func(o *infrav1.NodeUpgradeOption) {
+			o.Timeouts.Drain = &metav1.Duration{Duration: -time.Minute}
+		}, "spec.nodeUpgradeOption.timeouts.drain", ""),
+		Entry("not with a mode that is none", func(o *infrav1.NodeUpgradeOption) { o.Strategy.Mode = "sometimes" },
+			"spec.nodeUpgradeOption.strategy.mode", ""),
+	)
+})
+
+var _ = Describe("ElementalHost", func() {
+	make := func(ctx SpecContext, attempt string, status *infrav1.HostUpgradeStatus) *infrav1.ElementalHost {
+		host := &infrav1.ElementalHost{ObjectMeta: meta("h-"), Spec: infrav1.ElementalHostSpec{PubKey: "key"}}
+		if attempt != "" {
+			host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: attempt}
+		}
+		Expect(server.Client.Create(ctx, host)).To(Succeed())
+		host.Status.Upgrade = status
+		Expect(server.Client.Status().Update(ctx, host)).To(Succeed())
+		host.Labels = map[string]string{}
+		return host
+	}
+	ended := &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRolledBack}
+
+	DescribeTable("is triggered by a person",
+		func(ctx SpecContext, attempt string, status *infrav1.HostUpgradeStatus, label, value, refusal string) {
+			host := make(ctx, attempt, status)
+			host.Labels[label] = value
+			expect(person.Update(ctx, host), refusal)
+		},
+		Entry("while there is no attempt", "", nil, infrav1.InPlaceUpgradeLabel, "pending", ""),
+		Entry("after an attempt", "a1", ended, infrav1.InPlaceUpgradeLabel, "pending", ""),
+		Entry("not while an attempt is active", "a1", nil, infrav1.InPlaceUpgradeLabel, "pending", "attempt a1 is active"),
+		Entry("nor in the predecessor's spelling", "a1", nil, infrav1.InPlaceUpdateLabel, "pending", "attempt a1 is active"),
+		Entry("nor while a new attempt is active after another", "a2", ended, infrav1.InPlaceUpgradeLabel, "pending", "attempt a2 is active"),
+		Entry("but may be labelled otherwise", "a1", nil, "rack", "a", ""),
+	)
+
+	It("is triggered by the manager in the middle of an attempt", func(ctx SpecContext) {
+		host := make(ctx, "a1", nil)
+		host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+		Expect(server.Client.Update(ctx, host)).To(Succeed())
+
+		By("a person who changes something else then")
+		host.Labels["rack"] = "a"
+		Expect(person.Update(ctx, host)).To(Succeed())
+	})
+
+	DescribeTable("keeps its key",
+		func(ctx SpecContext, key string, refused bool) {
+			host := make(ctx, "", nil)
+			host.Spec.PubKey = key
+			err := person.Update(ctx, host)
+			if !refused {
+				Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			Expect(err).To(MatchError(ContainSubstring("pubKey is what the host is known by")))
+		},
+		Entry("against another", "other", true),
+		Entry("against none", "", true),
+		Entry("as it is", "key", false),
+	)
+})
