@@ -1,0 +1,137 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+const (
+	apiFolder      = "api/v1beta1"
+	sequenceFolder = "controllers/hostupgrade"
+)
+
+// missingRows are the names without a line in a table of the page: a cell that is the name and nothing
+// else.
+func missingRows(content string, names []string) []string {
+	GinkgoHelper()
+	Expect(names).NotTo(BeEmpty())
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return regexp.MustCompile(`(?m)^\|(.*\|)? *`+regexp.QuoteMeta("`"+name+"`")+` *\|`).MatchString(content)
+	})
+}
+
+func ends(suffix string) func(string) bool {
+	return func(name string) bool { return strings.HasSuffix(name, suffix) }
+}
+
+func begins(prefix string) func(string) bool {
+	return func(name string) bool { return strings.HasPrefix(name, prefix) }
+}
+
+var _ = DescribeTable("troubleshooting.md has an entry for every",
+	func(folder string, accepted func(string) bool) {
+		names := valuesOf(constants(folder), accepted)
+		Expect(missingRows(page("troubleshooting.md"), names)).To(BeEmpty())
+	},
+	Entry("reason of a condition", apiFolder, ends("Reason")),
+	Entry("event", apiFolder, begins("Event")),
+	Entry("phase of an attempt", apiFolder, func(name string) bool {
+		return strings.HasPrefix(name, "Upgrade") && !strings.HasSuffix(name, "Condition") && !strings.HasSuffix(name, "Reason")
+	}),
+	Entry("step of an attempt", sequenceFolder, begins("step")),
+)
+
+var _ = Describe("troubleshooting.md", func() {
+	It("has an entry for every preflight check", func() {
+		source := page(filepath.Join("..", sequenceFolder, "preflight.go"))
+		names := []string{}
+		for _, match := range regexp.MustCompile(`(?m)^\t\t\{"([A-Za-z]+)", (?:r\.)?check`).FindAllStringSubmatch(source, -1) {
+			names = append(names, match[1])
+		}
+		Expect(missingRows(page("troubleshooting.md"), names)).To(BeEmpty())
+	})
+})
+
+var _ = Describe("reference.md", func() {
+	It("has a line for every label, annotation and finalizer", func() {
+		names := valuesOf(constants(apiFolder), func(name string) bool {
+			return slices.ContainsFunc([]string{"Label", "Annotation", "Finalizer"}, func(kind string) bool { return strings.HasSuffix(name, kind) })
+		})
+		Expect(missingRows(page("reference.md"), names)).To(BeEmpty())
+	})
+
+	It("has a line for every flag that the manager defines itself", func() {
+		flags := calls("cmd/manager", 1, ends("Var"))
+		for i := range flags {
+			flags[i] = "--" + flags[i]
+		}
+		Expect(missingRows(page("reference.md"), flags)).To(BeEmpty())
+	})
+
+	It("has a line for every metric of the Elemental API", func() {
+		names := regexp.MustCompile(`elemental_hostapi_[a-z_]+`).FindAllString(page("../internal/hostapi/metrics.go"), -1)
+		Expect(missingRows(page("reference.md"), names)).To(BeEmpty())
+	})
+})
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	unanchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors of a page, as forges make them from headings.
+func anchors(content string) []string {
+	found := []string{}
+	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(content, ""), -1) {
+		plain := unanchor.ReplaceAllString(strings.ToLower(match[1]), "")
+		found = append(found, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return found
+}
+
+func brokenLinks(path string) []string {
+	GinkgoHelper()
+	broken := []string{}
+	for _, match := range link.FindAllStringSubmatch(fence.ReplaceAllString(page(path), ""), -1) {
+		target, anchor, _ := strings.Cut(match[1], "#")
+		if strings.Contains(target, "://") {
+			continue
+		}
+		file := path
+		if target != "" {
+			file = filepath.Join(filepath.Dir(path), target)
+		}
+		if _, err := os.Stat(file); err != nil {
+			broken = append(broken, path+": "+match[1])
+		} else if anchor != "" && !slices.Contains(anchors(page(file)), anchor) {
+			broken = append(broken, path+": "+match[1])
+		}
+	}
+	return broken
+}
+
+var _ = Describe("Links", func() {
+	It("lead somewhere", func() {
+		broken := []string{}
+		for _, pattern := range []string{"*.md", "adr/*.md", "../*.md"} {
+			paths, err := filepath.Glob(pattern)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(paths).NotTo(BeEmpty(), pattern)
+			for _, path := range paths {
+				broken = append(broken, brokenLinks(path)...)
+			}
+		}
+		Expect(broken).To(BeEmpty())
+	})
+})
