@@ -28,7 +28,8 @@ type answer struct {
 	header http.Header
 	body   []byte
 	// last is true when the server closes the connection after it.
-	last bool
+	last     bool
+	protocol string
 }
 
 // message of a failure; it checks that the body is the one of failures.
@@ -86,7 +87,7 @@ func request(ctx context.Context, by *http.Client, method, url string, body any,
 	}
 	defer response.Body.Close()
 	read, _ := io.ReadAll(response.Body)
-	return answer{status: response.StatusCode, header: response.Header, body: read, last: response.Close}
+	return answer{status: response.StatusCode, header: response.Header, body: read, last: response.Close, protocol: response.Proto}
 }
 
 func get(ctx context.Context, door *apitest.Door, path string, headers ...header) answer {

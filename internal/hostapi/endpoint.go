@@ -18,33 +18,37 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// reply is a 2xx answer.
+// reply is a 2xx answer, or the promise of one.
 type reply struct {
 	status   int
 	body     any // nil for none
 	location string
-	// held is how long the request waited on purpose; it does not count as latency.
-	held time.Duration
+	// later is set when the answer has to wait; then nothing else is.
+	later *poll
 }
 
 // endpoint wraps a route in what all routes have in common: limits, errors, metrics.
 func (s *Server) endpoint(to route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		started := s.clock.Now()
+		began := s.clock.Now()
 		s.limit(w, r)
-		answer, err := checkRequest(r)
+		answer, err := reply{}, checkRequest(r)
 		if err == nil {
 			answer, err = to.handle(s, r)
 		}
-		// Deadlines are the operating system's, hence of the real clock.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 		status := answer.status
-		if err != nil {
+		switch {
+		case err != nil:
 			status = s.sendFailure(w, r, err)
-		} else {
+		case answer.later != nil:
+			// What a poll waits on purpose is no latency.
+			observeRequest(to.name, http.StatusOK, s.clock.Since(began))
+			s.hold(w, r, answer.later)
+			return
+		default:
 			send(w, status, answer.body, answer.location)
 		}
-		observeRequest(to.name, status, s.clock.Since(started)-answer.held)
+		observeRequest(to.name, status, s.clock.Since(began))
 	})
 }
 
@@ -71,22 +75,22 @@ func (b timedBody) Read(into []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		_ = b.socket.SetReadDeadline(time.Time{})
 	}
-	return n, err //nolint:wrapcheck // io.Reader's contract: io.EOF as it is
+	return n, err
 }
 
 // checkRequest refuses what no route could do anything with: names that no object can have, and bodies
 // where none belongs, which would keep the server from noticing that a waiting host went away.
-func checkRequest(r *http.Request) (reply, error) {
+func checkRequest(r *http.Request) error {
 	for _, wildcard := range []string{"namespace", "registration", "host"} {
 		name := r.PathValue(wildcard)
 		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return reply{}, refuse(http.StatusNotFound, "no %s can have the name %q", wildcard, shorten(name, maxShort))
+			return refuse(http.StatusNotFound, "no %s can have the name %q", wildcard, shorten(name, maxShort))
 		}
 	}
 	if r.ContentLength != 0 && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, r.Method) {
-		return reply{}, refuse(http.StatusBadRequest, "a %s request has no body", r.Method)
+		return refuse(http.StatusBadRequest, "a %s request has no body", r.Method)
 	}
-	return reply{}, nil
+	return nil
 }
 
 func (s *Server) sendFailure(w http.ResponseWriter, r *http.Request, err error) int {
@@ -102,20 +106,28 @@ func (s *Server) sendFailure(w http.ResponseWriter, r *http.Request, err error) 
 }
 
 func send(w http.ResponseWriter, status int, body any, location string) {
-	var encoded []byte
-	if body != nil {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			status = http.StatusInternalServerError
-		}
-		w.Header().Set("Content-Type", "application/json")
-	}
+	// Deadlines are the operating system's, hence of the real clock.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+	status, content := encode(w.Header(), status, body)
 	if location != "" {
 		w.Header().Set("Location", location)
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(encoded)))
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	// A host that went away is no error of ours.
-	_, _ = w.Write(encoded)
+	_, _ = w.Write(content)
+}
+
+// encode fills in the header of an answer and returns its body.
+func encode(header http.Header, status int, body any) (int, []byte) {
+	var content []byte
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			status = http.StatusInternalServerError
+		}
+		header.Set("Content-Type", "application/json")
+	}
+	header.Set("Content-Length", strconv.Itoa(len(content)))
+	header.Set("Cache-Control", "no-store")
+	return status, content
 }

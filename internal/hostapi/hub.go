@@ -18,45 +18,61 @@ import (
 // hub knows which hosts wait for news. An event costs one look into a map; only that of a host that
 // waits costs more.
 type hub struct {
-	closed chan struct{}
-
 	mu      sync.Mutex
 	stopped bool
 	waiting map[types.NamespacedName][]*waiter
 }
 
-// waiter is one held request. It is told once: the news, or nil when the host is not that host any more.
+// waiter is one held request. All of it is guarded by the hub's lock.
 type waiter struct {
-	uid      types.UID
-	revision string
-	news     chan *wire.Desired
+	uid   types.UID
+	known *wire.Desired
+	// told is set once there is an answer: news, or nil when the host is not that host any more.
+	told bool
+	news *wire.Desired
+	// wake ends the wait. It must not block.
+	wake func()
 }
 
 func newHub() *hub {
-	return &hub{closed: make(chan struct{}), waiting: map[types.NamespacedName][]*waiter{}}
+	return &hub{waiting: map[types.NamespacedName][]*waiter{}}
 }
 
-// wait enters a request that knows the host at a revision. Whoever enters has to look at the host once
-// more afterwards, for what changed in between.
-func (h *hub) wait(host *infrav1.ElementalHost, known *wire.Desired) *waiter {
-	entered := &waiter{uid: host.UID, revision: known.Revision, news: make(chan *wire.Desired, 1)}
+// enter lets a request wait that knows the host at a revision. Whoever enters has to look at the host
+// once more afterwards, for what changed in between.
+func (h *hub) enter(host *infrav1.ElementalHost, known *wire.Desired) *waiter {
+	entered := &waiter{uid: host.UID, known: known}
 	key := client.ObjectKeyFromObject(host)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if others := h.waiting[key]; len(others) >= pollsPerHost {
-		// The oldest is answered with what it knows.
-		others[0].news <- known
+		others[0].tell(others[0].known)
 		h.waiting[key] = slices.Delete(others, 0, 1)
 	}
 	h.waiting[key] = append(h.waiting[key], entered)
+	if h.stopped {
+		entered.tell(known)
+	}
 	return entered
 }
 
-// leave takes a request out, whether or not it was told.
-func (h *hub) leave(key types.NamespacedName, leaving *waiter) {
+// asleep says whether there is no answer yet; then wake will be called when there is.
+func (h *hub) asleep(one *waiter, wake func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one.wake = wake
+	return !one.told
+}
+
+// leave takes a request out and returns its answer: what it knew already, when it was not told.
+func (h *hub) leave(key types.NamespacedName, leaving *waiter) *wire.Desired {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.keep(key, func(one *waiter) bool { return one != leaving })
+	if !leaving.told {
+		return leaving.known
+	}
+	return leaving.news
 }
 
 // changed tells those of a host that know another revision.
@@ -71,13 +87,11 @@ func (h *hub) changed(host *infrav1.ElementalHost) {
 	h.keep(key, func(one *waiter) bool {
 		switch {
 		case one.uid != host.UID:
-			one.news <- nil
-			return false
-		case one.revision != desired.Revision:
-			one.news <- &desired
-			return false
+			one.tell(nil)
+		case one.known.Revision != desired.Revision:
+			one.tell(&desired)
 		}
-		return true
+		return !one.told
 	})
 }
 
@@ -85,14 +99,32 @@ func (h *hub) changed(host *infrav1.ElementalHost) {
 func (h *hub) gone(key types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.keep(key, func(one *waiter) bool {
-		one.news <- nil
-		return false
-	})
+	for _, one := range h.waiting[key] {
+		one.tell(nil)
+	}
+	delete(h.waiting, key)
 }
 
-// keep filters the requests of a host. Each that is dropped is told at most once, before or here, so
-// that its channel never blocks.
+// close ends all waiting, now and from now on.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopped = true
+	for _, some := range h.waiting {
+		for _, one := range some {
+			one.tell(one.known)
+		}
+	}
+	clear(h.waiting)
+}
+
+// closed says whether waiting has ended for good.
+func (h *hub) closed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopped
+}
+
 func (h *hub) keep(key types.NamespacedName, wanted func(*waiter) bool) {
 	left := slices.DeleteFunc(h.waiting[key], func(one *waiter) bool { return !wanted(one) })
 	if len(left) == 0 {
@@ -102,13 +134,13 @@ func (h *hub) keep(key types.NamespacedName, wanted func(*waiter) bool) {
 	h.waiting[key] = left
 }
 
-// close ends all waiting, now and from now on.
-func (h *hub) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.stopped {
-		h.stopped = true
-		close(h.closed)
+func (w *waiter) tell(news *wire.Desired) {
+	if w.told {
+		return
+	}
+	w.told, w.news = true, news
+	if w.wake != nil {
+		w.wake()
 	}
 }
 

@@ -37,7 +37,7 @@ var (
 	}, []string{"result"})
 )
 
-func init() { //nolint:gochecknoinits // controller-runtime's registry is global too
+func init() {
 	metrics.Registry.MustRegister(requestSeconds, heldPolls, reportsTotal)
 }
 

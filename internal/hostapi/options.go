@@ -33,6 +33,12 @@ const (
 	writeTimeout  = 30 * time.Second // of a write to the API server
 	maxHeader     = 16 << 10         // bytes
 
+	// A host that vanished is noticed by the kernel's probes of its connection, which are coarse because
+	// a fleet that idles sends nothing else.
+	probeAfter = time.Minute
+	probeEvery = 15 * time.Second
+	probes     = 4
+
 	// pollsPerHost held at a time. An agent holds one; a second is that of an agent which lost its
 	// connection without the server noticing.
 	pollsPerHost = 2

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -29,48 +30,62 @@ func (s *Server) getDesired(r *http.Request) (reply, error) {
 	if patience == 0 || r.URL.Query().Get("revision") != desired.Revision {
 		return reply{status: http.StatusOK, body: desired}, nil
 	}
-	return s.hold(r, host, &desired, patience)
+	return s.holdBack(r, host, &desired, patience)
 }
 
-// hold waits for news. It enters the hub before it looks at the host again, so that no change falls
-// between the two.
-func (s *Server) hold(r *http.Request, host *infrav1.ElementalHost, known *wire.Desired, patience time.Duration) (reply, error) {
-	key := client.ObjectKeyFromObject(host)
-	waiter := s.hub.wait(host, known)
-	defer s.hub.leave(key, waiter)
+// poll is a request that waits for news.
+type poll struct {
+	key      types.NamespacedName
+	waiter   *waiter
+	patience time.Duration
+}
 
-	current, err := s.hosts.get(r.Context(), key)
+// holdBack enters the hub before it looks at the host again, so that no change falls between the two.
+func (s *Server) holdBack(r *http.Request, host *infrav1.ElementalHost, known *wire.Desired, patience time.Duration) (reply, error) {
+	held := &poll{key: client.ObjectKeyFromObject(host), waiter: s.hub.enter(host, known), patience: patience}
+	current, err := s.hosts.get(r.Context(), held.key)
+	if err == nil && current.UID != host.UID {
+		err = refuseUnknown(held.key)
+	}
 	if err != nil {
+		s.hub.leave(held.key, held.waiter)
 		return reply{}, err
 	}
-	if current.UID != host.UID {
-		return reply{}, refuseUnknown(key)
-	}
 	if desired := Desired(current); desired.Revision != known.Revision {
+		s.hub.leave(held.key, held.waiter)
 		return reply{status: http.StatusOK, body: desired}, nil
 	}
-	news, held := s.await(r, waiter, known, patience)
-	if news == nil {
-		return reply{held: held}, refuseUnknown(key)
-	}
-	return reply{status: http.StatusOK, body: news, held: held}, nil
+	return reply{later: held}, nil
 }
 
-// await returns the news, or what is known when there are none; nil when the host is gone.
-func (s *Server) await(r *http.Request, waiter *waiter, known *wire.Desired, patience time.Duration) (*wire.Desired, time.Duration) {
+// hold keeps a request until there is an answer. A connection that serves nothing else is parked, which
+// takes a third of the memory; what cannot be parked waits here.
+func (s *Server) hold(w http.ResponseWriter, r *http.Request, held *poll) {
+	if s.lot.park(w, r, held) {
+		return
+	}
 	heldPolls.Inc()
 	defer heldPolls.Dec()
-	since := s.clock.Now()
-	timer := s.clock.NewTimer(patience)
-	defer timer.Stop()
-	news := known
-	select {
-	case news = <-waiter.news:
-	case <-timer.C():
-	case <-s.hub.closed:
-	case <-r.Context().Done():
+	woken := make(chan struct{})
+	if s.hub.asleep(held.waiter, func() { close(woken) }) {
+		timer := s.clock.NewTimer(held.patience)
+		defer timer.Stop()
+		select {
+		case <-woken:
+		case <-timer.C():
+		case <-r.Context().Done():
+		}
 	}
-	return news, s.clock.Since(since)
+	status, body := answerTo(held, s.hub.leave(held.key, held.waiter))
+	send(w, status, body, "")
+}
+
+func answerTo(held *poll, news *wire.Desired) (int, any) {
+	if news == nil {
+		gone := refuseUnknown(held.key).answer
+		return gone.Code, gone
+	}
+	return http.StatusOK, news
 }
 
 // patienceOf reads how long a host is ready to wait. Up to a tenth is taken off at random: hosts that
@@ -85,5 +100,5 @@ func patienceOf(r *http.Request) (time.Duration, error) {
 		return 0, refuse(http.StatusBadRequest, "wait is %q, want a duration of up to %s, as \"300s\"", shorten(asked, maxShort), wire.MaxWait)
 	}
 	patience = min(patience, wire.MaxWait)
-	return patience - rand.N(patience/10+1), nil //nolint:gosec // spreads load, hides nothing
+	return patience - rand.N(patience/10+1), nil
 }

@@ -5,7 +5,12 @@ package hostapi_test
 
 import (
 	"context"
+	"crypto/tls"
+	"io"
 	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -118,6 +123,63 @@ var _ = Describe("Asking for the desired state", func() {
 		waiting, _ := host.idle(ctx)
 		waiting.cancel()
 		Eventually(func() float64 { return gauge("elemental_hostapi_held_polls") }).Should(Equal(before))
+	})
+
+	It("keeps the connection of a host over its answers", func(ctx SpecContext) {
+		var fresh atomic.Int32
+		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+			if !got.Reused {
+				fresh.Add(1)
+			}
+		}})
+		own := newHTTPClient(api)
+		desired := into[wire.Desired](request(traced, own, http.MethodGet, host.url("/desired"), nil, host.auth()))
+		for range 3 {
+			same := request(traced, own, http.MethodGet, host.url("/desired?wait=50ms&revision="+desired.Revision), nil, host.auth())
+			Expect(into[wire.Desired](same)).To(Equal(desired))
+		}
+		Expect(request(traced, own, http.MethodPost, host.url("/report"), report, host.auth()).status).To(Equal(http.StatusNoContent))
+		Expect(fresh.Load()).To(BeEquivalentTo(1))
+	})
+
+	It("answers over HTTP/2 too, where a connection cannot be parked", func(ctx SpecContext) {
+		transport, err := api.Transport()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(transport.CloseIdleConnections)
+		transport.ForceAttemptHTTP2 = true
+		own := &http.Client{Transport: transport}
+		desired := into[wire.Desired](request(ctx, own, http.MethodGet, host.url("/desired"), nil, host.auth()))
+		poll := func(wait string) answer {
+			return request(ctx, own, http.MethodGet, host.url("/desired?wait="+wait+"&revision="+desired.Revision), nil, host.auth())
+		}
+		Expect(into[wire.Desired](poll("50ms"))).To(Equal(desired))
+
+		before := gauge("elemental_hostapi_held_polls")
+		answered := make(chan answer, 1)
+		go func() { answered <- poll("300s") }()
+		Eventually(func() float64 { return gauge("elemental_hostapi_held_polls") }).Should(Equal(before + 1))
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = true })
+		var told answer
+		Eventually(answered).Should(Receive(&told))
+		Expect(into[wire.Desired](told).Approved).To(BeTrue())
+		Expect(told.protocol).To(Equal("HTTP/2.0"))
+	})
+
+	It("hangs up on a host that sends its next request before the answer", func(ctx SpecContext) {
+		desired := into[wire.Desired](host.get(ctx, "/desired"))
+		transport, err := api.Transport()
+		Expect(err).NotTo(HaveOccurred())
+		connection, err := tls.Dial("tcp", strings.TrimPrefix(api.Address, "https://"), transport.TLSClientConfig)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { _ = connection.Close() })
+		one, err := http.NewRequestWithContext(ctx, http.MethodGet, host.url("/desired?wait=300s&revision="+desired.Revision), nil)
+		Expect(err).NotTo(HaveOccurred())
+		one.Header.Set(host.auth().name, host.auth().value)
+		Expect(one.Write(connection)).To(Succeed())
+		Expect(one.Write(connection)).To(Succeed())
+		Expect(connection.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
+		_, err = connection.Read(make([]byte, 1))
+		Expect(err).To(Or(MatchError(io.EOF), MatchError(ContainSubstring("reset"))))
 	})
 
 	DescribeTable("refuses a patience that is none", func(ctx SpecContext, wait string) {

@@ -121,5 +121,5 @@ func (r *registrations) readKey(ctx context.Context, of *infrav1.ElementalRegist
 	if err != nil {
 		return nil, fmt.Errorf("reading key %q of Secret %s: %w", token.SecretKey, name, err)
 	}
-	return private.Public().(ed25519.PublicKey), nil //nolint:forcetypeassert // documented by crypto/ed25519
+	return private.Public().(ed25519.PublicKey), nil
 }

@@ -31,6 +31,7 @@ type Server struct {
 	hosts         *hosts
 	registrations *registrations
 	hub           *hub
+	lot           *lot
 	reports       *reporter
 }
 
@@ -39,7 +40,7 @@ func New(options Options) (*Server, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	known := newHosts(options.Cache, options.APIReader)
+	known, hub := newHosts(options.Cache, options.APIReader), newHub()
 	return &Server{
 		options:       options,
 		client:        options.Client,
@@ -47,7 +48,8 @@ func New(options Options) (*Server, error) {
 		clock:         options.Clock,
 		hosts:         known,
 		registrations: newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint),
-		hub:           newHub(),
+		hub:           hub,
+		lot:           newLot(hub),
 		reports:       newReporter(options.Client, options.Clock, known),
 	}, nil
 }
@@ -110,7 +112,8 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	if s.options.Listener != nil {
 		return s.options.Listener, nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.BindAddress)
+	keepAlive := net.KeepAliveConfig{Enable: true, Idle: probeAfter, Interval: probeEvery, Count: probes}
+	listener, err := (&net.ListenConfig{KeepAliveConfig: keepAlive}).Listen(ctx, "tcp", s.options.BindAddress)
 	if err != nil {
 		return nil, fmt.Errorf("listening for hosts: %w", err)
 	}
@@ -125,7 +128,13 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificates.GetCertificate},
+		TLSConfig: &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: certificates.GetCertificate,
+			// Named, because net/http configures HTTP/2 once: in Serve or in ServeTLS, whichever is first,
+			// and Serve does not unless it is named.
+			NextProtos: []string{"h2", "http/1.1"},
+		},
 		// Requests in flight may end after ctx does, so they do not inherit its end.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:    log.New(quietWriter{ctrl.LoggerFrom(ctx)}, "", 0),
@@ -134,9 +143,11 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 	return server
 }
 
+// serve also serves the connections that come back from the lot, as if they were new.
 func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Listener) error {
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	go func() { failed <- server.Serve(s.lot) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving hosts: %w", err)
@@ -145,6 +156,9 @@ func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Li
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.ShutdownTimeout)
 	defer cancel()
 	err := server.Shutdown(grace)
+	if err == nil {
+		err = s.lot.empty(grace)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}

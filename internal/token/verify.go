@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	// ErrInvalid: the token proves nothing. It is malformed, badly signed, expired, or lacks a claim.
+	// ErrInvalid says that the token proves nothing. It is malformed, badly signed, expired, or lacks a claim.
 	ErrInvalid = errors.New("token is not valid")
-	// ErrOther: the token says itself that it is somebody else's, or meant for another registration.
+	// ErrOther says that the token is, by its own words, somebody else's, or meant for another registration.
 	ErrOther = errors.New("token is for something else")
 )
 

@@ -1,0 +1,151 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// lot is where connections are parked while their hosts wait. net/http keeps two goroutines and some
+// 14 KiB of buffers for a connection whose request is being handled; a fleet of idle hosts is nothing but
+// such connections. A parked one is taken out of net/http (hijacked), keeps a goroutine with the smallest
+// stack there is, and comes back as a new connection once it is answered: the lot is a net.Listener too.
+type lot struct {
+	hub  *hub
+	back chan net.Conn
+
+	closing sync.Once
+	closed  chan struct{}
+
+	parked sync.WaitGroup
+}
+
+func newLot(hub *hub) *lot {
+	return &lot{hub: hub, back: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// Accept returns the next connection that comes back.
+func (l *lot) Accept() (net.Conn, error) {
+	select {
+	case connection := <-l.back:
+		return connection, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept. Connections that come back later are closed.
+func (l *lot) Close() error {
+	l.closing.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr is that of no listener.
+func (l *lot) Addr() net.Addr { return &net.UnixAddr{Name: "parked", Net: "unix"} }
+
+// empty waits until all that is parked has been answered, which closing the hub brings about.
+func (l *lot) empty(ctx context.Context) error {
+	empty := make(chan struct{})
+	go func() {
+		l.parked.Wait()
+		close(empty)
+	}()
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// park takes over the connection of a request that waits. It cannot where the connection serves other
+// requests too (HTTP/2) or ends with this one.
+func (l *lot) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
+	if !canPeek || r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Close {
+		return false
+	}
+	connection, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return false
+	}
+	if buffered.Reader.Buffered() > 0 {
+		// The next request came before this one was answered. Nobody does that any more; what was read
+		// of it cannot be put back.
+		l.hub.leave(held.key, held.waiter)
+		_ = connection.Close()
+		return true
+	}
+	l.parked.Add(1)
+	heldPolls.Inc()
+	go l.wait(connection, held)
+	return true
+}
+
+// wait ends with the host's patience, when the hub wakes it, or when the host hangs up. The first two
+// are deadlines of the socket, so that no timer and no channel is needed.
+func (l *lot) wait(connection net.Conn, held *poll) {
+	defer l.parked.Done()
+	defer heldPolls.Dec()
+	_ = connection.SetReadDeadline(time.Now().Add(held.patience))
+	hungUp := false
+	if l.hub.asleep(held.waiter, func() { _ = connection.SetReadDeadline(time.Unix(1, 0)) }) {
+		hungUp = !errors.Is(untilReadable(connection), os.ErrDeadlineExceeded)
+	}
+	news := l.hub.leave(held.key, held.waiter)
+	if hungUp {
+		_ = connection.Close()
+		return
+	}
+	status, body := answerTo(held, news)
+	l.answer(connection, status, body)
+}
+
+// answer writes what net/http would have, and gives the connection back to it.
+func (l *lot) answer(connection net.Conn, status int, body any) {
+	response := http.Response{ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Close: l.hub.closed()}
+	var content []byte
+	response.StatusCode, content = encode(response.Header, status, body)
+	response.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	response.ContentLength, response.Body = int64(len(content)), io.NopCloser(bytes.NewReader(content))
+
+	whole := bytes.Buffer{}
+	_ = response.Write(&whole) // a bytes.Buffer takes everything
+	_ = connection.SetDeadline(time.Now().Add(answerTimeout))
+	if _, err := connection.Write(whole.Bytes()); err != nil || response.Close {
+		_ = connection.Close()
+		return
+	}
+	_ = connection.SetDeadline(time.Time{})
+	select {
+	case l.back <- connection:
+	case <-l.closed:
+		_ = connection.Close()
+	}
+}
+
+// untilReadable waits for something to read, which a host that waits does not send: it returns nil when
+// the host hung up, and the socket's deadline otherwise.
+func untilReadable(connection net.Conn) error {
+	if secured, isTLS := connection.(interface{ NetConn() net.Conn }); isTLS {
+		connection = secured.NetConn()
+	}
+	socket, isSocket := connection.(syscall.Conn)
+	if !isSocket {
+		return errors.New("connection is no socket")
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Read(somethingToRead)
+}

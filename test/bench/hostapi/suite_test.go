@@ -1,0 +1,124 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+)
+
+const (
+	// serverVariable makes this test binary the server instead of the tests.
+	serverVariable = "HOSTAPI_BENCH_SERVER"
+	hostsVariable  = "HOSTAPI_BENCH_HOSTS"
+	idleVariable   = "HOSTAPI_BENCH_IDLE"
+)
+
+var (
+	plane  *apitest.Plane
+	server *process
+	fleet  = 1000
+	idle   = 20 * time.Second
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serverVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if err := serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func TestHostAPIBenchmark(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Host API benchmark")
+}
+
+var _ = BeforeSuite(func() {
+	log.SetLogger(GinkgoLogr)
+	readVariables()
+	var err error
+	plane, err = apitest.StartPlane(nil)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(plane.Stop)
+	server = startServer()
+})
+
+func readVariables() {
+	GinkgoHelper()
+	var err error
+	if value := os.Getenv(hostsVariable); value != "" {
+		fleet, err = strconv.Atoi(value)
+		Expect(err).NotTo(HaveOccurred(), hostsVariable)
+	}
+	if value := os.Getenv(idleVariable); value != "" {
+		idle, err = time.ParseDuration(value)
+		Expect(err).NotTo(HaveOccurred(), idleVariable)
+	}
+}
+
+// process is the server's.
+type process struct {
+	started
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func startServer() *process {
+	GinkgoHelper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), serverVariable+"=1")
+	command.Stderr = GinkgoWriter
+	in, err := command.StdinPipe()
+	Expect(err).NotTo(HaveOccurred())
+	out, err := command.StdoutPipe()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(command.Start()).To(Succeed())
+	one := &process{in: in, out: bufio.NewScanner(out)}
+	DeferCleanup(func() error {
+		_ = in.Close()
+		return command.Wait()
+	})
+	config := plane.Config
+	one.say(orders{
+		Host: config.Host, Folder: GinkgoT().TempDir(), CA: config.CAData, Cert: config.CertData, Key: config.KeyData,
+	})
+	one.hear(&one.started)
+	return one
+}
+
+func (p *process) say(what any) {
+	GinkgoHelper()
+	Expect(json.NewEncoder(p.in).Encode(what)).To(Succeed())
+}
+
+func (p *process) hear(into any) {
+	GinkgoHelper()
+	Expect(p.out.Scan()).To(BeTrue(), "the server ended")
+	Expect(json.Unmarshal(p.out.Bytes(), into)).To(Succeed())
+}
+
+// usage of the server, after it collected its garbage.
+func (p *process) usage() usage {
+	GinkgoHelper()
+	p.say(struct{}{})
+	now := usage{}
+	p.hear(&now)
+	return now
+}
