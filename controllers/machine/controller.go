@@ -81,13 +81,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	ctx = withValues(ctx, s)
 
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, machine); err != nil || isPaused || requeue {
+	if ended, err := r.prepare(ctx, s); err != nil || ended {
 		return ctrl.Result{}, err
-	}
-	if s.owner != nil {
-		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, infrav1.ElementalMachineFinalizer); err != nil || added {
-			return ctrl.Result{}, err
-		}
 	}
 
 	helper, err := patch.NewHelper(machine, r.Client)
@@ -104,6 +99,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		return r.reconcileDelete(ctx, s)
 	}
 	return r.reconcileNormal(ctx, s)
+}
+
+// prepare reports whether the machine is paused, and sees to its finalizer once it has an owner. The
+// reconcile ends here if it is paused, or after a write, which brings the next one.
+func (r *Reconciler) prepare(ctx context.Context, s *scope) (ended bool, err error) {
+	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.machine)
+	if err != nil || isPaused || requeue {
+		return true, err
+	}
+	if s.owner == nil {
+		return false, nil
+	}
+	return finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.ElementalMachineFinalizer)
 }
 
 // newScope reads the machine's owners. An owner that is gone is nil: a machine under deletion has to go

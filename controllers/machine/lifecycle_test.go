@@ -167,6 +167,36 @@ var _ = Describe("An ElementalMachine", func() {
 		))
 	})
 
+	It("claims no host for a Machine that is being deleted", func(ctx SpecContext) {
+		machine := w.machine(ctx, "m1")
+		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
+		update(ctx, owner, func() { owner.Finalizers = []string{"test.example.com/held"} }, false)
+		Expect(server.Client.Delete(ctx, owner)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { update(ctx, owner, func() { owner.Finalizers = nil }, false) })
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingMachineOwnerReason))
+		host := w.host(ctx, "h1")
+		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+	})
+
+	// Serial, because it counts all that the controller does.
+	It("costs nothing while its host and its Node only say that they are there", Serial, func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name}}
+		Eventually(settled).WithPolling(settling).Should(BeTrue())
+		before := reads.Load()
+
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Agent.LastSeen = metav1.Now() })
+		update(ctx, object, func() {
+			object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		}, true)
+		update(ctx, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} }, false)
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeFetching}
+		})
+		Consistently(reads.Load).Should(BeNumerically("<=", before+1), "spec.upgrade is a part of what the machine reports of its host")
+		Expect(get(ctx, machine)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+	})
+
 	It("finds a Node that has the host's other name", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1")

@@ -72,6 +72,9 @@ func readyToClaim(s *scope) bool {
 	if s.owner == nil {
 		return missing(infrav1.MissingMachineOwnerReason, "Waiting for a Machine to own the ElementalMachine")
 	}
+	if !s.owner.DeletionTimestamp.IsZero() {
+		return missing(infrav1.MissingMachineOwnerReason, "Machine %s is being deleted", s.owner.Name)
+	}
 	if s.cluster == nil {
 		return missing(infrav1.MissingAssociatedClusterReason, "Waiting for Cluster %s to exist", s.owner.Spec.ClusterName)
 	}

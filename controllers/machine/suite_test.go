@@ -5,14 +5,21 @@ package machine_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -30,7 +37,7 @@ var (
 	clock *clocktesting.FakePassiveClock
 )
 
-// filtered is the watch-filter value that the controller under test does not look after.
+// watchFilter is what the controller under test looks after.
 const watchFilter = "tested"
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -46,7 +53,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	workload = newWorkloadCache(mgr)
 	clock = clocktesting.NewFakePassiveClock(time.Now())
 	Expect((&machine.Reconciler{
-		Client:           mgr.GetClient(),
+		Client:           counting(mgr),
 		APIReader:        mgr.GetAPIReader(),
 		ClusterCache:     workload,
 		Clock:            clock,
@@ -56,3 +63,38 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
 })
+
+// reads counts the reconciles: each begins with the read of an ElementalMachine.
+var reads atomic.Int64
+
+// counting is the manager's client, with its reads of ElementalMachines counted.
+func counting(mgr ctrl.Manager) client.Client {
+	return interceptor.NewClient(notWatching{mgr.GetClient()}, interceptor.Funcs{
+		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if _, isMachine := object.(*infrav1.ElementalMachine); isMachine {
+				reads.Add(1)
+			}
+			return inner.Get(ctx, key, object, options...)
+		},
+	})
+}
+
+// notWatching lends a client the watch that interceptors ask for, and that nobody uses.
+type notWatching struct{ client.Client }
+
+func (notWatching) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+	return nil, errors.New("not watching")
+}
+
+// settling is long against the time that a write needs to come back as an event.
+const settling = 300 * time.Millisecond
+
+// lastReads is what settled has seen before.
+var lastReads int64
+
+// settled says whether nothing has been reconciled since it was last asked.
+func settled() bool {
+	now := reads.Load()
+	defer func() { lastReads = now }()
+	return now == lastReads
+}

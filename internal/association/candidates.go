@@ -97,5 +97,5 @@ func pick(hosts []*infrav1.ElementalHost, machine *infrav1.ElementalMachine, los
 	}
 	sum := fnv.New32a()
 	fmt.Fprintf(sum, "%s/%d", machine.UID, lost)
-	return hosts[int(sum.Sum32()%uint32(len(hosts)))] //nolint:gosec // the number of hosts fits
+	return hosts[int(sum.Sum32()%uint32(len(hosts)))]
 }
