@@ -25,7 +25,7 @@ func missingRows(content string, names []string) []string {
 	GinkgoHelper()
 	Expect(names).NotTo(BeEmpty())
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return regexp.MustCompile(`(?m)^\|(.*\|)? *`+regexp.QuoteMeta("`"+name+"`")+` *\|`).MatchString(content)
+		return regexp.MustCompile(`(?m)^\|(.*\|)? *` + regexp.QuoteMeta("`"+name+"`") + ` *\|`).MatchString(content)
 	})
 }
 
