@@ -6,6 +6,7 @@ package double
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,8 @@ func df(_ context.Context, c *Call) int {
 	return 0
 }
 
-// mount lists the mounts, changes the options of one (-o remount,ro|rw TARGET) or makes one.
+// mount lists the mounts, changes the options of one (-o remount,ro|rw TARGET), makes one, or makes one
+// that is always there (TARGET alone).
 func mount(_ context.Context, c *Call) int {
 	options, args := mountArgs(c.Argv[1:])
 	var err error
@@ -75,6 +77,8 @@ func mount(_ context.Context, c *Call) int {
 			mode = "ro"
 		}
 		err = c.Disk.Remount(c.Disk.HostPath(args[len(args)-1]), mode)
+	case len(args) == 1:
+		err = mountKnown(c, c.Disk.HostPath(args[0]))
 	case len(args) == 2:
 		err = c.Disk.Mount(disk.Mount{
 			Device: args[0], Target: c.Disk.HostPath(args[1]), Options: strings.Join(options, ","),
@@ -86,6 +90,22 @@ func mount(_ context.Context, c *Call) int {
 		return c.fail(exitMounting, "mount: %v", err)
 	}
 	return 0
+}
+
+// mountKnown mounts what the host's fstab has for a target.
+func mountKnown(c *Call, target string) error {
+	for _, m := range disk.BootMounts() {
+		if m.Target != target {
+			continue
+		}
+		if target == disk.OEMDir {
+			if err := c.Disk.Show(target); err != nil {
+				return err
+			}
+		}
+		return c.Disk.Mount(m)
+	}
+	return fmt.Errorf("%s: can't find in /etc/fstab", target)
 }
 
 func mountArgs(argv []string) (options, args []string) {

@@ -127,8 +127,26 @@ var _ = Describe("The commands of a host", Ordered, func() {
 		Expect(must(os.ReadFile(m.Recovery(disk.RecoveryImage)))).To(Equal(good))
 		Expect(recorded(m).FromAction).To(Equal(state.ActionReset))
 		Expect(recorded(m).Digest).To(Equal(m.images["v1"].Digest))
+		Expect(m.mounts()).NotTo(ContainSubstring(disk.OEMDir))
+		Expect(m.WriteFile("/oem/lost", nil)).To(Succeed())
+		m.ok("mount", m.Path(disk.OEMDir))
+		Expect(m.WriteFile("/oem/lasts", nil)).To(Succeed())
 		Expect(m.env("/oem/grubenv")).To(Equal("boot_assessment_check=yes"))
 		Expect(m.powerOn()).To(Equal("active=1"))
+		Expect(m.Path("/oem/lost")).NotTo(BeAnExistingFile())
+		Expect(m.Path("/oem/lasts")).To(BeAnExistingFile())
+	})
+
+	It("the recovery system sees nothing of /etc and /var, and leaves nothing there", func() {
+		m := booted()
+		Expect(m.WriteFile("/var/lib/elemental/agent/key", []byte("kept"))).To(Succeed())
+		m.ok("grub2-editenv", m.Path("/oem/grubenv"), "set", "next_entry=recovery")
+		m.powerOn()
+		Expect(m.Path("/var/lib/elemental/agent/key")).NotTo(BeAnExistingFile())
+		Expect(m.WriteFile("/etc/made-in-recovery", nil)).To(Succeed())
+		m.powerOn()
+		Expect(must(os.ReadFile(m.Path("/var/lib/elemental/agent/key")))).To(BeEquivalentTo("kept"))
+		Expect(m.Path("/etc/made-in-recovery")).NotTo(BeAnExistingFile())
 	})
 
 	It("elemental state prints state.yaml without its head line, 89 without one", func() {

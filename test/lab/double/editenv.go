@@ -16,16 +16,24 @@ func editenv(_ context.Context, c *Call) int {
 		return c.fail(1, "Usage: %s FILE create|list|set|unset [NAME=VALUE|NAME ...]", c.Argv[0])
 	}
 	path, verb, args := c.Argv[1], c.Argv[2], c.Argv[3:]
-	if c.Disk.Path() == path {
-		return c.fail(1, "%s: error: cannot open `%s': Is a directory.", c.Argv[0], path)
-	}
 	env, err := grub.Read(c.real(path))
 	if err != nil {
 		return c.fail(1, "%s: error: invalid environment block.", c.Argv[0])
 	}
+	if problem := edit(c, env, verb, args); problem != "" {
+		return c.fail(1, "%s: error: %s.", c.Argv[0], problem)
+	}
+	if err := env.Write(c.real(path)); err != nil {
+		return c.fail(1, "%s: error: %v.", c.Argv[0], err)
+	}
+	return 0
+}
+
+// edit changes or prints a block and says what is wrong with the command.
+func edit(c *Call, env *grub.Env, verb string, args []string) (problem string) {
 	switch verb {
 	case "create":
-		env = &grub.Env{}
+		*env = grub.Env{}
 	case "list":
 		for _, line := range env.List() {
 			c.print("%s\n", line)
@@ -34,7 +42,7 @@ func editenv(_ context.Context, c *Call) int {
 		for _, arg := range args {
 			name, value, ok := strings.Cut(arg, "=")
 			if !ok {
-				return c.fail(1, "%s: error: invalid parameter %s.", c.Argv[0], arg)
+				return "invalid parameter " + arg
 			}
 			env.Set(name, value)
 		}
@@ -43,12 +51,9 @@ func editenv(_ context.Context, c *Call) int {
 			env.Unset(name)
 		}
 	default:
-		return c.fail(1, "%s: error: Unknown command `%s'.", c.Argv[0], verb)
+		return "Unknown command `" + verb + "'"
 	}
-	if err := env.Write(c.real(path)); err != nil {
-		return c.fail(1, "%s: error: %v.", c.Argv[0], err)
-	}
-	return 0
+	return ""
 }
 
 // real is where a path really is: beneath the root, whether or not it is spelled so.

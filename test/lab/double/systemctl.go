@@ -19,24 +19,26 @@ const (
 )
 
 func systemctl(_ context.Context, c *Call) int {
-	var verb string
 	var flags, args []string
 	for _, arg := range c.Argv[1:] {
-		switch {
-		case strings.HasPrefix(arg, "-"):
+		if strings.HasPrefix(arg, "-") {
 			flags = append(flags, arg)
-		case verb == "":
-			verb = arg
-		default:
+		} else {
 			args = append(args, arg)
 		}
 	}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
+	}
+	verb := ""
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
 	switch verb {
 	case power.Reboot, power.Off:
-		force := slices.Contains(flags, "--force") || slices.Contains(flags, "-f") || slices.Contains(flags, "-ff")
-		return c.power(power.Request{Action: verb, Force: force})
+		return c.power(power.Request{Action: verb, Force: has("--force", "-f", "-ff")})
 	case "is-active":
-		return isActive(c, args, slices.Contains(flags, "--quiet") || slices.Contains(flags, "-q"))
+		return isActive(c, args, has("--quiet", "-q"))
 	case "list-units":
 		return listUnits(c, flags)
 	default:

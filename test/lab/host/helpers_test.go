@@ -108,7 +108,15 @@ type lab struct {
 	events   *events
 }
 
+// newLab starts a host with the stub and waits for its first boot.
 func newLab(change ...func(*host.Options)) *lab {
+	GinkgoHelper()
+	l := startLab(change...)
+	l.awaitBoot(1)
+	return l
+}
+
+func startLab(change ...func(*host.Options)) *lab {
 	GinkgoHelper()
 	registry, err := image.Start(image.Options{})
 	Expect(err).NotTo(HaveOccurred())
@@ -134,7 +142,6 @@ func newLab(change ...func(*host.Options)) *lab {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(l.Start(GinkgoT().Context())).To(Succeed())
 	DeferCleanup(l.Stop)
-	l.awaitBoot(1)
 	return l
 }
 

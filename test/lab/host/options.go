@@ -6,6 +6,8 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
@@ -28,7 +30,7 @@ const assessmentTries = 5
 type Options struct {
 	// Name is the hostname.
 	Name string
-	// Root is the directory of the host, an absolute path.
+	// Root is the directory of the host.
 	Root string
 	// Image is what is installed on an empty disk, as a URI.
 	Image string
@@ -79,10 +81,18 @@ func (o *Options) complete() error {
 	switch {
 	case o.Name == "":
 		return errors.New("a host needs a name")
-	case o.Root == "" || o.Root[0] != '/':
-		return errors.New("a host needs an absolute root directory")
+	case o.Root == "":
+		return errors.New("a host needs a root directory")
 	case o.Double == "" || o.Agent == "":
 		return errors.New("a host needs the hostdouble and elemental-agent binaries")
+	}
+	// The agent runs in another directory.
+	for _, path := range []*string{&o.Root, &o.Double, &o.Agent} {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("resolving %s: %w", *path, err)
+		}
+		*path = absolute
 	}
 	orElse(&o.BootTime, DefaultBootTime)
 	orElse(&o.AssessmentTry, DefaultAssessmentTry)

@@ -30,8 +30,8 @@ type running struct {
 
 	// ready is closed when the yip files have run.
 	ready chan struct{}
-	// assessed receives the verdict of the boot assessment.
-	assessed chan bool
+	// assessed is closed when the boot assessment has its verdict; nil from then on.
+	assessed chan struct{}
 
 	agent   *agent
 	restart *time.Timer
@@ -43,7 +43,7 @@ type running struct {
 func newRunning(ctx context.Context, h *Host, system boot.System, id string, console *os.File) *running {
 	r := &running{
 		Host: h, system: system, bootID: id, console: console,
-		ready: make(chan struct{}), assessed: make(chan bool, 1),
+		ready: make(chan struct{}), assessed: make(chan struct{}),
 		restart: time.NewTimer(time.Hour),
 	}
 	r.restart.Stop()
@@ -73,13 +73,12 @@ func (r *running) loop(ctx context.Context) next {
 			r.restart.Reset(r.opts.RestartDelay)
 		case <-r.restart.C:
 			r.startAgent()
-		case healthy := <-r.assessed:
-			if !r.verdict(healthy) {
+		case <-r.assessed:
+			if !r.verdict() {
 				return r.shutDown(ctx, power.Request{Action: power.Reboot})
 			}
 		case request := <-r.power.Requests:
-			r.event(PowerRequested, "%s", request.By)
-			if request.Force || !r.hangs() {
+			if r.accepts(request) {
 				return r.shutDown(ctx, request)
 			}
 		case c := <-r.control:
@@ -88,6 +87,12 @@ func (r *running) loop(ctx context.Context) next {
 			}
 		}
 	}
+}
+
+// accepts says whether a request for a shutdown has any effect.
+func (r *running) accepts(request power.Request) bool {
+	r.event(PowerRequested, "%s", request.By)
+	return request.Force || !r.hangs()
 }
 
 // startServices starts what is wanted after the network is up.
@@ -163,23 +168,21 @@ func (r *running) end() {
 
 // assess is the toolkit's service, which runs only where GRUB asked for it.
 func (r *running) assess() {
-	for range assessmentTries {
-		select {
-		case <-r.ctx.Done():
-			return
-		case <-time.After(r.opts.AssessmentTry):
-		}
-		if r.system.Healthy() {
-			r.assessed <- true
-			return
-		}
+	tries := 1
+	if !r.system.Healthy() {
+		tries = assessmentTries
 	}
-	r.assessed <- false
+	select {
+	case <-r.ctx.Done():
+	case <-time.After(time.Duration(tries) * r.opts.AssessmentTry):
+		close(r.assessed)
+	}
 }
 
-// verdict records how the boot was judged, and says it was good.
-func (r *running) verdict(healthy bool) bool {
-	if !healthy {
+// verdict records how the boot was judged, and says whether it was good.
+func (r *running) verdict() bool {
+	r.assessed = nil
+	if !r.system.Healthy() {
 		r.unit(units.BootAssessment, units.Failed)
 		r.record(func(b *Boot) { b.Outcome = Unhealthy })
 		r.event(AssessmentFailed, "snapshot %d", r.system.Snapshot)

@@ -20,6 +20,11 @@ func (s System) Up(d disk.Disk, bootID string) error {
 	if err := Down(d); err != nil {
 		return err
 	}
+	if s.Mode == grub.Recovery {
+		if err := each(disk.Persistent(), d.Hide); err != nil {
+			return err
+		}
+	}
 	files := map[string]string{
 		"/run/elemental/" + s.Mode + "_mode": "1",
 		"/proc/sys/kernel/random/boot_id":    bootID + "\n",
@@ -40,8 +45,21 @@ func (s System) Up(d disk.Disk, bootID string) error {
 	return d.SetBooted(disk.Boot{ID: bootID, Mode: s.Mode, Snapshot: s.Snapshot})
 }
 
-// Down empties /run, as it is when nothing runs. The state partition, which lies beneath it, stays.
+func each(dirs []string, do func(string) error) error {
+	for _, dir := range dirs {
+		if err := do(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Down empties /run, as it is when nothing runs. The state partition, which lies beneath it, stays. What
+// a boot wrote where no partition was mounted is gone.
 func Down(d disk.Disk) error {
+	if err := each(append(disk.Persistent(), disk.OEMDir), d.Show); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(d.Path("/run"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -70,7 +70,7 @@ func (a *Action) newState(digest, action string) *state.File {
 var ErrNotInRecovery = errors.New("reset can only be called from the recovery system")
 
 // Reset installs the recovery system, or another one if System says so, anew. Everything else on the
-// state partition is lost; what else is, FormatPersistent and FormatOEM say.
+// state partition is lost; what else is, FormatPersistent and FormatOEM say. It leaves /oem unmounted.
 func (a *Action) Reset(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
 	old, err := state.Read(a.Disk.Recovery(disk.StateFile))
@@ -80,6 +80,7 @@ func (a *Action) Reset(ctx context.Context) (err error) {
 	if err := a.format(); err != nil {
 		return err
 	}
+	a.always(a.unmountAll)
 	fromRecovery := a.System.String() == ""
 	if fromRecovery {
 		a.System = source.Source{Kind: source.File, Value: a.Disk.Recovery(disk.RecoveryImage)}
@@ -97,20 +98,30 @@ func (a *Action) Reset(ctx context.Context) (err error) {
 	return a.write(f)
 }
 
-// format wipes partitions. /etc and /var of a host are overlays on the persistent one.
+// format wipes partitions.
 func (a *Action) format() error {
 	wipe := []string{disk.StateDir}
 	if a.FormatOEM {
 		wipe = append(wipe, disk.OEMDir)
 	}
 	if a.FormatPersistent {
-		wipe = append(wipe, "/var", "/etc")
+		wipe = append(wipe, disk.Persistent()...)
 	}
 	for _, dir := range wipe {
-		err := errors.Join(os.RemoveAll(a.Disk.Path(dir)), os.MkdirAll(a.Disk.Path(dir), 0o755))
-		if err != nil {
+		if err := a.Disk.Wipe(dir); err != nil {
 			return fmt.Errorf("formatting: %w", err)
 		}
 	}
 	return nil
+}
+
+// unmountAll is what a reset leaves: nothing of the new system mounted, /oem neither. What is written to
+// the empty directory in its place does not last.
+func (a *Action) unmountAll() error {
+	for _, target := range []string{disk.OEMDir, disk.RunEFIDir} {
+		if err := a.Disk.Unmount(target); err != nil && !errors.Is(err, disk.ErrNotMounted) {
+			return err
+		}
+	}
+	return a.Disk.Hide(disk.OEMDir)
 }

@@ -119,35 +119,47 @@ var errQuote = errors.New("unterminated quote")
 
 // split takes a line apart at spaces that are not in quotes.
 func split(line string) ([]word, error) {
-	var words []word
-	var current strings.Builder
-	var quote rune
-	quoted, started := false, false
-	end := func() {
-		if started {
-			words = append(words, word{current.String(), quoted})
-		}
-		current.Reset()
-		quoted, started = false, false
-	}
+	var s splitter
 	for _, c := range line {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			current.WriteRune(c)
-		case c == '"' || c == '\'':
-			quote, quoted, started = c, true, true
-		case c == ' ' || c == '\t':
-			end()
-		default:
-			current.WriteRune(c)
-			started = true
-		}
+		s.next(c)
 	}
-	end()
-	if quote != 0 {
+	s.end()
+	if s.quote != 0 {
 		return nil, errQuote
 	}
-	return words, nil
+	return s.words, nil
+}
+
+// splitter is in the middle of a line.
+type splitter struct {
+	words   []word
+	current strings.Builder
+	// quote is the one that is open, or 0.
+	quote rune
+	// quoted and started say whether the word has had a quote, and whether there is one at all.
+	quoted, started bool
+}
+
+func (s *splitter) next(c rune) {
+	switch {
+	case s.quote != 0 && c == s.quote:
+		s.quote = 0
+	case s.quote != 0:
+		s.current.WriteRune(c)
+	case c == '"' || c == '\'':
+		s.quote, s.quoted, s.started = c, true, true
+	case c == ' ' || c == '\t':
+		s.end()
+	default:
+		s.current.WriteRune(c)
+		s.started = true
+	}
+}
+
+func (s *splitter) end() {
+	if s.started {
+		s.words = append(s.words, word{s.current.String(), s.quoted})
+	}
+	s.current.Reset()
+	s.quoted, s.started = false, false
 }

@@ -6,6 +6,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"runtime"
 
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 )
 
@@ -44,29 +46,41 @@ func (w *Writer) node(j Join) *corev1.Node {
 // report writes the status if it is due or the Node says something else: after an absence the node
 // lifecycle controller has made its conditions Unknown.
 func (w *Writer) report(ctx context.Context, b Boot, due bool) error {
-	nodes := w.client.CoreV1().Nodes()
-	node, err := nodes.Get(ctx, b.Join.NodeName, metav1.GetOptions{})
+	err := w.updateStatus(ctx, b.Join.NodeName, func(status *corev1.NodeStatus) bool {
+		current := status.NodeInfo.BootID == b.BootID
+		for _, c := range status.Conditions {
+			current = current && (c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue)
+		}
+		if current && !due {
+			return false
+		}
+		w.fill(status, b)
+		return true
+	})
 	if err != nil {
-		return fmt.Errorf("reporting node status: %w", err)
-	}
-	current := node.Status.NodeInfo.BootID == b.BootID
-	for _, c := range node.Status.Conditions {
-		current = current && (c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue)
-	}
-	if current && !due {
-		return nil
-	}
-	w.fill(&node.Status, b)
-	if _, err := nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("reporting node status: %w", err)
 	}
 	return nil
 }
 
+// updateStatus writes a change of the status, again when somebody else has written the Node meanwhile, as
+// a kubelet does.
+func (w *Writer) updateStatus(ctx context.Context, name string, change func(*corev1.NodeStatus) (changed bool)) error {
+	nodes := w.client.CoreV1().Nodes()
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err != nil || !change(&node.Status) {
+			return err
+		}
+		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+}
+
 func (w *Writer) fill(s *corev1.NodeStatus, b Boot) {
 	s.Capacity, s.Allocatable = Allocatable(), Allocatable()
 	s.Addresses = []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: w.opts.Address},
+		{Type: corev1.NodeInternalIP, Address: w.address(b.Join.NodeName)},
 		{Type: corev1.NodeHostName, Address: b.Join.NodeName},
 	}
 	s.NodeInfo = corev1.NodeSystemInfo{
@@ -87,6 +101,17 @@ func (w *Writer) fill(s *corev1.NodeStatus, b Boot) {
 	setCondition(s, w.condition(corev1.NodePIDPressure, corev1.ConditionFalse,
 		"KubeletHasSufficientPID", "kubelet has sufficient PID available"))
 	setCondition(s, w.condition(corev1.NodeReady, corev1.ConditionTrue, reasonReady, messageReady))
+}
+
+// address gives every Node of the lab another one: all hosts have the machine's addresses.
+func (w *Writer) address(name string) string {
+	if w.opts.Address != "" {
+		return w.opts.Address
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(name))
+	n := sum.Sum32()
+	return fmt.Sprintf("127.%d.%d.%d", 1+n>>16&0x7f, n>>8&0xff, 1+n%254)
 }
 
 func (w *Writer) condition(t corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) corev1.NodeCondition {

@@ -36,7 +36,7 @@ const (
 type Options struct {
 	// Config reaches the workload cluster.
 	Config *rest.Config
-	// Address is the InternalIP of the Node.
+	// Address is the InternalIP of the Node. Default is a loopback address made from its name.
 	Address string
 	// Heartbeat is how often the Lease is renewed. Default DefaultHeartbeat.
 	Heartbeat time.Duration
@@ -115,13 +115,12 @@ func (w *Writer) Run(ctx context.Context, b Boot) {
 
 // ShutDown says that the host goes down in good order: the last thing its kubelet does.
 func (w *Writer) ShutDown(ctx context.Context, name string) error {
-	node, err := w.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("shutting down node %s: %w", name, err)
-	}
 	ready := w.condition(corev1.NodeReady, corev1.ConditionFalse, reasonNotReady, messageShutingDown)
-	setCondition(&node.Status, ready)
-	if _, err := w.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+	err := w.updateStatus(ctx, name, func(status *corev1.NodeStatus) bool {
+		setCondition(status, ready)
+		return true
+	})
+	if err != nil {
 		return fmt.Errorf("shutting down node %s: %w", name, err)
 	}
 	return nil

@@ -91,6 +91,19 @@ var _ = Describe("The Node", func() {
 		Expect(ready(node).Status).To(Equal(corev1.ConditionTrue))
 	})
 
+	It("has a loopback address of its own by default", func() {
+		var addresses []string
+		for range 2 {
+			nameless, err := kubelet.New(kubelet.Options{Config: server.Config})
+			Expect(err).NotTo(HaveOccurred())
+			boot.Join.NodeName += "x"
+			Expect(nameless.Register(ctx, boot)).To(Succeed())
+			addresses = append(addresses, get(Default).Status.Addresses[0].Address)
+		}
+		Expect(addresses).To(HaveEach(HavePrefix("127.")))
+		Expect(addresses[0]).NotTo(Equal(addresses[1]))
+	})
+
 	It("keeps what others wrote when its host boots another OS", func() {
 		Expect(writer.Register(ctx, boot)).To(Succeed())
 		node := get(Default)

@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// hiddenDir holds the directories whose partition is not mounted: what is seen in their place is empty
+// and gone with the boot.
+const hiddenDir = "/lab/disk/hidden"
+
+// Persistent are the directories of the persistent partition. The recovery system does not mount it.
+func Persistent() []string { return []string{"/etc", "/var"} }
+
+// Hide puts an empty directory in place of one whose partition is not mounted.
+func (d Disk) Hide(dir string) error {
+	hidden := d.Path(hiddenDir, dir)
+	if _, err := os.Stat(hidden); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(hidden), 0o755); err != nil {
+		return fmt.Errorf("hiding %s: %w", dir, err)
+	}
+	if err := os.Rename(d.Path(dir), hidden); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("hiding %s: %w", dir, err)
+	}
+	return os.MkdirAll(d.Path(dir), 0o755)
+}
+
+// Show undoes Hide; what was written in between is lost.
+func (d Disk) Show(dir string) error {
+	hidden := d.Path(hiddenDir, dir)
+	if _, err := os.Stat(hidden); err != nil {
+		return nil
+	}
+	if err := errors.Join(os.RemoveAll(d.Path(dir)), os.Rename(hidden, d.Path(dir))); err != nil {
+		return fmt.Errorf("showing %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Wipe empties a directory of a partition, mounted or not.
+func (d Disk) Wipe(dir string) error {
+	path := d.Path(hiddenDir, dir)
+	if _, err := os.Stat(path); err != nil {
+		path = d.Path(dir)
+	}
+	if err := errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o755)); err != nil {
+		return fmt.Errorf("wiping %s: %w", dir, err)
+	}
+	return nil
+}
