@@ -33,14 +33,10 @@ func Unknown(object conditions.Setter, conditionType, reason, format string, arg
 }
 
 func set(object conditions.Setter, conditionType string, status metav1.ConditionStatus, reason, format string, args ...any) {
-	message := format
-	if len(args) > 0 {
-		message = fmt.Sprintf(format, args...)
-	}
 	conditions.Set(object, metav1.Condition{
 		Type:    conditionType,
 		Status:  status,
 		Reason:  reason,
-		Message: message,
+		Message: fmt.Sprintf(format, args...),
 	})
 }
