@@ -51,6 +51,8 @@ type Options struct {
 	Wait time.Duration
 	// UpgradePolicy holds the limits of an upgrade. Default upgrade.DefaultPolicy.
 	UpgradePolicy upgrade.Policy
+	// Idle is called whenever the agent has nothing left to do. Default: nothing.
+	Idle func()
 }
 
 // Agent of one host.

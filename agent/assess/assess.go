@@ -15,6 +15,12 @@ import (
 // ToolkitUnit is the toolkit's boot assessment. Source: elemental-toolkit, feature "boot-assessment".
 const ToolkitUnit = "elemental-boot-assessment.service"
 
+const (
+	cmdlineFile = "/proc/cmdline"
+	// healthCheck on the kernel's command line asks for the toolkit's assessment.
+	healthCheck = "elemental.health_check"
+)
+
 // KubeletUnits run a kubelet; a node has one of them.
 var KubeletUnits = []string{"kubelet.service", "rke2-server.service", "rke2-agent.service", "k3s.service", "k3s-agent.service"}
 
@@ -37,13 +43,18 @@ func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdic
 	if err != nil {
 		return err
 	}
-	switch states[0] {
-	case "activating", "reloading":
-		verdict.add(Undecided, "waiting for the toolkit's boot assessment")
-	case "failed":
-		verdict.add(Bad, "the toolkit's boot assessment failed")
+	cmdline, err := host.ReadTrimmed(cmdlineFile)
+	if err != nil {
+		return err
 	}
-	// "inactive" and "unknown": there is none, or this boot did not ask for it.
+	// GRUB asks for the assessment; a boot that is not on trial has none, and the unit stays inactive.
+	onTrial := slices.Contains(strings.Fields(cmdline), healthCheck)
+	switch {
+	case states[0] == "failed":
+		verdict.add(Bad, "the toolkit's boot assessment failed")
+	case states[0] == "activating", states[0] != "active" && onTrial:
+		verdict.add(Undecided, "waiting for the toolkit's boot assessment")
+	}
 	return nil
 }
 

@@ -25,6 +25,8 @@ const (
 	// shortest is how long a held request has to last; an API that answers sooner, again and again,
 	// without news is not asked more often than this.
 	shortest = time.Second
+	// settling is how long after an act the agent is taken to be idle.
+	settling = 3 * time.Second
 )
 
 // API is what the loop needs of the Elemental API; client.Client does it.
@@ -59,6 +61,8 @@ type Options struct {
 	Registered func() error
 	// Registration says that the host has to register first.
 	Registration bool
+	// Idle is called whenever there is nothing left to do. Default: nothing.
+	Idle func()
 }
 
 // Loop is an agent at work.
@@ -71,6 +75,9 @@ type Loop struct {
 func New(options Options) *Loop {
 	if options.Wait == 0 {
 		options.Wait = DefaultWait
+	}
+	if options.Idle == nil {
+		options.Idle = func() {}
 	}
 	return &Loop{Options: options, mailbox: newMailbox()}
 }
@@ -184,6 +191,9 @@ func (l *Loop) act(ctx context.Context) error {
 		var again <-chan time.Time
 		if err == nil {
 			failures = 0
+			if err := l.idle(ctx, newer); err != nil {
+				return err
+			}
 		} else {
 			failures++
 			l.Log.Error("Acting on the desired state failed, trying again", "error", err, "failures", failures)
@@ -193,6 +203,19 @@ func (l *Loop) act(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// idle waits for the report of what was done before it calls Idle, which is for the long silence that
+// follows.
+func (l *Loop) idle(ctx context.Context, newer <-chan struct{}) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-newer:
+	case <-l.Clock.After(settling):
+		l.Idle()
+	}
+	return nil
 }
 
 func (l *Loop) actOn(ctx context.Context, desired wire.Desired, newer <-chan struct{}) error {

@@ -88,10 +88,15 @@ func pinnedElsewhere(marker Marker, want *wire.Upgrade) bool {
 func (m *Machine) fail(message string) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.Message = wire.PhaseFailed, message
-	if err := m.save(marker); err != nil {
-		return false, err
+	return false, m.end(marker)
+}
+
+// end stores the last marker of an attempt. The download goes first: an end is not looked at again.
+func (m *Machine) end(marker Marker) error {
+	if err := m.Images.Drop(); err != nil {
+		return err
 	}
-	return false, m.Images.Drop()
+	return m.save(marker)
 }
 
 // untilClosed derives a context that ends when the channel is closed, too.

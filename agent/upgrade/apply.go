@@ -51,10 +51,7 @@ func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {
 		return err
 	}
 	marker.Phase, marker.Message = wire.PhaseSucceeded, "the host runs this OS already"
-	if err := m.save(marker); err != nil {
-		return err
-	}
-	return m.Images.Drop()
+	return m.end(marker)
 }
 
 // runsAlready: failed units do not count here. Without a state from before there is nothing to

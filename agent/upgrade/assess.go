@@ -91,10 +91,7 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.Message = wire.PhaseSucceeded, verdict.Message()
-	if err := m.save(marker); err != nil {
-		return false, err
-	}
-	return false, m.Images.Drop()
+	return false, m.end(marker)
 }
 
 // rolledBack ends the attempt on another snapshot than the wanted one. That snapshot is made the
@@ -131,10 +128,7 @@ func (m *Machine) former(ctx context.Context, facts osplugin.Facts, marker Marke
 func (m *Machine) endRolledBack(healthy bool, message string) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.Healthy, marker.Message = wire.PhaseRolledBack, healthy, message
-	if err := m.save(marker); err != nil {
-		return false, err
-	}
-	return false, m.Images.Drop()
+	return false, m.end(marker)
 }
 
 // turnBack begins the way back from a wanted snapshot that booted and is bad.

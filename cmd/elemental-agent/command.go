@@ -135,6 +135,7 @@ func newAgent(given *flags) (*agent.Agent, error) {
 		Config:     settings,
 		ConfigPath: given.config,
 		Host:       system.NewHost(given.root),
+		Idle:       system.Trim,
 		Log:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 }

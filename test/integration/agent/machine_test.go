@@ -1,0 +1,171 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/calls"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+const hostName = "host-1"
+
+// machine is a host with the real agent, a registry and an API.
+type machine struct {
+	*host.Host
+	api      *apitest.API
+	registry *image.Registry
+}
+
+func newMachine() *machine {
+	GinkgoHelper()
+	registry, err := image.Start(image.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(registry.Close)
+	m := &machine{api: apitest.New(), registry: registry}
+	DeferCleanup(m.api.Close)
+	m.Host = m.build(GinkgoT().TempDir())
+	Expect(m.Start(GinkgoT().Context())).To(Succeed())
+	DeferCleanup(m.logs)
+	DeferCleanup(m.Stop)
+	m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":true,"resetOem":true}}}`)
+	Eventually(m.last, 10*time.Second).Should(HaveField("AgentVersion", Not(BeEmpty())))
+	return m
+}
+
+func (m *machine) build(dir string) *host.Host {
+	GinkgoHelper()
+	self, err := os.Executable()
+	Expect(err).NotTo(HaveOccurred())
+	agent, ca := filepath.Join(dir, agentName), filepath.Join(dir, "ca.pem")
+	Expect(os.Symlink(self, agent)).To(Succeed())
+	Expect(m.registry.WriteCA(ca)).To(Succeed())
+	config, err := json.Marshal(map[string]any{
+		"registration": map[string]any{"uri": m.api.URI(), "caCert": m.api.CACert(), "token": apitest.Token},
+		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	created, err := host.New(GinkgoT().Context(), host.Options{
+		Name: hostName, Root: filepath.Join(dir, hostName), Image: m.push("v1", image.OS{}).URI(),
+		Double: self, Agent: agent, Config: config, CABundle: ca,
+		BootTime: 20 * time.Millisecond, AssessmentTry: 20 * time.Millisecond, RestartDelay: 20 * time.Millisecond,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return created
+}
+
+func (m *machine) logs() {
+	if !CurrentSpecReport().Failed() {
+		return
+	}
+	for _, name := range []string{"agent.log", "console.log"} {
+		found, _ := filepath.Glob(m.Path("var", "log", name))
+		more, _ := filepath.Glob(m.Path("lab", name))
+		for _, path := range append(found, more...) {
+			content, _ := os.ReadFile(path)
+			fmt.Fprintf(GinkgoWriter, "---- %s\n%s\n", path, content)
+		}
+	}
+	fmt.Fprintf(GinkgoWriter, "---- boots %+v\n", m.Boots())
+}
+
+func (m *machine) push(version string, os image.OS) image.Image {
+	GinkgoHelper()
+	os.Version, os.Bytes = version, 64<<10
+	pushed, err := m.registry.Push(GinkgoT().Context(), "elemental/os", version, os)
+	Expect(err).NotTo(HaveOccurred())
+	return pushed
+}
+
+func (m *machine) last() wire.Report { return m.api.Last(hostName) }
+
+// attempt is the attempt as it was reported last; the zero value when there is none.
+func (m *machine) attempt() wire.Attempt {
+	if attempt := m.last().Upgrade; attempt != nil {
+		return *attempt
+	}
+	return wire.Attempt{}
+}
+
+func (m *machine) desire(desired wire.Desired) {
+	desired.Approved = true
+	m.api.Desire(hostName, desired)
+}
+
+func (m *machine) upgrade(attempt string, to image.Image) {
+	m.desire(wire.Desired{Upgrade: request(attempt, to.URI(), true)})
+}
+
+func request(attempt, uri string, apply bool) *wire.Upgrade {
+	version, err := json.Marshal(wire.OSVersion{ImageURI: uri})
+	Expect(err).NotTo(HaveOccurred())
+	return &wire.Upgrade{Attempt: attempt, Apply: apply, OSVersionManagement: map[string]json.RawMessage{"osVersion": version}}
+}
+
+// ends waits for the end of an attempt and returns it.
+func (m *machine) ends(attempt string) wire.Attempt {
+	GinkgoHelper()
+	Eventually(m.attempt, 30*time.Second).Should(And(
+		HaveField("Attempt", attempt),
+		HaveField("Phase", BeElementOf(wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack))))
+	return m.attempt()
+}
+
+// finished counts the calls of a command that ended with exit code 0.
+func (m *machine) finished(argv ...string) int {
+	GinkgoHelper()
+	all, err := m.Calls()
+	Expect(err).NotTo(HaveOccurred())
+	n := 0
+	for _, call := range all {
+		if call.Is(argv...) && call.RC == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *machine) calls() []calls.Call {
+	GinkgoHelper()
+	all, err := m.Calls()
+	Expect(err).NotTo(HaveOccurred())
+	return all
+}
+
+// grub is a variable of grubenv.
+func (m *machine) grub(name string) string {
+	GinkgoHelper()
+	env, err := m.GrubEnv()
+	Expect(err).NotTo(HaveOccurred())
+	return env.Get(name)
+}
+
+func (m *machine) passive() string {
+	GinkgoHelper()
+	env, err := m.GrubOEMEnv()
+	Expect(err).NotTo(HaveOccurred())
+	return env.Get("passive_snaps")
+}
+
+// marker is the agent's, the zero value while it is not there.
+func (m *machine) marker() upgrade.Marker {
+	marker := upgrade.Marker{}
+	content, err := os.ReadFile(m.Path("/var/lib/elemental/agent", upgrade.MarkerFile))
+	if err == nil {
+		_ = json.Unmarshal(content, &marker)
+	}
+	return marker
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+var _ = Describe("An upgrade", func() {
+	var m *machine
+
+	BeforeEach(func() { m = newMachine() })
+
+	It("writes once, reboots once, and is judged by what is booted", func() {
+		v2 := m.push("v2", image.OS{})
+		m.upgrade("a1", v2)
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", v2.PlatformDigest)))
+
+		Expect(m.last().OS).To(And(
+			HaveField("Snapshot", BeEquivalentTo(2)), HaveField("BootMode", "active"), HaveField("Version", "v2"),
+			HaveField("Digest", v2.PlatformDigest), HaveField("ImageURI", v2.URI()), HaveField("FreeBytes", BeNumerically(">", 0))))
+		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+		Expect(m.Boots()).To(HaveLen(2))
+		Expect(m.grub("saved_entry")).To(BeEmpty())
+		Expect(os.ReadDir(m.Path("/var/lib/elemental/agent/images"))).To(BeEmpty())
+	})
+
+	It("needs no registry once it is prepared", func() {
+		v2 := m.push("v2", image.OS{})
+		m.desire(wire.Desired{Upgrade: request("a1", v2.URI(), false)})
+		Eventually(m.attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseFetched))
+		Expect(m.registry.Close()).To(Succeed())
+		m.upgrade("a1", v2)
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+	})
+
+	It("pins the image for this platform", func() {
+		v2 := m.push("v2", image.OS{MultiArch: true})
+		m.upgrade("a1", v2)
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", v2.PlatformDigest)))
+		Expect(v2.PlatformDigest).NotTo(Equal(v2.Digest))
+	})
+
+	It("succeeds without a reboot when the host runs the image already", func() {
+		v2 := m.push("v2", image.OS{})
+		m.upgrade("a1", v2)
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		m.upgrade("a2", v2)
+		Expect(m.ends("a2")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", ContainSubstring("already"))))
+		Expect(m.Boots()).To(HaveLen(2))
+	})
+
+	DescribeTable("falls back, sticks to the good snapshot and says so",
+		func(boot string) {
+			m.upgrade("a1", m.push("v2", image.OS{Boot: boot}))
+			end := m.ends("a1")
+			Expect(end).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+			Expect(end.Message).To(HavePrefix("booted snapshot 1 in passive mode, wanted 2 (sha256:"))
+			Expect(m.grub("saved_entry")).To(Equal("passive1"))
+
+			// A reboot by somebody else must not try the bad snapshot again.
+			boots := len(m.Boots())
+			Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+			Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+			Eventually(m.last, 10*time.Second).Should(HaveField("OS.BootID", Equal(lastBoot(m, boots+1))))
+			Expect(m.last().OS.Snapshot).To(BeEquivalentTo(1))
+			Expect(m.attempt().Phase).To(Equal(wire.PhaseRolledBack))
+
+			// Fix-forward.
+			m.upgrade("a2", m.push("v3", image.OS{}))
+			Expect(m.ends("a2").Phase).To(Equal(wire.PhaseSucceeded))
+			Expect(m.last().OS).To(And(HaveField("Version", "v3"), HaveField("BootMode", "active")))
+			Expect(m.grub("saved_entry")).To(BeEmpty())
+		},
+		Entry("from an unhealthy image", source.BootUnhealthy),
+		Entry("from one that does not boot", source.BootNone),
+	)
+
+	It("goes back by itself when a required check fails", func() {
+		check := m.Path(assess.RequiredDir, "50-version")
+		Expect(os.MkdirAll(filepath.Dir(check), 0o755)).To(Succeed())
+		script := "#!/bin/sh\nwhile read -r line; do case $line in *v2*) echo 'v2 is not wanted' >&2; exit 1;; esac; done <" +
+			m.Path("/etc/os-release") + "\n"
+		Expect(os.WriteFile(check, []byte(script), 0o755)).To(Succeed())
+		m.upgrade("a1", m.push("v2", image.OS{}))
+		end := m.ends("a1")
+		Expect(end).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+		Expect(end.Message).To(And(ContainSubstring("booted snapshot 2"), ContainSubstring("50-version failed: v2 is not wanted")))
+		Expect(m.last().OS.Snapshot).To(BeEquivalentTo(1))
+		Expect(m.Boots()).To(HaveLen(3))
+	})
+
+	It("survives a CLI that is killed half-way, without leaving half a snapshot", func() {
+		m.upgrade("a1", m.push("v2", image.OS{UpgradeKilled: true}))
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.passive()).To(Equal("1"))
+		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+		Expect(m.Boots()).To(HaveLen(2))
+	})
+
+	DescribeTable("fails before anything is changed",
+		func(break_ func() string, message string) {
+			m.desire(wire.Desired{Upgrade: request("a1", break_(), true)})
+			end := m.ends("a1")
+			Expect(end.Phase).To(Equal(wire.PhaseFailed))
+			Expect(end.Message).To(MatchRegexp(message))
+			Expect(m.finished("elemental", "upgrade")).To(BeZero())
+			Expect(m.Boots()).To(HaveLen(1))
+		},
+		Entry("when the image does not exist", func() string {
+			return "oci://" + m.push("v2", image.OS{}).Ref + "-missing"
+		}, `^image .*-missing does not exist in registry`),
+		Entry("when the registry speaks no TLS", func() string {
+			plain, err := image.Start(image.Options{PlainHTTP: true})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(plain.Close)
+			pushed, err := plain.Push(GinkgoT().Context(), "elemental/os", "v2", image.OS{Bytes: 1000})
+			Expect(err).NotTo(HaveOccurred())
+			return pushed.URI()
+		}, `does not speak TLS`),
+		Entry("when there is no space", func() string {
+			Expect(m.Disk().SetStateBytes(300 << 10)).To(Succeed())
+			return m.push("v2", image.OS{}).URI()
+		}, `^not enough space on the state partition: image sha256:[0-9a-f]{64} needs \d+ MiB \(5 times its compressed size\), 0 MiB are free$`),
+		Entry("when it is not a registry", func() string { return "dir:///" }, `use oci://`),
+	)
+
+	DescribeTable("goes on where it was when the agent is killed",
+		func(phase string) {
+			v2 := m.push("v2", image.OS{UpgradeSeconds: 0.5})
+			m.upgrade("a1", v2)
+			Eventually(func() string { return m.marker().Phase }).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).
+				Should(Equal(phase))
+			Expect(m.KillAgent(GinkgoT().Context())).To(Succeed())
+			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", v2.PlatformDigest)))
+			Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+			Expect(m.Boots()).To(HaveLen(2))
+			Expect(m.passive()).To(Equal("1"))
+		},
+		Entry("while it prepares", wire.PhaseFetching),
+		Entry("while the image is written", wire.PhaseApplying),
+		Entry("before the reboot", wire.PhaseRebooting),
+		Entry("while it assesses", wire.PhaseAssessing),
+		Entry("after the end", wire.PhaseSucceeded),
+	)
+
+	It("survives a power cut while the image is written", func() {
+		m.upgrade("a1", m.push("v2", image.OS{UpgradeSeconds: 0.5}))
+		Eventually(m.marker).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).Should(HaveField("Starts", 1))
+		Eventually(func() bool {
+			_, err := os.Stat(m.Path("/run/initramfs/elemental-state/.snapshots/2"))
+			return err == nil
+		}).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).Should(BeTrue())
+		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.passive()).To(Equal("1"))
+		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+	})
+
+	It("is dropped when it is withdrawn before it is applied", func() {
+		v2 := m.push("v2", image.OS{})
+		m.desire(wire.Desired{Upgrade: request("a1", v2.URI(), false)})
+		Eventually(m.attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseFetched))
+		m.desire(wire.Desired{})
+		Eventually(m.last, 10*time.Second).Should(HaveField("Upgrade", BeNil()))
+		Expect(m.marker()).To(Equal(upgrade.Marker{}))
+		Expect(os.ReadDir(m.Path("/var/lib/elemental/agent/images"))).To(BeEmpty())
+	})
+
+	It("is brought to its end when it is withdrawn too late", func() {
+		m.upgrade("a1", m.push("v2", image.OS{UpgradeSeconds: 0.5}))
+		Eventually(m.marker).WithTimeout(20 * time.Second).Should(HaveField("Phase", wire.PhaseApplying))
+		m.desire(wire.Desired{})
+		Eventually(m.last, 20*time.Second).Should(HaveField("OS.Version", "v2"))
+	})
+})
+
+func lastBoot(m *machine, n int) string {
+	GinkgoHelper()
+	var id string
+	Eventually(func() string {
+		if boots := m.Boots(); len(boots) == n {
+			id = boots[n-1].ID
+		}
+		return id
+	}, 10*time.Second).ShouldNot(BeEmpty())
+	return id
+}
