@@ -92,7 +92,7 @@ func (l *Lab) Stop() {
 	if l.Registry != nil {
 		_ = l.Registry.Close()
 	}
-	if filepath.Dir(l.options.Dir) == filepath.Clean(os.TempDir()) {
+	if l.options.temporary {
 		_ = os.RemoveAll(l.options.Dir)
 	}
 }
@@ -113,3 +113,6 @@ func (l *Lab) progress(format string, args ...any) {
 	const tenth = 100 * time.Millisecond
 	_, _ = fmt.Fprintf(l.options.Progress, "lab %6s  %s\n", time.Since(l.began).Round(tenth), fmt.Sprintf(format, args...))
 }
+
+// Root of the repository that the lab runs.
+func (l *Lab) Root() string { return l.options.Root }

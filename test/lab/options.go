@@ -36,6 +36,9 @@ type Options struct {
 	WithoutWorkload bool
 	// Soak is how long an upgraded node is watched. Default one second.
 	Soak time.Duration
+
+	// temporary says that nobody asked to keep Dir.
+	temporary bool
 }
 
 func (o *Options) complete() error {
@@ -51,7 +54,7 @@ func (o *Options) complete() error {
 		if err != nil {
 			return fmt.Errorf("making the folder of the lab: %w", err)
 		}
-		o.Dir = dir
+		o.Dir, o.temporary = dir, true
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -91,4 +94,6 @@ func (o *Options) gates() string {
 func (o *Options) tool(name string) string { return filepath.Join(o.Root, "bin", "tools", name) }
 
 // manifest is a file rendered by 'make tools'.
-func (o *Options) manifest(name string) string { return filepath.Join(o.Root, "bin", "manifests", name) }
+func (o *Options) manifest(name string) string {
+	return filepath.Join(o.Root, "bin", "manifests", name)
+}

@@ -20,6 +20,11 @@ import (
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
+// nodeStage makes kwok manage Nodes without writing to them.
+//
+//go:embed node-stage.yaml
+var nodeStage []byte
+
 func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 	ports, err := process.Ports(3)
 	if err != nil {
@@ -132,8 +137,10 @@ func (c *Cluster) startPods(context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Only Pods are kwok's: its stages have none for Nodes, whose status and leases the hosts write.
-	_, err = c.run("kwok", "--kubeconfig="+kwok, "--config="+c.options.PodStages,
+	if err := pki.WriteFiles(c.options.Dir, map[string][]byte{"node-stage.yaml": nodeStage}); err != nil {
+		return err
+	}
+	_, err = c.run("kwok", "--kubeconfig="+kwok, "--config="+c.options.PodStages, "--config="+c.path("node-stage.yaml"),
 		"--manage-all-nodes=true", "--node-lease-duration-seconds=0",
 		fmt.Sprintf("--server-address=127.0.0.1:%d", ports[0]))
 	return err

@@ -1,0 +1,128 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// story is the demo, as far as it has been told.
+type story struct {
+	cluster *scenario.Cluster
+	out     io.Writer
+
+	before []scenario.Identity
+	// faults are what was not as it should be.
+	faults []string
+}
+
+func (s *story) tell(ctx context.Context) error {
+	for _, act := range []func(context.Context) error{s.prologue, s.actOne, s.actTwo, s.epilogue} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	if len(s.faults) > 0 {
+		return errors.New(strings.Join(s.faults, "; "))
+	}
+	s.title("Everything was as it should be")
+	return nil
+}
+
+func (s *story) prologue(ctx context.Context) error {
+	s.title("A cluster of %d Elemental hosts", s.cluster.Options.Workers)
+	if err := s.cluster.Create(ctx); err != nil {
+		return err
+	}
+	if err := s.cluster.DeployWeb(ctx); err != nil {
+		return err
+	}
+	var err error
+	s.before, err = s.cluster.Identities(ctx)
+	return err
+}
+
+func (s *story) actOne(ctx context.Context) error {
+	s.title("Act one: one patch upgrades all hosts in place")
+	good, err := s.cluster.PushImage(ctx, "v2", image.OS{})
+	if err != nil {
+		return err
+	}
+	if err := s.cluster.PatchImage(ctx, good); err != nil {
+		return err
+	}
+	return s.watch(ctx, func(ctx context.Context) error { return s.cluster.AwaitImage(ctx, good) })
+}
+
+func (s *story) actTwo(ctx context.Context) error {
+	s.title("Act two: a bad image falls back, and stops the rollout")
+	bad, err := s.cluster.PushImage(ctx, "v3-bad", image.OS{Boot: source.BootUnhealthy})
+	if err != nil {
+		return err
+	}
+	if err := s.cluster.PatchImage(ctx, bad); err != nil {
+		return err
+	}
+	var ended *infrav1.ElementalHostUpgrade
+	err = s.watch(ctx, func(ctx context.Context) error {
+		ended, err = s.cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.say("\n%s is %s: %s", ended.Status.NodeName, ended.Status.Phase, ended.Status.Message)
+	s.checkOnlyOneTried(bad)
+
+	s.title("... and a good one completes it by itself")
+	fixed, err := s.cluster.PushImage(ctx, "v4", image.OS{})
+	if err != nil {
+		return err
+	}
+	if err := s.cluster.PatchImage(ctx, fixed); err != nil {
+		return err
+	}
+	if err := s.watch(ctx, func(ctx context.Context) error { return s.cluster.AwaitImage(ctx, fixed) }); err != nil {
+		return err
+	}
+	s.checkOnlyOneTried(bad)
+	return nil
+}
+
+// checkOnlyOneTried asks the registry which hosts have asked for the bad image.
+func (s *story) checkOnlyOneTried(bad image.Image) {
+	hosts := map[string]bool{}
+	for _, request := range s.cluster.Lab.Registry.Asked(bad) {
+		hosts[request.UserAgent] = true
+	}
+	s.expect(len(hosts) <= 1, "the bad image was asked for by %d hosts", len(hosts))
+}
+
+func (s *story) expect(holds bool, format string, args ...any) {
+	if !holds {
+		s.faults = append(s.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *story) title(format string, args ...any) {
+	s.say("\n== %s ==\n", fmt.Sprintf(format, args...))
+}
+
+func (s *story) command(line string) { s.say("$ %s", line) }
+
+func (s *story) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.out, format+"\n", args...)
+}
+
+const watchEvery = 500 * time.Millisecond

@@ -1,0 +1,130 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+const (
+	lookAgain = 200 * time.Millisecond
+	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to get through it.
+	createTimeout  = 3 * time.Minute
+	upgradeTimeout = 6 * time.Minute
+)
+
+// Await waits for a condition, and fails with what it last said.
+func Await(ctx context.Context, what string, timeout time.Duration, condition func(ctx context.Context) (missing string, err error)) error {
+	missing := ""
+	err := wait.PollUntilContextTimeout(ctx, lookAgain, timeout, true, func(ctx context.Context) (bool, error) {
+		var err error
+		missing, err = condition(ctx)
+		return missing == "", err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s (%s): %w", what, missing, err)
+	}
+	return nil
+}
+
+// AwaitHosts waits until all hosts have registered and can be taken.
+func (c *Cluster) AwaitHosts(ctx context.Context) error {
+	want := c.Options.Workers + c.Options.Spare
+	return Await(ctx, "hosts to register", createTimeout, func(ctx context.Context) (string, error) {
+		hosts, err := c.Hosts(ctx)
+		installed := 0
+		for i := range hosts {
+			if hosts[i].Labels[infrav1.InstalledLabel] == "true" {
+				installed++
+			}
+		}
+		return unless(installed == want, "%d of %d", installed, want), err
+	})
+}
+
+// AwaitWorkers waits until every Machine runs and its Node is Ready.
+func (c *Cluster) AwaitWorkers(ctx context.Context) error {
+	return Await(ctx, "workers to run", createTimeout, func(ctx context.Context) (string, error) {
+		machines, err := c.Machines(ctx)
+		running := 0
+		for i := range machines {
+			if machines[i].Status.Phase == "Running" && machines[i].Status.NodeRef.IsDefined() {
+				running++
+			}
+		}
+		return unless(running == c.Options.Workers, "%d of %d", running, c.Options.Workers), err
+	})
+}
+
+// AwaitWeb waits until all Pods of the Deployment web are Ready.
+func (c *Cluster) AwaitWeb(ctx context.Context) error {
+	return Await(ctx, "Deployment web to be Ready", createTimeout, func(ctx context.Context) (string, error) {
+		ready, err := c.webReady(ctx)
+		return unless(ready, "not yet"), err
+	})
+}
+
+// AwaitImage waits until every worker's host runs the image and no Machine is being updated.
+func (c *Cluster) AwaitImage(ctx context.Context, os image.Image) error {
+	return Await(ctx, "all workers to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
+		return c.missingImage(ctx, os)
+	})
+}
+
+func (c *Cluster) missingImage(ctx context.Context, os image.Image) (string, error) {
+	hosts, err := c.Hosts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range hosts {
+		if hosts[i].Spec.MachineRef != nil && hosts[i].Status.OS.Digest != os.PlatformDigest {
+			return "ElementalHost " + hosts[i].Name + " runs " + hosts[i].Status.OS.ImageURI, nil
+		}
+	}
+	machines, err := c.Machines(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range machines {
+		if machines[i].Status.Phase != "Running" || isUpdating(&machines[i]) {
+			return "Machine " + machines[i].Name + " is " + machines[i].Status.Phase, nil
+		}
+	}
+	return "", nil
+}
+
+// AwaitEnd waits until an attempt for the image has ended in a phase, and returns it.
+func (c *Cluster) AwaitEnd(ctx context.Context, os image.Image, phase infrav1.UpgradePhase) (*infrav1.ElementalHostUpgrade, error) {
+	var found *infrav1.ElementalHostUpgrade
+	err := Await(ctx, fmt.Sprintf("an attempt to end as %s", phase), upgradeTimeout, func(ctx context.Context) (string, error) {
+		attempts, err := c.Attempts(ctx)
+		seen := "no attempt"
+		for i := range attempts {
+			if attempts[i].Spec.ImageURI != os.URI() {
+				continue
+			}
+			seen = fmt.Sprintf("%s: %s", attempts[i].Status.Phase, attempts[i].Status.Message)
+			if attempts[i].Status.Phase == phase {
+				found = &attempts[i]
+				return "", nil
+			}
+		}
+		return seen, err
+	})
+	return found, err
+}
+
+func unless(holds bool, format string, args ...any) string {
+	if holds {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}

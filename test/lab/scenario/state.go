@@ -1,0 +1,91 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Machines of the cluster, by name.
+func (c *Cluster) Machines(ctx context.Context) ([]clusterv1.Machine, error) {
+	list := &clusterv1.MachineList{}
+	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()))
+	return sorted(list.Items, err, func(m clusterv1.Machine) string { return m.Name })
+}
+
+// Hosts that have registered, by name.
+func (c *Cluster) Hosts(ctx context.Context) ([]infrav1.ElementalHost, error) {
+	list := &infrav1.ElementalHostList{}
+	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()))
+	return sorted(list.Items, err, func(h infrav1.ElementalHost) string { return h.Name })
+}
+
+// Attempts of the cluster, oldest first.
+func (c *Cluster) Attempts(ctx context.Context) ([]infrav1.ElementalHostUpgrade, error) {
+	list := &infrav1.ElementalHostUpgradeList{}
+	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()))
+	return sorted(list.Items, err, func(u infrav1.ElementalHostUpgrade) string {
+		return u.CreationTimestamp.UTC().Format("2006-01-02T15:04:05") + u.Name
+	})
+}
+
+// Nodes of the workload cluster, by name.
+func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	list := &corev1.NodeList{}
+	err := c.Lab.WorkloadKube.List(ctx, list)
+	return sorted(list.Items, err, func(n corev1.Node) string { return n.Name })
+}
+
+func sorted[T any](items []T, err error, by func(T) string) ([]T, error) {
+	if err != nil {
+		return nil, fmt.Errorf("listing %T: %w", items, err)
+	}
+	slices.SortFunc(items, func(a, b T) int { return cmp.Compare(by(a), by(b)) })
+	return items, nil
+}
+
+// Identity of a worker: what an upgrade in place must not change.
+type Identity struct {
+	MachineUID, Node, ProviderID, Host string
+}
+
+// Identities of the workers, by Node.
+func (c *Cluster) Identities(ctx context.Context) ([]Identity, error) {
+	machines, err := c.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	identities := make([]Identity, 0, len(machines))
+	for i := range machines {
+		m := &machines[i]
+		identities = append(identities, Identity{
+			MachineUID: string(m.UID), Node: m.Status.NodeRef.Name, ProviderID: m.Spec.ProviderID, Host: m.Spec.InfrastructureRef.Name,
+		})
+	}
+	return sorted(identities, nil, func(i Identity) string { return i.Node })
+}
+
+func (c *Cluster) webReady(ctx context.Context) (bool, error) {
+	web := &appsv1.Deployment{}
+	if err := c.Lab.WorkloadKube.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {
+		return false, fmt.Errorf("reading Deployment web: %w", err)
+	}
+	return web.Status.ReadyReplicas == *web.Spec.Replicas, nil
+}
+
+// isUpdating says whether Cluster API has a Machine in the middle of an update in place.
+func isUpdating(machine *clusterv1.Machine) bool {
+	_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
+	return updating
+}
