@@ -214,6 +214,14 @@ var _ = DescribeTable("A condition of a host",
 		h.Spec.OSVersionManagement = image("oci://os:v2")
 		reported("a1", infrav1.HostUpgradeFailed)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
+	Entry("a roll-back whose attempt was withdrawn", func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradeRolledBack
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
+	Entry("a failure whose attempt was withdrawn", func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradeFailed
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
 	Entry("a run by hand", func(h *infrav1.ElementalHost) {
 		byHand(h)
 		reported(manual, infrav1.HostUpgradeApplying)(h)

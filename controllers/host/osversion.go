@@ -78,13 +78,21 @@ func because(status *infrav1.HostUpgradeStatus) string {
 	return ": " + status.Message
 }
 
+// reportWaiting reports a host that runs another OS than it should and is doing nothing about it. The
+// agent forgets an attempt when it is withdrawn, so how the last one ended is read from the label.
 func reportWaiting(host *infrav1.ElementalHost) {
-	if hoststate.Bootstrapped(host) && !hoststate.Pending(host) {
+	label := host.Labels[infrav1.InPlaceUpgradeLabel]
+	switch {
+	case label == infrav1.InPlaceUpgradeRolledBack:
+		condition.False(host, osReady, infrav1.RolledBackReason, "The last attempt was rolled back; the host runs %s", hoststate.Describe(host))
+	case label == infrav1.InPlaceUpgradeFailed:
+		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "The last attempt failed; the host runs %s", hoststate.Describe(host))
+	case hoststate.Bootstrapped(host) && !hoststate.Pending(host):
 		condition.False(host, osReady, infrav1.InPlaceUpdateNotPendingReason,
 			"The host runs %s; it is upgraded when label %s is %q",
 			hoststate.Describe(host), infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
-		return
+	default:
+		condition.False(host, osReady, infrav1.WaitingForOSReconcileReason,
+			"The host runs %s; waiting for the agent to upgrade it", hoststate.Describe(host))
 	}
-	condition.False(host, osReady, infrav1.WaitingForOSReconcileReason,
-		"The host runs %s; waiting for the agent to upgrade it", hoststate.Describe(host))
 }
