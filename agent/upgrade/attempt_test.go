@@ -1,0 +1,278 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+func wanted(attempt string) *wire.Upgrade {
+	return &wire.Upgrade{Attempt: attempt, Apply: true, OSVersionManagement: management(`{"imageUri":"oci://r/os:2"}`)}
+}
+
+func management(version string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"osVersion": json.RawMessage(version)}
+}
+
+var (
+	undecided = assess.Verdict{State: assess.Undecided, Reasons: []string{"waiting for the kubelet"}}
+	bad       = assess.Verdict{State: assess.Bad, Reasons: []string{"the kubelet is broken"}}
+	good      = assess.Verdict{State: assess.Good}
+)
+
+var _ = Describe("An attempt", func() {
+	var (
+		w   *world
+		dir string
+	)
+	BeforeEach(func() { w, dir = newWorld(), memoryDir() })
+
+	It("goes through all phases in their order", func() {
+		w.live(dir, wanted("a1"))
+		Expect(w.phases()).To(Equal([]string{
+			wire.PhaseAcknowledged, wire.PhaseFetching, wire.PhaseFetched, wire.PhaseApplying, wire.PhaseRebooting,
+			wire.PhaseAssessing, wire.PhaseSucceeded,
+		}))
+		Expect(w.last()).To(And(HaveField("Digest", digestOf("2")), HaveField("ImageBytes", BeEquivalentTo(100<<20)),
+			HaveField("FreeBytes", BeEquivalentTo(8<<30)), HaveField("FromBootID", "boot-1")))
+		Expect(w.booted).To(BeEquivalentTo(2))
+		Expect(w.downloaded).To(BeEmpty())
+		Expect(w.agent(dir).ImageURI(digestOf("2"))).To(Equal("oci://r/os:2"))
+	})
+
+	It("is never carried out twice", func() {
+		w.live(dir, wanted("a1"))
+		w.live(dir, wanted("a1"))
+		Expect(w.written).To(Equal(1))
+		Expect(w.boots).To(Equal(2))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+	})
+
+	It("is not mixed up with another that wrote the same image", func() {
+		w.live(dir, wanted("a1"))
+		w.verdicts = []assess.Verdict{bad} // so that the second does not find the host good as it is
+		w.live(dir, wanted("a2"))
+		Expect(w.written).To(Equal(2))
+		Expect(w.last()).To(And(HaveField("Attempt", "a2"), HaveField("Phase", wire.PhaseSucceeded)))
+	})
+
+	DescribeTable("fails before the reboot, and for good",
+		func(break_ func(), version, message string) {
+			break_()
+			want := wanted("a1")
+			want.OSVersionManagement = management(version)
+			w.live(dir, want)
+			Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring(message))))
+			Expect(w.boots).To(Equal(1))
+			Expect(w.link).To(BeEquivalentTo(1))
+			Expect(w.snapshots).To(HaveLen(1))
+			Expect(w.downloaded).To(BeEmpty())
+		},
+		Entry("without an image", func() { w.resolve = []error{&image.Terminal{Message: "image x does not exist"}} },
+			`{"imageUri":"x"}`, "image x does not exist"),
+		Entry("with a version that is not one", func() {}, `{"imageUri":7}`, "not an object with the fields imageUri"),
+		Entry("without space", func() { w.free = 499 << 20 }, `{"imageUri":"x"}`, "needs 500 MiB (5 times its compressed size), 499 MiB are free"),
+		Entry("when the registry stays away", func() {
+			for range 9 {
+				w.resolve = append(w.resolve, errors.New("the registry is away"))
+			}
+		}, `{"imageUri":"x"}`, "the registry is away; gave up after 9 tries"),
+		Entry("when the CLI fails thrice", func() {
+			for range 3 {
+				w.write = append(w.write, func() error { return errors.New("exit code 1: no") })
+			}
+		}, `{"imageUri":"x"}`, "writing the image failed (3 of 3): exit code 1: no"),
+		Entry("when the CLI says it worked and did not", func() {
+			for range 3 {
+				w.write = append(w.write, func() error { w.link = 2; return nil })
+			}
+		}, `{"imageUri":"x"}`, "wrote no usable snapshot"),
+	)
+
+	It("tries again what may work the next time", func() {
+		w.resolve = []error{errors.New("the registry is away"), errors.New("the registry is away")}
+		w.write = []func() error{func() error { return errors.New("exit code 1") }}
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.did("clean")).To(Equal(2))
+		Expect(w.last().Message).To(BeEmpty())
+	})
+
+	It("judges what is written by what is there, not by the exit code", func() {
+		w.write = []func() error{func() error {
+			w.snapshots[2] = snap{digest: digestOf("2"), attempt: "a1", whole: true}
+			w.link = 2
+			return errors.New("exit code 1: hook failed")
+		}}
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.did("upgrade")).To(Equal(1))
+	})
+
+	It("waits for the trigger, prepared", func() {
+		want := wanted("a1")
+		want.Apply = false
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseFetched))
+		Expect(w.downloaded).To(HaveKey(digestOf("2")))
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.did("resolve")).To(Equal(1))
+	})
+
+	It("only looks, when prefetch is None, until it is triggered", func() {
+		want := wanted("a1")
+		want.Apply, want.Prefetch = false, "None"
+		w.live(dir, want)
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetched), HaveField("Digest", digestOf("2"))))
+		Expect(w.downloaded).To(BeEmpty())
+		want.Apply = true
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+	})
+
+	It("is prepared anew when the rollout is pinned to another digest", func() {
+		want := wanted("a1")
+		want.Apply = false
+		w.live(dir, want)
+		want.Digest = digestOf("3")
+		w.live(dir, want)
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetched), HaveField("Digest", digestOf("3"))))
+		Expect(w.downloaded).To(HaveLen(1))
+	})
+
+	It("forgets a preparation that is withdrawn", func() {
+		want := wanted("a1")
+		want.Apply = false
+		w.live(dir, want)
+		w.live(dir, nil)
+		Expect(w.downloaded).To(BeEmpty())
+		Expect(filepath.Join(dir, upgrade.MarkerFile)).NotTo(BeAnExistingFile())
+	})
+
+	It("stops a download that is withdrawn", func() {
+		withdrawn := make(chan struct{})
+		w.resolve = []error{nil}
+		machine := w.agent(dir)
+		images := &blockingImages{world: w, started: make(chan struct{})}
+		machine.Images = images
+		ended := make(chan error, 1)
+		go func() { ended <- machine.Advance(context.Background(), wanted("a1"), withdrawn) }()
+		Eventually(images.started).Should(BeClosed())
+		close(withdrawn)
+		Eventually(ended).Should(Receive(BeNil()))
+		Expect(machine.Marker().Phase).To(Equal(wire.PhaseFetching))
+	})
+
+	It("keeps facts about the host when its report is dropped", func() {
+		w.live(dir, wanted("a1"))
+		w.live(dir, nil)
+		machine := w.agent(dir)
+		Expect(machine.Marker()).To(Equal(upgrade.Marker{}))
+		Expect(machine.ImageURI(digestOf("2"))).To(Equal("oci://r/os:2"))
+		Expect(machine.FreeBytes()).To(BeEquivalentTo(8 << 30))
+	})
+
+	It("does not reboot a host that runs the image and is good", func() {
+		w.snapshots[1] = snap{digest: digestOf("2"), whole: true}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", ContainSubstring("already"))))
+		Expect(w.boots).To(Equal(1))
+		Expect(w.did("download")).To(BeZero())
+	})
+
+	It("writes the image again when the host runs it as a fallback", func() {
+		w.snapshots[1] = snap{digest: digestOf("2"), whole: true}
+		w.mode = "passive"
+		w.live(dir, wanted("a1"))
+		Expect(w.boots).To(Equal(2))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+	})
+
+	DescribeTable("is judged by the boot",
+		func(change func(), phase string, healthy bool, boots int, message string) {
+			change()
+			w.live(dir, wanted("a1"))
+			Expect(w.last()).To(And(HaveField("Phase", phase), HaveField("Healthy", healthy), HaveField("Message", message)))
+			Expect(w.boots).To(Equal(boots))
+		},
+		Entry("good at last", func() { w.verdicts = []assess.Verdict{undecided, undecided, good} },
+			wire.PhaseSucceeded, false, 2, ""),
+		Entry("good with warnings", func() {
+			w.verdicts = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
+		},
+			wire.PhaseSucceeded, false, 2, "warning: wanted check x failed: y"),
+		Entry("bad: back to the former snapshot, once", func() { w.verdicts = []assess.Verdict{bad, good} },
+			wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"),
+		Entry("never decided: the time is up", func() {
+			for range 301 {
+				w.verdicts = append(w.verdicts, undecided)
+			}
+		}, wire.PhaseRolledBack, true, 3,
+			"booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: waiting for the kubelet; not good after 10m0s"),
+		Entry("the former one is bad as well", func() { w.verdicts = []assess.Verdict{bad, bad} },
+			wire.PhaseRolledBack, false, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
+				"; the former OS is not healthy: the kubelet is broken"),
+		Entry("a fallback by the boot loader", func() { w.bootsInto = func() int32 { return 1 } },
+			wire.PhaseRolledBack, true, 2, "booted snapshot 1 in passive mode, wanted 2 ("+digestOf("2")+")"),
+		Entry("a fallback to recovery", func() { w.bootsInto = func() int32 { return 0 } },
+			wire.PhaseRolledBack, false, 2, "booted the recovery system, wanted snapshot 2 ("+digestOf("2")+")"),
+		Entry("bad, and the way back leads nowhere", func() {
+			w.verdicts = []assess.Verdict{bad}
+			w.bootsInto = func() int32 { return 2 }
+		}, wire.PhaseRolledBack, false, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
+			"; snapshot 1 was to be booted again, but 2 was"),
+	)
+
+	It("makes the good snapshot the default before it says that it fell back", func() {
+		w.bootsInto = func() int32 { return 1 }
+		w.live(dir, wanted("a1"))
+		Expect(w.saved).To(BeEquivalentTo(1))
+		w.bootsInto = nil
+		w.reboot()
+		Expect(w.booted).To(BeEquivalentTo(1))
+	})
+
+	It("counts failures over restarts", func() {
+		fail := func() error { return errors.New("exit code 1") }
+		w.write = []func() error{fail, fail, fail, fail}
+		for kill := 1; kill < 80; kill += 7 {
+			w.killAt, w.killAfter = len(w.calls)+kill, true
+			w.live(dir, wanted("a1"))
+		}
+		Expect(w.last().Phase).To(Equal(wire.PhaseFailed))
+		Expect(w.boots).To(Equal(1))
+	})
+
+	It("says what is wrong with a damaged marker", func() {
+		Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte("{"), 0o600)).To(Succeed())
+		_, err := upgrade.New(upgrade.Options{WorkDir: dir, Reporter: w})
+		Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("decoding %s/upgrade.json", dir))))
+	})
+})
+
+// blockingImages never finish a download by themselves.
+type blockingImages struct {
+	*world
+	started chan struct{}
+}
+
+func (b *blockingImages) Download(ctx context.Context, _ image.Image) error {
+	close(b.started)
+	<-ctx.Done()
+	return ctx.Err()
+}

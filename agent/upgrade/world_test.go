@@ -1,0 +1,318 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var (
+	errKilled   = errors.New("the agent was killed")
+	errRebooted = errors.New("the host went down")
+)
+
+type snap struct {
+	digest, attempt string
+	whole           bool
+}
+
+// world is a host and a registry, as far as an attempt reaches them. It keeps the habits of the real
+// ones: the default flips when the image is written, half snapshots stay, exit codes lie.
+type world struct {
+	osplugin.Plugin
+
+	boots     int
+	booted    int32
+	mode      string
+	snapshots map[int32]snap
+	link      int32 // what "active" boots
+	saved     int32 // saved_entry; 0: none
+
+	digest     string
+	bytes      int64
+	free       int64
+	verdicts   []assess.Verdict
+	resolve    []error
+	write      []func() error
+	bootsInto  func() int32 // overrules GRUB
+	written    int
+	calls      []string
+	reported   []wire.Attempt
+	downloaded map[string]bool
+
+	// killAt is the number of the call at which the agent is killed, before or after it is done.
+	killAt    int
+	killAfter bool
+	killed    bool
+}
+
+func newWorld() *world {
+	return &world{
+		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30,
+		snapshots: map[int32]snap{1: {digest: digestOf("1"), whole: true}}, downloaded: map[string]bool{},
+	}
+}
+
+func digestOf(of string) string { return "sha256:" + strings.Repeat(of, 64) }
+
+// boundary is the edge of the agent: a kill happens between two of them, or within one.
+func (w *world) boundary(name string, act func() error) error {
+	if w.killed {
+		return errKilled
+	}
+	w.calls = append(w.calls, name)
+	if len(w.calls) == w.killAt && !w.killAfter {
+		w.killed = true
+		return errKilled
+	}
+	err := act()
+	if len(w.calls) == w.killAt {
+		w.killed = true
+		return errKilled
+	}
+	return err
+}
+
+func (w *world) did(name string) int {
+	return len(slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool { return call != name }))
+}
+
+func (w *world) bootID() string { return fmt.Sprintf("boot-%d", w.boots) }
+
+func (w *world) Facts(context.Context) (facts osplugin.Facts, err error) {
+	err = w.boundary("facts", func() error {
+		facts = osplugin.Facts{Snapshot: w.booted, Mode: w.mode, BootID: w.bootID(), Digest: w.snapshots[w.booted].digest}
+		return nil
+	})
+	return facts, err
+}
+
+func (w *world) Space(context.Context) (osplugin.Space, error) {
+	return osplugin.Space{State: w.free, Work: w.free}, w.boundary("space", func() error { return nil })
+}
+
+func (w *world) Clean(context.Context) error {
+	return w.boundary("clean", func() error {
+		for id, each := range w.snapshots {
+			if id != w.booted && !each.whole {
+				delete(w.snapshots, id)
+			}
+		}
+		if _, found := w.snapshots[w.link]; !found {
+			w.link = w.booted
+		}
+		return nil
+	})
+}
+
+func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) error {
+	next := w.newest() + 1
+	// A kill within leaves half a snapshot.
+	w.snapshots[next] = snap{}
+	err := w.boundary("upgrade", func() error {
+		if len(w.write) > 0 {
+			broken := w.write[0]
+			w.write = w.write[1:]
+			return broken()
+		}
+		_, digest, _ := strings.Cut(request.Image, "@")
+		w.snapshots[next] = snap{digest: digest, attempt: request.Attempt, whole: true}
+		w.link = next
+		w.written++
+		return nil
+	})
+	return err
+}
+
+func (w *world) newest() (newest int32) {
+	for id := range w.snapshots {
+		newest = max(newest, id)
+	}
+	return newest
+}
+
+func (w *world) Written(_ context.Context, attempt, digest string) (found int32, err error) {
+	err = w.boundary("written", func() error {
+		for id, each := range w.snapshots {
+			if each.whole && each.attempt == attempt && each.digest == digest && w.link == id {
+				found = id
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (w *world) BootNewest(context.Context) error {
+	return w.boundary("boot newest", func() error { w.saved = 0; return nil })
+}
+
+func (w *world) BootAlways(_ context.Context, id int32) error {
+	return w.boundary(fmt.Sprintf("boot always %d", id), func() error {
+		if _, found := w.snapshots[id]; !found {
+			return osplugin.ErrNoSuchSnapshot
+		}
+		w.saved = id
+		if id == w.link {
+			w.saved = 0
+		}
+		return nil
+	})
+}
+
+func (w *world) Assess(context.Context, assess.Question) (verdict assess.Verdict, err error) {
+	err = w.boundary("assess", func() error {
+		verdict = assess.Verdict{State: assess.Good}
+		if len(w.verdicts) > 0 {
+			verdict, w.verdicts = w.verdicts[0], w.verdicts[1:]
+		}
+		return nil
+	})
+	return verdict, err
+}
+
+func (w *world) FailedUnits(context.Context) ([]string, error) {
+	return []string{"old.service"}, w.boundary("failed units", func() error { return nil })
+}
+
+func (w *world) Reboot(context.Context) error {
+	return w.boundary("reboot", func() error { w.reboot(); return errRebooted })
+}
+
+// reboot is GRUB.
+func (w *world) reboot() {
+	w.boots++
+	w.booted, w.mode = w.link, osplugin.ModeActive
+	if w.saved != 0 {
+		w.booted = w.saved
+	}
+	if w.bootsInto != nil {
+		w.booted = w.bootsInto()
+	}
+	if w.booted != w.link {
+		w.mode = osplugin.ModePassive
+	}
+	if w.booted == 0 {
+		w.mode = osplugin.ModeRecovery
+	}
+}
+
+func (w *world) Resolve(_ context.Context, uri, digest string) (image.Image, error) {
+	resolved := image.Image{URI: uri, Digest: w.digest, Bytes: w.bytes}
+	if digest != "" {
+		resolved.Digest = digest
+	}
+	return resolved, w.boundary("resolve", func() error {
+		if len(w.resolve) == 0 {
+			return nil
+		}
+		err := w.resolve[0]
+		w.resolve = w.resolve[1:]
+		return err
+	})
+}
+
+func (w *world) Download(_ context.Context, wanted image.Image) error {
+	return w.boundary("download", func() error { w.downloaded[wanted.Digest] = true; return nil })
+}
+
+func (w *world) Serve(digest string) (string, func(), error) {
+	if !w.downloaded[digest] {
+		return "", nil, errors.New("not downloaded")
+	}
+	return "127.0.0.1:1/elemental/os@" + digest, func() {}, nil
+}
+
+func (w *world) Drop(keep ...string) error {
+	return w.boundary("drop", func() error {
+		for digest := range w.downloaded {
+			if !slices.Contains(keep, digest) {
+				delete(w.downloaded, digest)
+			}
+		}
+		return nil
+	})
+}
+
+// Attempt comes after each marker that was stored, so it is where a kill between two of them happens.
+func (w *world) Attempt(attempt *wire.Attempt) {
+	_ = w.boundary("report", func() error { return nil })
+	if attempt != nil && !w.killed {
+		w.reported = append(w.reported, *attempt)
+	}
+}
+
+func (w *world) Flush(context.Context) {}
+
+func (w *world) last() wire.Attempt {
+	if len(w.reported) == 0 {
+		return wire.Attempt{}
+	}
+	return w.reported[len(w.reported)-1]
+}
+
+// phases that were reported, each once in a row.
+func (w *world) phases() []string {
+	var phases []string
+	for _, attempt := range w.reported {
+		phases = append(phases, attempt.Phase)
+	}
+	return slices.Compact(phases)
+}
+
+// memoryDir is a directory that costs nothing to flush, where there is one: markers are flushed often.
+func memoryDir() string {
+	GinkgoHelper()
+	const memory = "/dev/shm"
+	if _, err := os.Stat(memory); err != nil {
+		return GinkgoT().TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "upgrade-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	return dir
+}
+
+// agent is a process of the agent: it knows what is on the disk.
+func (w *world) agent(dir string) *upgrade.Machine {
+	GinkgoHelper()
+	machine, err := upgrade.New(upgrade.Options{
+		Plugin: w, Images: w, Reporter: w, Clock: systemtest.NewClock(), WorkDir: dir,
+		Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), Bootstrapped: func() bool { return true },
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return machine
+}
+
+// live starts the agent again and again, as systemd does, until the attempt has nothing left to do.
+func (w *world) live(dir string, want *wire.Upgrade) {
+	GinkgoHelper()
+	for range 12 {
+		err := w.agent(dir).Advance(context.Background(), want, nil)
+		if err == nil && !w.killed {
+			return
+		}
+		if err != nil && !errors.Is(err, errKilled) && !errors.Is(err, errRebooted) {
+			Expect(err).NotTo(HaveOccurred())
+		}
+		w.killed, w.killAt = false, 0
+	}
+	Fail("the attempt does not come to an end")
+}
