@@ -91,7 +91,7 @@ func cover(current, desired document, root []string) (operations []operation, un
 	after, isSet := is[coveredField]
 	pointer := "/" + strings.Join(append(slices.Clone(root), coveredField), "/")
 	switch {
-	case isSet && !(wasSet && reflect.DeepEqual(before, after)):
+	case isSet && (!wasSet || !reflect.DeepEqual(before, after)):
 		operations = append(operations, operation{Op: "add", Path: pointer, Value: after})
 	case wasSet && !isSet:
 		operations = append(operations, operation{Op: "remove", Path: pointer})

@@ -138,6 +138,18 @@ var _ = Describe("A template", func() {
 		Expect(w.refersTo()).NotTo(Equal("t"))
 	})
 
+	It("that arrives before its owners is not taken for rolled out", func() {
+		w.patch(imageB)
+		Expect(c.Delete(ctx, w.md)).To(Succeed())
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).NotTo(HaveOccurred())
+		w.md = ownertest.MachineDeployment(w.namespace, "md", "c", "t", 1)
+		create(w.md)
+		Expect(ownertest.Observe(ctx, c, w.md, 1)).To(Succeed())
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	})
+
 	It("that was patched before it made a Machine has nothing to roll out", func() {
 		fresh := ownertest.Template(w.namespace, "fresh", imageA)
 		create(fresh)
@@ -247,11 +259,16 @@ var _ = Describe("A template", func() {
 		}
 		w.reconcile()
 		Expect(exists(first)).To(BeTrue(), "a MachineSet and an ElementalMachine name it")
-		patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = second })
-		w.reconcile()
+		name := func(machineName, setName string) {
+			patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = machineName })
+			patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = setName })
+			w.reconcile()
+		}
+		name(second, first)
+		Expect(exists(first)).To(BeTrue(), "a MachineSet names it")
+		name(first, second)
 		Expect(exists(first)).To(BeTrue(), "an ElementalMachine names it")
-		patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = second })
-		w.reconcile()
+		name(second, second)
 		Expect(exists(first)).To(BeFalse())
 		Expect(exists(second)).To(BeTrue())
 	})

@@ -16,8 +16,9 @@ import (
 
 // settleTime is how long Cluster API is given to act on a write. An object that has not been written for
 // this long is not about to be acted on: its controller is held up by an error or a pause, and the change
-// that would end that must not be kept out.
-const settleTime = 10 * time.Second
+// that would end that must not be kept out. Cluster API acts within 2 s; the rest is for clocks, as the
+// API server's and ours are compared.
+const settleTime = 30 * time.Second
 
 // QuietPoint says why the reference of an owner cannot be changed now, and is empty when it can. It
 // reads live. At any other moment Cluster API 1.14 can delete a Machine instead of updating it: one that
