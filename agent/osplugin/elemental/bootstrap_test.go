@@ -1,0 +1,188 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+const kubeadmData = `## template: jinja
+#cloud-config
+
+write_files:
+-   path: /run/kubeadm/kubeadm.yaml
+    owner: root:root
+    permissions: '0640'
+    content: |
+      kind: JoinConfiguration
+users:
+- default
+- name: admin
+  groups: sudo, wheel
+  ssh_authorized_keys: [key-1]
+runcmd:
+- kubeadm join --config /run/kubeadm/kubeadm.yaml && echo success > /run/cluster-api/bootstrap-success.complete
+- [echo, "it's done"]
+ntp: {enabled: true}
+`
+
+const kubeadmYip = `name: Cluster API bootstrap
+stages:
+    network:
+        - name: Cluster API bootstrap
+          files:
+            - path: /run/kubeadm/kubeadm.yaml
+              permissions: 416
+              owner: 0
+              group: 0
+              ownerstring: root:root
+              content: |
+                kind: JoinConfiguration
+          users:
+            admin:
+                groups:
+                    - sudo
+                    - wheel
+                ssh_authorized_keys:
+                    - key-1
+          commands:
+            - kubeadm join --config /run/kubeadm/kubeadm.yaml && echo success > /run/cluster-api/bootstrap-success.complete
+            - '''echo'' ''it''\''''s done'''
+    network.after:
+        - name: Remove the bootstrap once it has succeeded
+          if: '[ -f /run/cluster-api/bootstrap-success.complete ]'
+          commands:
+            - rm -f /oem/bootstrap-cloud-config.yaml
+`
+
+var _ = Describe("Bootstrap data", func() {
+	var r *rig
+	ctx := context.Background()
+
+	BeforeEach(func() { r = newRig() })
+
+	It("runs in the network stage and removes itself", func() {
+		Expect(r.plugin.Bootstrap(ctx, wire.Bootstrap{Format: "cloud-config", Config: kubeadmData})).To(Succeed())
+		Expect(r.read("/oem/bootstrap-cloud-config.yaml")).To(Equal(kubeadmYip))
+		info, err := os.Stat(r.path("/oem/bootstrap-cloud-config.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(info.Mode().Perm()).To(BeEquivalentTo(0o600), "it holds a join token")
+		Expect(r.plugin.BootstrapState(ctx)).To(Equal(osplugin.BootstrapState{Placed: true}))
+	})
+
+	It("gets a sentinel where a provider writes none", func() {
+		Expect(r.plugin.Bootstrap(ctx, wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\nruncmd: [k3s]\n"})).To(Succeed())
+		Expect(r.read("/oem/bootstrap-cloud-config.yaml")).To(ContainSubstring(
+			"- mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete"))
+	})
+
+	DescribeTable("is refused for good",
+		func(data wire.Bootstrap, message string) {
+			err := r.plugin.Bootstrap(ctx, data)
+			Expect(errors.Is(err, osplugin.ErrUnsupported)).To(BeTrue())
+			Expect(err).To(MatchError(ContainSubstring(message)))
+			Expect(r.path("/oem/bootstrap-cloud-config.yaml")).NotTo(BeAnExistingFile())
+		},
+		Entry("ignition", wire.Bootstrap{Format: "ignition"}, `format "ignition", Elemental hosts take "cloud-config"`),
+		Entry("not YAML", wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\n\t:"}, "decoding the cloud-config"),
+		Entry("permissions", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, permissions: rw}]"},
+			`write_files: /x: permissions "rw" are not an octal number`),
+		Entry("append", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, append: true}]"}, "write the whole file"),
+		Entry("a command that is none", wire.Bootstrap{Format: "cloud-config", Config: "runcmd: [{a: b}]"}, "neither a text nor a list"),
+	)
+
+	It("has been applied when the sentinel is there", func() {
+		r.write("/run/cluster-api/bootstrap-success.complete", "success")
+		Expect(r.plugin.BootstrapState(ctx)).To(Equal(osplugin.BootstrapState{Applied: true}))
+	})
+})
+
+var _ = Describe("A reset", func() {
+	var r *rig
+	ctx := context.Background()
+
+	BeforeEach(func() {
+		r = newRig()
+		r.write("/work/private.key", "key")
+		r.write("/work/hostname", "host-1")
+	})
+
+	It("is triggered by what recovery runs", func() {
+		Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
+		Expect(r.grubenv()).To(Equal([]string{"next_entry=recovery"}))
+		Expect(r.read("/oem/reset-cloud-config.yaml")).To(And(
+			ContainSubstring("if: '[ -f /run/elemental/recovery_mode ]'"),
+			ContainSubstring("- elemental-agent reset --config /oem/elemental/agent/config.yaml\n"),
+			ContainSubstring("- systemctl reboot\n")))
+		Expect(r.read("/oem/elemental/agent/private.key")).To(Equal("key"))
+		Expect(r.read("/oem/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
+	})
+
+	It("keeps the configuration and nothing else", func() {
+		Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
+		r.boot(0, "recovery")
+		r.write("/oem/set-hostname.yaml", "old")
+		r.runner.On("elemental reset", func(command system.Command) system.Result {
+			Expect(command.Env).To(ContainElements("ELEMENTAL_RESET_PERSISTENT=true", "ELEMENTAL_RESET_OEM=false"))
+			Expect(os.RemoveAll(r.path("/etc"))).To(Succeed())
+			return system.Result{}
+		})
+		Expect(r.plugin.Reset(ctx, json.RawMessage(`{"resetPersistent":true}`))).To(Succeed())
+		Expect(r.read("/etc/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
+		for _, gone := range []string{"reset-cloud-config.yaml", "set-hostname.yaml", "elemental/agent/private.key"} {
+			Expect(r.path("/oem/" + gone)).NotTo(BeAnExistingFile())
+		}
+	})
+
+	It("mounts /oem again, which the CLI leaves unmounted", func() {
+		r.boot(0, "recovery")
+		r.write("/proc/mounts", "x /run auto rw 0 0\n")
+		r.runner.Say("elemental reset", "")
+		Expect(r.plugin.Reset(ctx, nil)).To(Succeed())
+		Expect(r.runner.Calls()).To(ContainElement("mount " + r.path("/oem")))
+	})
+
+	It("is not done outside of recovery", func() {
+		err := r.plugin.Reset(ctx, nil)
+		Expect(errors.Is(err, osplugin.ErrUnsupported)).To(BeTrue())
+		Expect(r.runner.Calls()).To(BeEmpty())
+	})
+
+	It("fails when the CLI fails", func() {
+		r.boot(0, "recovery")
+		r.runner.Fail("elemental reset", 1, "no disk")
+		Expect(r.plugin.Reset(ctx, nil)).To(MatchError("elemental reset: exit code 1: no disk"))
+	})
+})
+
+var _ = Describe("An installation", func() {
+	It("is there already but on live media, where it is not supported yet", func() {
+		r := newRig()
+		Expect(r.plugin.Install(context.Background(), nil)).To(Succeed())
+		r.boot(0, "live")
+		err := r.plugin.Install(context.Background(), nil)
+		Expect(errors.Is(err, osplugin.ErrUnsupported)).To(BeTrue())
+		Expect(err).To(MatchError(ContainSubstring("not supported yet")))
+	})
+
+	It("is made to last by yip files", func() {
+		r, ctx := newRig(), context.Background()
+		Expect(r.plugin.InstallHostname(ctx, "host-1")).To(Succeed())
+		Expect(r.plugin.InstallFile(ctx, osplugin.File{Path: "/var/x/private.key", Mode: 0o600, Content: "key"})).To(Succeed())
+		Expect(r.plugin.InstallCloudConfig(ctx, json.RawMessage(`{"runcmd":["x"]}`))).To(Succeed())
+		Expect(r.read("/oem/set-hostname.yaml")).To(ContainSubstring("echo host-1 > /etc/hostname"))
+		Expect(r.read("/oem/set-private-key.yaml")).To(And(ContainSubstring("path: /var/x/private.key"), ContainSubstring("permissions: 384")))
+		Expect(r.read("/oem/set-cloud-config.yaml")).To(Equal("#cloud-config\nruncmd:\n    - x\n"))
+	})
+})

@@ -1,0 +1,142 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/elemental"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
+)
+
+const (
+	stateDir  = "/run/initramfs/elemental-state"
+	snapshots = stateDir + "/.snapshots"
+	twoDigest = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+)
+
+// rig is an Elemental host that consists of files, with processes that do what is told.
+type rig struct {
+	root   string
+	runner *systemtest.Runner
+	clock  *systemtest.Clock
+	plugin *elemental.Plugin
+}
+
+func newRig() *rig {
+	r := &rig{root: GinkgoT().TempDir(), runner: &systemtest.Runner{}, clock: systemtest.NewClock()}
+	host := &system.Host{Root: r.root, Runner: r.runner, Clock: r.clock}
+	r.plugin = elemental.New(elemental.Options{
+		Host: host, Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), WorkDir: r.path("/work"),
+		ConfigPath: r.path("/etc/elemental/agent/config.yaml"), RebootTimeout: time.Minute,
+	})
+	r.write("/proc/sys/kernel/random/boot_id", "boot-1\n")
+	r.write("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Elemental 2\"\n")
+	r.write("/etc/elemental/agent/config.yaml", "registration: {}\n")
+	r.write("/oem/grubenv", "")
+	r.runner.On("grub2-editenv", r.editGrub)
+	r.runner.Say("umount", "")
+	r.runner.Say("mount", "")
+	r.boot(2, "active")
+	return r
+}
+
+func (r *rig) path(path string) string { return filepath.Join(r.root, path) }
+
+func (r *rig) write(path, content string) {
+	GinkgoHelper()
+	Expect(os.MkdirAll(filepath.Dir(r.path(path)), 0o755)).To(Succeed())
+	Expect(os.WriteFile(r.path(path), []byte(content), 0o600)).To(Succeed())
+}
+
+func (r *rig) read(path string) string {
+	GinkgoHelper()
+	content, err := os.ReadFile(r.path(path))
+	Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
+func (r *rig) boot(snapshot int, mode string) {
+	Expect(os.RemoveAll(r.path("/run/elemental"))).To(Succeed())
+	r.write("/run/elemental/"+mode+"_mode", "1")
+	r.runner.Say("losetup", fmt.Sprintf("/other/file\n%s/%d/snapshot.img\n", snapshots, snapshot))
+}
+
+// snapshot makes a snapshot with an image of that content; with "-" it is half written.
+func (r *rig) snapshot(id int, image string) {
+	if image == "-" {
+		r.write(fmt.Sprintf("%s/%d/snapshot.workDir/etc/x", snapshots, id), "x")
+		return
+	}
+	r.write(fmt.Sprintf("%s/%d/snapshot.img", snapshots, id), image)
+}
+
+func (r *rig) link(id int) {
+	GinkgoHelper()
+	link := r.path(snapshots + "/active")
+	_ = os.Remove(link)
+	Expect(os.Symlink(fmt.Sprintf("%d/snapshot.img", id), link)).To(Succeed())
+}
+
+func (r *rig) linked() string {
+	target, err := os.Readlink(r.path(snapshots + "/active"))
+	Expect(err).NotTo(HaveOccurred())
+	return target
+}
+
+// state writes state.yaml with lines of snapshots, as "id: {...}".
+func (r *rig) state(lines ...string) {
+	r.write(stateDir+"/state.yaml", "snapshotter:\n  type: loopdevice\nstate:\n  label: COS_STATE\n  snapshots:\n    "+
+		strings.Join(lines, "\n    ")+"\n")
+}
+
+func (r *rig) ids() []string {
+	entries, err := os.ReadDir(r.path(snapshots))
+	Expect(err).NotTo(HaveOccurred())
+	var ids []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			ids = append(ids, entry.Name())
+		}
+	}
+	return ids
+}
+
+// grub sets the variables of an environment block.
+func (r *rig) grub(path string, variables ...string) { r.write(path, strings.Join(variables, "\n")) }
+
+func (r *rig) grubenv() []string {
+	lines := strings.Fields(r.read("/oem/grubenv"))
+	slices.Sort(lines)
+	return lines
+}
+
+// editGrub is grub2-editenv on a file with a line for each variable.
+func (r *rig) editGrub(command system.Command) system.Result {
+	path, verb, args := command.Args[0], command.Args[1], command.Args[2:]
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return system.Result{ExitCode: 1, Stderr: err.Error()}
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, name+"=") })
+		if verb == "set" {
+			lines = append(lines, arg)
+		}
+	}
+	Expect(os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600)).To(Succeed())
+	return system.Result{Stdout: strings.Join(lines, "\n")}
+}

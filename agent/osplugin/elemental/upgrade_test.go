@@ -1,0 +1,193 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("Writing an image", func() {
+	var r *rig
+	ctx := context.Background()
+	request := osplugin.Upgrade{Attempt: "a1", Image: "127.0.0.1:5001/elemental/os@" + twoDigest}
+
+	BeforeEach(func() { r = newRig() })
+
+	DescribeTable("calls the CLI as it wants to be called",
+		func(version wire.OSVersion, call string, env []string) {
+			r.runner.Say("elemental", "")
+			request.Version = version
+			Expect(r.plugin.Upgrade(ctx, request)).To(Succeed())
+			Expect(r.runner.Calls()).To(Equal([]string{call}))
+			Expect(r.runner.Commands()[0].Env).To(Equal(env))
+		},
+		Entry("plainly", wire.OSVersion{}, "elemental upgrade", []string{
+			"ELEMENTAL_UPGRADE_SYSTEM=oci:127.0.0.1:5001/elemental/os@" + twoDigest,
+			"ELEMENTAL_UPGRADE_RECOVERY=false", "ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=correlationID=a1",
+		}),
+		Entry("with recovery, aloud", wire.OSVersion{UpgradeRecovery: true, Debug: true}, "elemental --debug upgrade", []string{
+			"ELEMENTAL_UPGRADE_SYSTEM=oci:127.0.0.1:5001/elemental/os@" + twoDigest,
+			"ELEMENTAL_UPGRADE_RECOVERY=true", "ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=correlationID=a1",
+		}),
+	)
+
+	It("says what the CLI said, without what differs from try to try", func() {
+		r.runner.Fail("elemental", 1, "time=1 start\npulling 127.0.0.1:5001/x failed\n")
+		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade: exit code 1: pulling the agent's registry/x failed"))
+	})
+
+	It("knows a killed CLI", func() {
+		r.runner.Fail("elemental", -1, "")
+		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade was killed"))
+	})
+
+	DescribeTable("is done when the snapshot is there",
+		func(line, image string, link, found int) {
+			r.snapshot(2, "old")
+			r.snapshot(3, image)
+			r.link(link)
+			r.state(`2: {digest: "sha256:1", active: true}`, line)
+			Expect(r.plugin.Written(ctx, "a1", twoDigest)).To(BeEquivalentTo(found))
+		},
+		Entry("recorded, whole, the default", `3: {digest: "`+twoDigest+`", active: true, labels: {correlationID: a1}}`, "x", 3, 3),
+		Entry("active is not said of it, but the link is set", `3: {digest: "`+twoDigest+`", labels: {correlationID: a1}}`, "x", 3, 3),
+		Entry("another attempt's", `3: {digest: "`+twoDigest+`", active: true, labels: {correlationID: a0}}`, "x", 3, 0),
+		Entry("another image", `3: {digest: "sha256:3", active: true, labels: {correlationID: a1}}`, "x", 3, 0),
+		Entry("an empty image: the disk was full", `3: {digest: "`+twoDigest+`", active: true, labels: {correlationID: a1}}`, "", 3, 0),
+		Entry("no image: killed", `3: {digest: "`+twoDigest+`", active: true, labels: {correlationID: a1}}`, "-", 3, 0),
+		Entry("not the default", `3: {digest: "`+twoDigest+`", labels: {correlationID: a1}}`, "x", 2, 0),
+	)
+})
+
+var _ = Describe("Cleaning up after a killed upgrade", func() {
+	var r *rig
+	ctx := context.Background()
+
+	BeforeEach(func() {
+		r = newRig()
+		r.snapshot(1, "old")
+		r.snapshot(2, "booted")
+		r.link(2)
+		r.state(`1: {digest: "sha256:1"}`, `2: {digest: "sha256:2", active: true}`)
+	})
+
+	DescribeTable("removes what is not whole and not recorded",
+		func(images map[int]string, link int, ids []string, linked string) {
+			for id, content := range images {
+				r.snapshot(id, content)
+			}
+			r.link(link)
+			Expect(r.plugin.Clean(ctx)).To(Succeed())
+			Expect(r.ids()).To(Equal(ids))
+			Expect(r.linked()).To(Equal(linked))
+		},
+		Entry("nothing", map[int]string{}, 2, []string{"1", "2"}, "2/snapshot.img"),
+		Entry("killed while writing", map[int]string{3: "-"}, 2, []string{"1", "2"}, "2/snapshot.img"),
+		Entry("killed before it was recorded", map[int]string{3: "x"}, 3, []string{"1", "2"}, "2/snapshot.img"),
+		Entry("an empty image that became the default", map[int]string{3: ""}, 3, []string{"1", "2"}, "2/snapshot.img"),
+		Entry("a default that is gone", map[int]string{}, 7, []string{"1", "2"}, "2/snapshot.img"),
+		Entry("never the booted one, even without an image to be seen", map[int]string{2: ""}, 2, []string{"1", "2"}, "2/snapshot.img"),
+	)
+
+	It("goes by the mount table", func() {
+		r.write("/proc/mounts", "x /run/elemental/workingtree auto rw 0 0\nx /run/elemental/recovery auto rw 0 0\n"+
+			"x /run/elemental/efi auto rw,relatime 0 0\nx /oem auto rw 0 0\n")
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.runner.Calls()).To(ContainElements(
+			"umount "+r.path("/run/elemental/workingtree"), "umount "+r.path("/run/elemental/recovery"),
+			"mount -o remount,ro "+r.path("/run/elemental/efi")))
+	})
+
+	It("leaves mounts alone that are as they should be", func() {
+		r.write("/proc/mounts", "x /run/elemental/efi auto ro 0 0\n")
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.runner.Calls()).To(Equal([]string{"losetup -ln -O BACK-FILE"}))
+	})
+})
+
+var _ = Describe("The next boot", func() {
+	var r *rig
+	ctx := context.Background()
+
+	BeforeEach(func() {
+		r = newRig()
+		r.snapshot(2, "x")
+		r.snapshot(3, "x")
+		r.link(3)
+		r.state(`2: {digest: "sha256:2"}`, `3: {digest: "sha256:3", active: true}`)
+		r.grub("/run/elemental/efi/grub_oem_env", "passive_snaps=2 1")
+	})
+
+	DescribeTable("is one snapshot for good",
+		func(before []string, snapshot int, after []string) {
+			r.grub("/oem/grubenv", before...)
+			Expect(r.plugin.BootAlways(ctx, int32(snapshot))).To(Succeed())
+			Expect(r.grubenv()).To(Equal(after))
+			calls := len(r.runner.Calls())
+			Expect(r.plugin.BootAlways(ctx, int32(snapshot))).To(Succeed())
+			for _, again := range r.runner.Calls()[calls:] {
+				Expect(again).To(HaveSuffix(" list"), "a second time changes nothing")
+			}
+		},
+		Entry("a passive one, against the assessment that would overrule it",
+			[]string{"boot_assessment_check=yes", "last_boot_attempt=passive2", "other=1"}, 2, []string{"other=1", "saved_entry=passive2"}),
+		Entry("a passive one, where the assessment is always due",
+			[]string{"boot_assessment_always_check=yes"}, 2,
+			[]string{"boot_assessment_always_check=yes", "next_entry=passive2", "saved_entry=passive2"}),
+		Entry("the one that is the default anyway", []string{"saved_entry=passive2"}, 3, []string{}),
+	)
+
+	It("is set by the link when GRUB has no entry", func() {
+		r.grub("/run/elemental/efi/grub_oem_env", "passive_snaps=1")
+		Expect(r.plugin.BootAlways(ctx, 2)).To(Succeed())
+		Expect(r.linked()).To(Equal("2/snapshot.img"))
+		Expect(r.grubenv()).To(BeEmpty())
+	})
+
+	It("cannot be a snapshot that is gone", func() {
+		Expect(errors.Is(r.plugin.BootAlways(ctx, 9), osplugin.ErrNoSuchSnapshot)).To(BeTrue())
+	})
+
+	It("is the newest again", func() {
+		r.grub("/oem/grubenv", "saved_entry=passive2", "next_entry=passive2", "boot_assessment_check=yes")
+		Expect(r.plugin.BootNewest(ctx)).To(Succeed())
+		Expect(r.grubenv()).To(Equal([]string{"boot_assessment_check=yes"}))
+	})
+})
+
+var _ = Describe("Going down", func() {
+	It("is forced when it takes too long, and an error when that does not help", func() {
+		r := newRig()
+		r.runner.Say("systemctl", "")
+		Expect(r.plugin.Reboot(context.Background())).To(MatchError(ContainSubstring("does not go down")))
+		Expect(r.runner.Calls()).To(Equal([]string{"systemctl reboot", "systemctl reboot --force"}))
+	})
+
+	It("is forced at once when systemd does not want to", func() {
+		r := newRig()
+		r.runner.Fail("systemctl", 1, "no")
+		r.runner.Say("systemctl poweroff --force", "")
+		Expect(r.plugin.PowerOff(context.Background())).To(MatchError(ContainSubstring("does not go down")))
+		Expect(r.clock.Slept()).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("Space", func() {
+	It("is that of the state partition and of the work directory", func() {
+		r := newRig()
+		r.runner.Say("df", "    Avail\n      100\n")
+		r.runner.Say(fmt.Sprintf("df -B1 --output=avail %s", r.path(stateDir)), "    Avail\n 4294967296\n")
+		Expect(os.MkdirAll(r.path(stateDir), 0o755)).To(Succeed())
+		Expect(r.plugin.Space(context.Background())).To(Equal(osplugin.Space{State: 4 << 30, Work: 100}))
+	})
+})
