@@ -74,9 +74,7 @@ func (r *running) loop(ctx context.Context) next {
 		case <-r.restart.C:
 			r.startAgent()
 		case <-r.assessed:
-			if !r.verdict() {
-				return r.shutDown(ctx, power.Request{Action: power.Reboot})
-			}
+			r.verdict()
 		case request := <-r.power.Requests:
 			if r.accepts(request) {
 				return r.shutDown(ctx, request)
@@ -179,22 +177,26 @@ func (r *running) assess() {
 	}
 }
 
-// verdict records how the boot was judged, and says whether it was good.
-func (r *running) verdict() bool {
+// verdict records how the boot was judged, and asks for a reboot if it was not good, as systemd does
+// when the service has failed too often (StartLimitAction=reboot).
+func (r *running) verdict() {
 	r.assessed = nil
 	if !r.system.Healthy() {
 		r.unit(units.BootAssessment, units.Failed)
 		r.record(func(b *Boot) { b.Outcome = Unhealthy })
 		r.event(AssessmentFailed, "snapshot %d", r.system.Snapshot)
-		return false
+		err := power.Ask(r.opts.Root, power.Request{Action: power.Reboot, By: units.BootAssessment})
+		if err != nil {
+			_, _ = r.console.WriteString(err.Error() + "\n")
+		}
+		return
 	}
 	if err := boot.Passed(r.disk); err != nil {
 		r.event(AssessmentFailed, "%v", err)
-		return true
+		return
 	}
 	r.unit(units.BootAssessment, units.Active)
 	r.event(AssessmentPassed, "snapshot %d", r.system.Snapshot)
-	return true
 }
 
 func (r *running) unit(name, state string) {
