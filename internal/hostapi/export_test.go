@@ -3,6 +3,13 @@
 
 package hostapi
 
+import (
+	"crypto/ed25519"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
 // What specs compare openapi.yaml with.
 var (
 	HostPhases    = hostPhases
@@ -19,3 +26,28 @@ func Operations() map[string]string {
 	}
 	return operations
 }
+
+// StatusPatch is what a report is written with.
+var StatusPatch = statusPatch
+
+// ParseReport is what becomes of a report's body.
+func ParseReport(body []byte) (infrav1.ElementalHostStatus, error) {
+	report := wire.Report{}
+	if err := decodeStrict(body, &report); err != nil {
+		return infrav1.ElementalHostStatus{}, err
+	}
+	return statusOf(report)
+}
+
+// ParseCreate is what becomes of a registration's body.
+func ParseCreate(body []byte) (wire.HostCreate, ed25519.PublicKey, error) {
+	asked := wire.HostCreate{}
+	if err := decodeStrict(body, &asked); err != nil {
+		return asked, nil, err
+	}
+	key, err := checkCreate(asked)
+	return asked, key, err
+}
+
+// StatusOf is the HTTP status of an error.
+func StatusOf(err error) int { return asFailure(err).answer.Code }
