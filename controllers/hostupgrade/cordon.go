@@ -27,12 +27,14 @@ func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Resul
 }
 
 func (r *Reconciler) blockMove(ctx context.Context, o *observation) error {
-	return r.patchHost(ctx, o, "keeping clusterctl from moving", func(host *infrav1.ElementalHost) {
-		if host.Annotations == nil {
-			host.Annotations = map[string]string{}
-		}
-		host.Annotations[infrav1.BlockMoveAnnotation] = ""
-	})
+	return r.patchHost(ctx, o, "keeping clusterctl from moving", setBlockMove)
+}
+
+func setBlockMove(host *infrav1.ElementalHost) {
+	if host.Annotations == nil {
+		host.Annotations = map[string]string{}
+	}
+	host.Annotations[infrav1.BlockMoveAnnotation] = ""
 }
 
 // uncordon takes back our own cordon, and gives the Machine back to its health checks.

@@ -63,8 +63,9 @@ func cancel(ctx context.Context, w *world) {
 func sleep(_ context.Context, w *world) { w.agent.stopAt = infrav1.HostUpgradeFetched }
 
 const (
-	waitsForAgent = "waiting for the elemental-agent of ElementalHost HOST to start"
-	otherWanted   = "the owner of Machine HOST wants the OS of ElementalMachineTemplate wanted-by-now"
+	begunMeanwhile = "Aborted at the moment at which the host begins"
+	waitsForAgent  = "waiting for the elemental-agent of ElementalHost HOST to start"
+	otherWanted    = "the owner of Machine HOST wants the OS of ElementalMachineTemplate wanted-by-now"
 )
 
 // scenarios by the name of what happens. Each is tried undisturbed, and with a controller that dies at
@@ -145,7 +146,7 @@ var scenarios = map[string]scenario{
 		message: "aborted by spec.cancel: delete the ElementalHostUpgrade to try again",
 		marks:   marks{Phase: infrav1.UpgradeAborted, OS: oldDigest, Pin: newDigest},
 	},
-	"Aborted at the moment at which the host begins": {
+	begunMeanwhile: {
 		prepare: sleep, when: waitsForAgent,
 		then: func(ctx context.Context, w *world) {
 			// The agent has seen the trigger and stored its marker; its report is still on its way.
@@ -154,9 +155,7 @@ var scenarios = map[string]scenario{
 			w.agent.applied = append(w.agent.applied, w.agent.marker.Attempt)
 			w.agent.marker.Phase, w.agent.marker.FromBootID = infrav1.HostUpgradeApplying, host.Status.OS.BootID
 		},
-		message: "Node HOST runs " + newImage,
-		// The trigger was withdrawn, and there is no outcome where there is no trigger.
-		marks: with(clean, func(m *marks) { m.Label = "" }),
+		message: "Node HOST runs " + newImage, marks: clean,
 	},
 	"somebody else's skip-remediation": {
 		prepare: func(ctx context.Context, w *world) {
@@ -169,18 +168,24 @@ var scenarios = map[string]scenario{
 	},
 }
 
+// lead leads the attempt to where the scenario leaves the way to success: where something happens or,
+// if nothing does, where the condition holds.
+func (s scenario) lead(ctx context.Context, w *world, condition func() bool) {
+	GinkgoHelper()
+	if s.then != nil {
+		condition = func() bool { return w.status(ctx).Message == w.inWords(s.when) }
+	}
+	w.drive(ctx, condition)
+	if s.then != nil {
+		Expect(w.status(ctx).Message).To(Equal(w.inWords(s.when)))
+		s.then(ctx, w)
+	}
+}
+
 // play leads the attempt to the end of the scenario.
 func (s scenario) play(ctx context.Context, w *world) {
 	GinkgoHelper()
-	if s.then != nil {
-		happened := false
-		w.drive(ctx, func() bool {
-			happened = w.status(ctx).Message == w.inWords(s.when)
-			return happened
-		})
-		Expect(happened).To(BeTrue(), "the attempt never says %q, but %q", s.when, w.status(ctx).Message)
-		s.then(ctx, w)
-	}
+	s.lead(ctx, w, nil)
 	w.drive(ctx, nil)
 }
 

@@ -27,8 +27,9 @@ type faults struct {
 	failAt int
 	// triggers are the attempts that the controller has given the trigger for, once for each time.
 	triggers []string
-	// dead is true once the controller has died.
-	dead bool
+	// dead is true from the death of the controller to its restart, and disturbed from its death, or the
+	// failure of a write, for good.
+	dead, disturbed bool
 }
 
 func newFaults() *faults { return &faults{dieAfter: -1} }
@@ -42,11 +43,12 @@ func (f *faults) lasting() int { return f.count - f.evictions }
 // before says whether the next write gets through.
 func (f *faults) before() error {
 	if f.dieAfter >= 0 && f.count >= f.dieAfter {
-		f.dead = true
+		f.dead, f.disturbed = true, true
 		return errDied
 	}
 	f.count++
 	if f.count == f.failAt {
+		f.disturbed = true
 		return errors.New("the API server is overloaded")
 	}
 	return nil

@@ -127,13 +127,17 @@ func (w *world) drive(ctx context.Context, until func() bool) {
 		if until != nil && until() {
 			return
 		}
-		before := w.faults.lasting()
+		before, wasDisturbed := w.faults.lasting(), w.faults.disturbed
 		_, _ = w.reconcile(ctx)
+		if w.faults.dead {
+			w.faults.revive()
+			w.restart()
+		}
 		marker := w.agent.marker
 		w.agent.tick(ctx)
 		w.clock.SetTime(w.clock.Now().Add(5 * time.Second))
 		quiet++
-		if w.faults.lasting() != before || w.agent.marker != marker {
+		if w.faults.lasting() != before || w.faults.disturbed != wasDisturbed || w.agent.marker != marker {
 			quiet = 0
 		}
 	}

@@ -17,11 +17,9 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Done(), nil
 	}
 	if o.host.Spec.Upgrade == nil {
-		// The host began just before the attempt was withdrawn. It is asked again, so that it reports.
-		if err := r.offer(ctx, o); err != nil {
-			return sequence.Result{}, err
-		}
-		if err := r.blockMove(ctx, o); err != nil {
+		// The host began just before the attempt was withdrawn. It is asked again, so that its outcome is
+		// recorded; it never carries out an attempt twice.
+		if err := r.ask(ctx, o); err != nil {
 			return sequence.Result{}, err
 		}
 	}

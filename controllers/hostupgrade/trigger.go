@@ -21,17 +21,22 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	}
 	// The time-out of the reboot begins with this trigger, not with one that was taken back.
 	forget(&o.upgrade.Status, stepReboot)
-	err := r.patchHost(ctx, o, "triggering", func(host *infrav1.ElementalHost) {
+	if err := r.ask(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	return sequence.Done(), nil
+}
+
+// ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.
+func (r *Reconciler) ask(ctx context.Context, o *observation) error {
+	return r.patchHost(ctx, o, "triggering", func(host *infrav1.ElementalHost) {
 		host.Spec.Upgrade = o.request()
 		if host.Labels == nil {
 			host.Labels = map[string]string{}
 		}
 		host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+		setBlockMove(host)
 	})
-	if err != nil {
-		return sequence.Result{}, err
-	}
-	return sequence.Done(), nil
 }
 
 // forbidRemediation keeps MachineHealthChecks, which know nothing of updates, from replacing the

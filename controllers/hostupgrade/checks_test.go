@@ -1,0 +1,154 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+type checkFunc = func(context.Context, *observation) (infrav1.PreflightResult, error)
+
+var _ = DescribeTable("a preflight check", func(ctx SpecContext, run checkFunc, verdict infrav1.PreflightVerdict, object, message string, changes ...func(*observation)) {
+	result, err := run(ctx, typical(changes...))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(result.Verdict).To(Equal(verdict))
+	Expect(result.Object).To(Equal(object))
+	Expect(result.Message).To(HavePrefix(message))
+	Expect(result.Message == "").To(Equal(verdict == infrav1.PreflightPass))
+},
+	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined(`{"sha256:new":"x"}`)),
+	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", runsWanted, quarantined(`{"sha256:old":"x"}`)),
+	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
+		"is quarantined because ElementalHost x rolled back from it: patch the template", runsWanted, quarantined(`{"sha256:new":"x"}`)),
+	Entry("the quarantine cannot be read", checkQuarantine, infrav1.PreflightBlock, "ElementalCluster/ec",
+		"annotation "+infrav1.QuarantineAnnotation+" is not a JSON object", runsWanted, quarantined("sha256:new")),
+	Entry("there is no ElementalCluster", checkQuarantine, infrav1.PreflightPass, "", "", runsWanted, func(o *observation) { o.elementalCluster = nil }),
+
+	Entry("no other attempt", checkOtherAttempt, infrav1.PreflightPass, "", ""),
+	Entry("another attempt", checkOtherAttempt, infrav1.PreflightBlock, "ElementalHostUpgrade/r", "is an unfinished attempt on the same host",
+		func(o *observation) {
+			o.rival = &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "r"}}
+		}),
+
+	Entry("Ready", checkNodeReady, infrav1.PreflightPass, "", ""),
+	Entry("not Ready", checkNodeReady, infrav1.PreflightBlock, "Node/n", "is not Ready", notReady),
+
+	Entry("schedulable", checkNodeSchedulable, infrav1.PreflightPass, "", ""),
+	Entry("cordoned by a person", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned by someone else", cordoned),
+	Entry("cordoned by this attempt", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, markedBy("u/12345678")),
+	Entry("cordoned by another attempt", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned", cordoned, markedBy("u/other")),
+	Entry("uncordoned by a person", checkNodeSchedulable, infrav1.PreflightPass, "", "", markedBy("u/12345678")),
+
+	Entry("the kubelet that is wanted", checkKubeletVersion, infrav1.PreflightPass, "", ""),
+	Entry("a kubelet that the image has to replace", checkKubeletVersion, infrav1.PreflightWarn, "Node/n",
+		"runs kubelet v1.35.0 and Machine m wants v1.36.3", oldKubelet),
+
+	Entry("space unknown", checkFreeSpace, infrav1.PreflightPass, "", ""),
+	Entry("space enough", checkFreeSpace, infrav1.PreflightPass, "", "", measured(2<<30, 1<<30)),
+	Entry("no space", checkFreeSpace, infrav1.PreflightBlock, "ElementalHost/h",
+		"has 512 MiB free on its state partition and the image takes at least 1024 MiB", measured(512<<20, 1<<30)),
+)
+
+func quarantined(value string) func(*observation) {
+	return func(o *observation) {
+		o.elementalCluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: value}
+	}
+}
+
+func markedBy(attempt string) func(*observation) {
+	return func(o *observation) { o.node.Annotations = map[string]string{infrav1.CordonedByAnnotation: attempt} }
+}
+
+func measured(free, image int64) func(*observation) {
+	return func(o *observation) {
+		reported(infrav1.HostUpgradeFetched)(o)
+		o.host.Status.Upgrade.FreeBytes, o.host.Status.Upgrade.ImageBytes = free, image
+	}
+}
+
+var _ = DescribeTable("readyOthers", func(expected int, ready ...bool) {
+	machines, nodes := []clusterv1.Machine{}, []corev1.Node{}
+	for i, is := range append([]bool{true}, ready...) {
+		name := string(rune('a' + i))
+		machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		machine.Status.NodeRef.Name = "node-" + name
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}}
+		if is {
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		}
+		machines, nodes = append(machines, machine), append(nodes, node)
+	}
+	Expect(readyOthers(machines, nodes, "a")).To(Equal(expected))
+},
+	Entry("alone", 0),
+	Entry("all of them", 2, true, true),
+	Entry("some", 1, true, false),
+)
+
+var _ = DescribeTable("waivers", func(annotation string, expected ...string) {
+	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.SkipPreflightAnnotation: annotation}}}
+	Expect(waivers(upgrade)).To(HaveExactElements(expected))
+},
+	Entry("none", ""),
+	Entry("one", "NodeReady", "NodeReady"),
+	Entry("several, with blanks", "NodeReady, FreeSpace", "NodeReady", "FreeSpace"),
+)
+
+var _ = DescribeTable("quarantine", func(value string, expected map[string]string, valid bool) {
+	o := typical(quarantined(value))
+	digests, err := quarantine(o.elementalCluster)
+	Expect(err == nil).To(Equal(valid))
+	Expect(digests).To(Equal(expected))
+},
+	Entry("nothing", "", map[string]string{}, true),
+	Entry("one", `{"sha256:a":"h"}`, map[string]string{"sha256:a": "h"}, true),
+	Entry("a list", `["sha256:a"]`, nil, false),
+	Entry("a word", "sha256:a", nil, false),
+)
+
+var _ = DescribeTable("rivalOf", func(expected string, changes ...func(host *infrav1.ElementalHost, others []infrav1.ElementalHostUpgrade)) {
+	o := typical()
+	others := []infrav1.ElementalHostUpgrade{
+		{ObjectMeta: metav1.ObjectMeta{Name: "t", UID: "11111111"}}, {ObjectMeta: metav1.ObjectMeta{Name: "z", UID: "22222222"}},
+	}
+	for _, change := range changes {
+		change(o.host, others)
+	}
+	found := rivalOf(o.upgrade, others, o.host)
+	if expected == "" {
+		Expect(found).To(BeNil())
+		return
+	}
+	Expect(found.Name).To(Equal(expected))
+},
+	Entry("the older", "t"),
+	Entry("the older has ended", "", ended("t")),
+	Entry("the host is at this one already", "", askedFor("u/12345678")),
+	Entry("the host is at the younger", "z", askedFor("z/22222222")),
+	Entry("the host has not been told that the younger has ended", "t", askedFor("z/22222222"), ended("z")),
+)
+
+func ended(name string) func(*infrav1.ElementalHost, []infrav1.ElementalHostUpgrade) {
+	return func(_ *infrav1.ElementalHost, others []infrav1.ElementalHostUpgrade) {
+		for i := range others {
+			if others[i].Name == name {
+				others[i].Status.Phase = infrav1.UpgradeFailed
+			}
+		}
+	}
+}
+
+func askedFor(attempt string) func(*infrav1.ElementalHost, []infrav1.ElementalHostUpgrade) {
+	return func(host *infrav1.ElementalHost, _ []infrav1.ElementalHostUpgrade) {
+		host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: attempt}
+	}
+}

@@ -1,0 +1,191 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// typical is an attempt on a healthy worker that has not been triggered, with changes.
+func typical(changes ...func(*observation)) *observation {
+	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "12345678-90"}}
+	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ClusterName: "c", OSVersionHash: "hash", ImageURI: "oci://new"}
+	o := &observation{
+		now: noon, upgrade: upgrade, attempt: attemptOf(upgrade), options: infrav1.NodeUpgradeOption{}.WithDefaults(),
+		cluster:          &clusterv1.Cluster{},
+		elementalCluster: &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "ec"}},
+		machine:          &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}},
+		host:             &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: "h"}},
+		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: "hash"},
+		node:             &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+	}
+	o.host.Status.OS.BootID = "boot-2"
+	o.node.Status.NodeInfo = corev1.NodeSystemInfo{BootID: "boot-2", KubeletVersion: "v1.36.3"}
+	o.node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	for _, change := range changes {
+		change(o)
+	}
+	return o
+}
+
+func reported(phase infrav1.HostUpgradePhase) func(*observation) {
+	return func(o *observation) {
+		o.host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: o.attempt, Phase: phase, FromBootID: "boot-1", Digest: "sha256:new"}
+	}
+}
+
+func labelled(o *observation) {
+	o.host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: o.attempt, Digest: "sha256:new"}
+	o.host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
+}
+
+func cancelled(o *observation)  { o.upgrade.Spec.Cancel = true }
+func otherHash(o *observation)  { o.wanted.OSVersionHash = "other" }
+func noHost(o *observation)     { o.host = nil }
+func noMachine(o *observation)  { o.machine = nil }
+func noCluster(o *observation)  { o.cluster = nil }
+func notReady(o *observation)   { o.node.Status.Conditions = nil }
+func cordoned(o *observation)   { o.node.Spec.Unschedulable = true }
+func oldKubelet(o *observation) { o.node.Status.NodeInfo.KubeletVersion = "v1.35.0" }
+
+var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
+	phase, message := typical(changes...).interrupted()
+	Expect(phase).To(Equal(expected))
+	Expect(message == "").To(Equal(expected == ""), "an end has a reason: %q", message)
+},
+	Entry("nothing happened", infrav1.UpgradePhase("")),
+	Entry("cancelled", infrav1.UpgradeAborted, cancelled),
+	Entry("cancelled before the host has begun", infrav1.UpgradeAborted, labelled, cancelled),
+	Entry("cancelled too late", infrav1.UpgradePhase(""), labelled, reported(infrav1.HostUpgradeApplying), cancelled),
+	Entry("cancelled when all is well", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeSucceeded), cancelled),
+	Entry("superseded", infrav1.UpgradeSuperseded, otherHash),
+	Entry("superseded too late", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeRebooting), otherHash),
+	Entry("cancelled and superseded", infrav1.UpgradeAborted, cancelled, otherHash),
+	Entry("the host is gone", infrav1.UpgradeAborted, noHost),
+	Entry("the Machine is gone", infrav1.UpgradeAborted, noMachine),
+	Entry("the Cluster is gone", infrav1.UpgradeAborted, noCluster),
+	Entry("the host failed", infrav1.UpgradeFailed, labelled, reported(infrav1.HostUpgradeFailed)),
+	Entry("the host failed and was cancelled", infrav1.UpgradeFailed, reported(infrav1.HostUpgradeFailed), cancelled),
+	Entry("the host rolled back and is to go", infrav1.UpgradeRolledBack, reported(infrav1.HostUpgradeRolledBack), noMachine),
+	Entry("the host speaks of another attempt", infrav1.UpgradePhase(""), func(o *observation) {
+		o.host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "u/other", Phase: infrav1.HostUpgradeFailed}
+	}),
+	Entry("the owner wants nothing that is known", infrav1.UpgradePhase(""), func(o *observation) { o.wanted = nil }),
+)
+
+var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observation)) {
+	steps := (&Reconciler{}).steps()
+	Expect(steps[firstStep(steps, typical(changes...))].Name).To(Equal(expected))
+},
+	Entry("a new attempt", stepPreflight),
+	Entry("the host prepares", stepPreflight, reported(infrav1.HostUpgradeFetched)),
+	Entry("triggered", stepReboot, labelled),
+	Entry("the host is at it", stepReboot, reported(infrav1.HostUpgradeApplying)),
+	Entry("the host is through", stepReboot, reported(infrav1.HostUpgradeSucceeded)),
+	Entry("somebody else's trigger", stepPreflight, labelled, func(o *observation) { o.host.Spec.Upgrade.Attempt = "manual-1" }),
+	Entry("the image runs already", stepAssess, runsWanted),
+	Entry("another attempt has just booted the image", stepPreflight, runsWanted, func(o *observation) {
+		o.rival = &infrav1.ElementalHostUpgrade{}
+	}),
+)
+
+func runsWanted(o *observation) {
+	o.upgrade.Status.Digest = "sha256:new"
+	o.host.Status.OS.Digest, o.host.Status.OS.ImageURI = "sha256:new", "oci://new"
+	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new"}`)}}
+}
+
+var _ = DescribeTable("lost", func(expected bool, waited time.Duration, changes ...func(*observation)) {
+	o := typical(changes...)
+	o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepReboot, StartedAt: metav1.NewTime(noon.Add(-waited))}}
+	Expect(o.lost()).To(Equal(expected))
+},
+	Entry("just triggered", false, time.Duration(0), labelled),
+	Entry("shortly before the time-out", false, 30*time.Minute-time.Second, labelled),
+	Entry("at the time-out", true, 30*time.Minute, labelled),
+	Entry("late, and still rebooting", true, time.Hour, reported(infrav1.HostUpgradeRebooting)),
+	Entry("late, but back", false, time.Hour, reported(infrav1.HostUpgradeAssessing)),
+	Entry("late, and in the boot from before", true, time.Hour, reported(infrav1.HostUpgradeAssessing), func(o *observation) {
+		o.host.Status.OS.BootID = "boot-1"
+	}),
+	Entry("late, but rolled back", false, time.Hour, reported(infrav1.HostUpgradeRolledBack)),
+)
+
+var _ = DescribeTable("slotBlocker", func(maxConcurrent int32, controlPlane bool, expected string, taken ...infrav1.UpgradeSlot) {
+	Expect(slotBlocker(taken, maxConcurrent, controlPlane)).To(Equal(expected))
+},
+	Entry("none taken", int32(1), false, ""),
+	Entry("all taken", int32(2), false, "waiting for a free upgrade slot: 2 of 2 taken by a, b", slotOf("b"), slotOf("a")),
+	Entry("one left", int32(2), false, "", slotOf("a")),
+	Entry("more taken than allowed by now", int32(1), false, "waiting for a free upgrade slot: 2 of 1 taken by a, b", slotOf("a"), slotOf("b")),
+	Entry("a worker beside a control plane node", int32(2), false, "", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
+	Entry("two control plane nodes", int32(2), true,
+		"waiting for the other control plane node: control plane nodes are upgraded one at a time", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
+)
+
+func slotOf(upgrade string) infrav1.UpgradeSlot { return infrav1.UpgradeSlot{Upgrade: upgrade} }
+
+var _ = DescribeTable("pausesNode", func(mode infrav1.NodeUpgradeMode, expected bool, nodes ...string) {
+	Expect(pausesNode(infrav1.NodeUpgradeStrategy{Mode: mode, PauseNodes: nodes}, "n")).To(Equal(expected))
+},
+	Entry("auto", infrav1.NodeUpgradeModeAuto, false),
+	Entry("auto, although it is named", infrav1.NodeUpgradeModeAuto, false, "n"),
+	Entry("manual", infrav1.NodeUpgradeModeManual, true),
+	Entry("manual, and it is named", infrav1.NodeUpgradeModeManual, true, "m", "n"),
+	Entry("manual, and others are named", infrav1.NodeUpgradeModeManual, false, "m"),
+)
+
+var _ = DescribeTable("rebootMessage", func(phase infrav1.HostUpgradePhase, expected string) {
+	Expect(rebootMessage(typical(), phase)).To(Equal(expected))
+},
+	Entry("not begun", infrav1.HostUpgradeFetched, "waiting for the elemental-agent of ElementalHost h to start"),
+	Entry("writing", infrav1.HostUpgradeApplying, "ElementalHost h is writing oci://new"),
+	Entry("rebooting", infrav1.HostUpgradeRebooting, "ElementalHost h is rebooting"),
+)
+
+var _ = DescribeTable("assessHost", func(expected string, changes ...func(*observation)) {
+	o := typical(func(o *observation) { o.upgrade.Status.Digest, o.host.Status.OS.Digest = "sha256:new", "sha256:new" })
+	for _, change := range changes {
+		change(o)
+	}
+	Expect(assessHost(o)).To(Equal(expected))
+},
+	Entry("good", "", reported(infrav1.HostUpgradeSucceeded)),
+	Entry("assessing", "ElementalHost h is assessing its boot", reported(infrav1.HostUpgradeAssessing)),
+	Entry("another image", "ElementalHost h reports image sha256:x instead of sha256:new", func(o *observation) { o.host.Status.OS.Digest = "sha256:x" }),
+	Entry("no outcome yet", "waiting for the outcome on ElementalHost h", reported(infrav1.HostUpgradeSucceeded), labelled),
+)
+
+var _ = DescribeTable("assessNode", func(expected string, changes ...func(*observation)) {
+	Expect(assessNode(typical(changes...))).To(Equal(expected))
+},
+	Entry("good", ""),
+	Entry("still the Node of the former boot", "waiting for the kubelet of Node n to report the new boot",
+		func(o *observation) { o.node.Status.NodeInfo.BootID = "boot-1" }),
+	Entry("not Ready", "waiting for Node n to be Ready", notReady),
+	Entry("another kubelet", "Node n runs kubelet v1.35.0 and Machine m wants v1.36.3: use an image with that kubelet", oldKubelet),
+	Entry("any kubelet will do", "", oldKubelet, func(o *observation) { o.machine.Spec.Version = "" }),
+)
+
+var _ = DescribeTable("assessControlPlane", func(expected string, changes ...func(*observation)) {
+	condition := func(o *observation) {
+		o.machine.Status.Conditions = []metav1.Condition{{Type: "EtcdMemberHealthy", Status: metav1.ConditionFalse}}
+	}
+	Expect(assessControlPlane(typical(append(changes, condition)...))).To(Equal(expected))
+},
+	Entry("a worker", ""),
+	Entry("a control plane node", "waiting for condition EtcdMemberHealthy of control plane Machine m", func(o *observation) {
+		o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	}),
+)

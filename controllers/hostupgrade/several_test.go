@@ -1,0 +1,127 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// staleReader answers reads of ElementalClusters with one that was read before.
+type staleReader struct {
+	client.Reader
+	cluster *infrav1.ElementalCluster
+}
+
+func (s *staleReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if into, is := object.(*infrav1.ElementalCluster); is {
+		s.cluster.DeepCopyInto(into)
+		return nil
+	}
+	return s.Reader.Get(ctx, key, object, options...)
+}
+
+var _ = Describe("Attempts on several hosts", func() {
+	It("never share a slot, even if both have seen it free", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		second := w.namespace + "-b"
+		w.addWorker(ctx, second)
+		w.addUpgrade(ctx, "upgrade-b", second, infrav1.NodeUpgradeOption{})
+		other := newAgent(w, second)
+		other.stopAt, w.agent.stopAt = infrav1.HostUpgradeFetched, infrav1.HostUpgradeFetched
+		takeSlot(ctx, w)
+		for range 6 {
+			for name, agent := range map[string]*agent{w.upgrade: w.agent, "upgrade-b": other} {
+				_, err := w.reconcileNamed(ctx, name)
+				Expect(err).NotTo(HaveOccurred())
+				agent.tick(ctx)
+			}
+		}
+		freeSlots(ctx, w)
+		w.reconciler.APIReader = &staleReader{Reader: live, cluster: get(ctx, w, clusterName, &infrav1.ElementalCluster{})}
+		for _, name := range []string{w.upgrade, "upgrade-b"} {
+			_, err := w.reconcileNamed(ctx, name)
+			Expect(err).NotTo(HaveOccurred())
+		}
+
+		slots := get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Status.UpgradeSlots
+		Expect(slots).To(HaveLen(1))
+		Expect(slots[0].Upgrade).To(Equal(w.upgrade))
+		waiting := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
+		Expect(waiting.Step).To(Equal("Admit (4/12)"))
+		Expect(waiting.Message).To(Equal("waiting for a free upgrade slot"))
+		Expect(w.faults.triggers).To(HaveLen(1))
+	})
+
+	It("get the slot of an attempt that was removed by force", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		setSlots(ctx, w, infrav1.UpgradeSlot{Attempt: "gone/12345678", Upgrade: "gone"})
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+
+	It("are pinned to the digest that the first of them resolved", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
+			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:pinned"}
+		})
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/12)"))
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade.Digest).To(Equal("sha256:pinned"))
+	})
+})
+
+var _ = Describe("Attempts on one host", func() {
+	It("go one after the other", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.stopAt = infrav1.HostUpgradeFetching
+		w.drive(ctx, nil)
+		w.addUpgrade(ctx, "upgrade-0", w.host, infrav1.NodeUpgradeOption{}) // first by name, if of the same second
+		for range 3 {
+			_, err := w.reconcileNamed(ctx, "upgrade-0")
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(get(ctx, w, "upgrade-0", &infrav1.ElementalHostUpgrade{}).Status.Message).To(Equal(
+			"ElementalHostUpgrade/upgrade-a: is an unfinished attempt on the same host: wait for its end, or set its spec.cancel"))
+		w.agent.stopAt = ""
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+		Expect(w.agent.applied).To(HaveLen(1))
+	})
+
+	It("are kept as a history that is limited", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		for i := range 12 {
+			name := fmt.Sprintf("old-%02d", i)
+			w.addUpgrade(ctx, name, w.host, infrav1.NodeUpgradeOption{})
+			old := get(ctx, w, name, &infrav1.ElementalHostUpgrade{})
+			old.Status.Phase = infrav1.UpgradeSucceeded
+			Expect(live.Status().Update(ctx, old)).To(Succeed())
+		}
+		w.rest(ctx)
+		kept := &infrav1.ElementalHostUpgradeList{}
+		Expect(live.List(ctx, kept, client.InNamespace(w.namespace))).To(Succeed())
+		Expect(kept.Items).To(HaveLen(11), "ten that ended and the one that runs")
+		Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})).NotTo(BeNil())
+		Expect(get(ctx, w, "old-11", &infrav1.ElementalHostUpgrade{})).NotTo(BeNil())
+		Expect(get(ctx, w, "old-00", &infrav1.ElementalHostUpgrade{})).To(BeNil())
+	})
+
+	It("cost no live read once they are history", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+		w.reconciler.APIReader = nil
+		w.owners.hash = "other"
+		w.clock.SetTime(w.clock.Now().Add(time.Hour))
+		Expect(w.reconcile(ctx)).To(BeZero())
+	})
+})
