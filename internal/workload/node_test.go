@@ -1,0 +1,89 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+var _ = Describe("A Node", func() {
+	const attempt = "upgrade/12345678"
+	var w *world
+
+	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
+
+	It("is cordoned in the name of an attempt, and uncordoned by that one alone", func(ctx SpecContext) {
+		Expect(w.cluster.Cordon(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		Expect(w.readNode(ctx).Spec.Unschedulable).To(BeTrue())
+		Expect(workload.CordonedBy(w.readNode(ctx))).To(Equal(attempt))
+
+		Expect(w.cluster.Uncordon(ctx, w.readNode(ctx), "upgrade/other")).To(Succeed())
+		Expect(w.readNode(ctx).Spec.Unschedulable).To(BeTrue())
+
+		Expect(w.cluster.Uncordon(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		Expect(w.readNode(ctx).Spec.Unschedulable).To(BeFalse())
+		Expect(w.readNode(ctx).Annotations).NotTo(HaveKey(infrav1.CordonedByAnnotation))
+	})
+
+	It("stays as it is where a person has cordoned it", func(ctx SpecContext) {
+		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+		Expect(w.cluster.Cordon(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		Expect(workload.CordonedBy(w.readNode(ctx))).To(BeEmpty())
+		Expect(w.cluster.Uncordon(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		Expect(w.readNode(ctx).Spec.Unschedulable).To(BeTrue())
+	})
+
+	It("is not taken for ours when a person cordons it at the same moment", func(ctx SpecContext) {
+		seen := w.readNode(ctx)
+		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+		Expect(apierrors.IsConflict(w.cluster.Cordon(ctx, seen, attempt))).To(BeTrue())
+		Expect(workload.CordonedBy(w.readNode(ctx))).To(BeEmpty())
+	})
+
+	It("belongs to nobody when a person has uncordoned it", func(ctx SpecContext) {
+		Expect(w.cluster.Cordon(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = false })
+		Expect(workload.CordonedBy(w.readNode(ctx))).To(BeEmpty())
+		Expect(w.cluster.Uncordon(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).NotTo(HaveKey(infrav1.CordonedByAnnotation))
+	})
+
+	It("is paused and resumed", func(ctx SpecContext) {
+		Expect(w.cluster.Resume(ctx, w.readNode(ctx))).To(Succeed())
+		Expect(w.cluster.Pause(ctx, w.readNode(ctx), attempt)).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).To(HaveKeyWithValue(infrav1.NodeUpgradePauseAnnotation, attempt))
+		Expect(w.cluster.Resume(ctx, w.readNode(ctx))).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).NotTo(HaveKey(infrav1.NodeUpgradePauseAnnotation))
+	})
+
+	It("may be missing", func(ctx SpecContext) {
+		Expect(w.cluster.Node(ctx, "nowhere")).To(BeNil())
+	})
+})
+
+var _ = DescribeTable("IsReady and ReadySince", func(ready bool, conditions ...corev1.NodeCondition) {
+	node := &corev1.Node{Status: corev1.NodeStatus{Conditions: conditions}}
+	Expect(workload.IsReady(node)).To(Equal(ready))
+	since := workload.ReadySince(node)
+	Expect(since.IsZero()).To(Equal(!ready))
+},
+	Entry("no kubelet yet", false),
+	Entry("Ready", true, condition(corev1.NodeReady, corev1.ConditionTrue)),
+	Entry("not Ready", false, condition(corev1.NodeReady, corev1.ConditionFalse)),
+	Entry("silent", false, condition(corev1.NodeReady, corev1.ConditionUnknown)),
+	Entry("another condition", false, condition(corev1.NodeDiskPressure, corev1.ConditionTrue)),
+)
+
+func condition(kind corev1.NodeConditionType, status corev1.ConditionStatus) corev1.NodeCondition {
+	return corev1.NodeCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(time.Unix(1, 0))}
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var attached = storagev1.VolumeAttachmentStatus{Attached: true}
+
+var _ = Describe("Volumes of a Node", func() {
+	var w *world
+
+	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
+
+	It("are those that are attached, sorted, without those of Pods that stay", func(ctx SpecContext) {
+		w.addPod(ctx, "log-1", ownedBy("DaemonSet", "log"), withClaim("logs"))
+		w.attach(ctx, "pv-2", "", attached)
+		w.attach(ctx, "pv-1", "data", attached)
+		w.attach(ctx, "pv-3", "logs", attached)
+		w.attach(ctx, "pv-4", "", storagev1.VolumeAttachmentStatus{})
+		elsewhere := newWorld(ctx)
+		elsewhere.attach(ctx, "pv-5", "", attached)
+
+		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2"}))
+	})
+
+	It("may have lost their PersistentVolume", func(ctx SpecContext) {
+		w.attach(ctx, "pv-1", "", attached)
+		volume := &corev1.PersistentVolume{}
+		volume.Name = w.namespace + "-pv-1"
+		Expect(server.Client.Delete(ctx, volume)).To(Succeed())
+		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1"}))
+	})
+
+	It("cannot be attached while that fails", func(ctx SpecContext) {
+		failed := &storagev1.VolumeError{Message: "timed out"}
+		w.attach(ctx, "pv-2", "", storagev1.VolumeAttachmentStatus{AttachError: failed})
+		w.attach(ctx, "pv-1", "", storagev1.VolumeAttachmentStatus{AttachError: failed})
+		w.attach(ctx, "pv-3", "", storagev1.VolumeAttachmentStatus{AttachError: failed, Attached: true})
+		Expect(w.cluster.AttachErrors(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2"}))
+	})
+})
+
+var _ = It("UnreadyDaemonPods names Pods of DaemonSets that are not Ready, and no others", func(ctx SpecContext) {
+	w := newWorld(ctx)
+	w.addPod(ctx, "web-1")
+	w.addPod(ctx, "cni-1", ownedBy("DaemonSet", "cni"))
+	Expect(w.cluster.UnreadyDaemonPods(ctx, w.node)).To(BeEmpty())
+
+	for _, name := range []string{"web-1", "cni-1"} {
+		pod := &corev1.Pod{}
+		Expect(server.Client.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, pod)).To(Succeed())
+		pod.Status.Conditions = nil
+		Expect(server.Client.Status().Update(ctx, pod)).To(Succeed())
+	}
+	Expect(w.cluster.UnreadyDaemonPods(ctx, w.node)).To(Equal("Pod " + w.namespace + "/cni-1 (DaemonSet cni)"))
+})
