@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/cluster-api/feature"
 	"sigs.k8s.io/cluster-api/util/flags"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
@@ -66,6 +67,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.profilerAddress, "profiler-address", "", "Address of the pprof profiler. Default: off.")
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoints.")
 	flags.AddManagerOptions(fs, &o.manager)
+	feature.MutableGates.AddFlag(fs)
 	o.addLeaderElectionFlags(fs)
 	o.addServerFlags(fs)
 	fs.DurationVar(&o.soak, "upgrade-soak", hostupgrade.DefaultSoak, "How long a node has to be Ready after its upgrade before it counts as good.")

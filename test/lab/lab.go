@@ -27,7 +27,7 @@ type Lab struct {
 	// Management is the management cluster, Workload the one that is upgraded.
 	Management, Workload *kube.Cluster
 	// Kube and WorkloadKube are clients to them.
-	Kube, WorkloadKube client.Client
+	Kube, WorkloadKube client.WithWatch
 	// Registry of OS images.
 	Registry *image.Registry
 	// Core, Bootstrap and ControlPlane are Cluster API's managers, Provider is ours.

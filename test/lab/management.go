@@ -39,7 +39,7 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.Kube, err = client.New(config, client.Options{Scheme: NewScheme()}); err != nil {
+	if l.Kube, err = client.NewWithWatch(config, client.Options{Scheme: NewScheme()}); err != nil {
 		return fmt.Errorf("making the client of the management cluster: %w", err)
 	}
 	if _, err := l.Management.WriteKubeconfig("admin"); err != nil {
@@ -116,6 +116,7 @@ func (l *Lab) newProviders() error {
 	l.Provider = &capi.Provider{Name: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Manifests: manifests}
 	l.Provider.Args = []string{
 		"--leader-elect=false",
+		"--feature-gates=ReconcilerRateLimiting=false",
 		fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", ports[1]), "--insecure-diagnostics",
 		"--elemental-api-bind-address=" + l.api.address,
 		"--elemental-api-endpoint=" + l.api.address,

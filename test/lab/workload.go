@@ -47,7 +47,7 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.WorkloadKube, err = client.New(config, client.Options{Scheme: NewScheme()}); err != nil {
+	if l.WorkloadKube, err = client.NewWithWatch(config, client.Options{Scheme: NewScheme()}); err != nil {
 		return fmt.Errorf("making the client of the workload cluster: %w", err)
 	}
 	if _, err := l.Workload.WriteKubeconfig("admin"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -83,7 +84,6 @@ func (s *story) actTwo(ctx context.Context) error {
 		return err
 	}
 	s.say("\n%s is %s: %s", ended.Status.NodeName, ended.Status.Phase, ended.Status.Message)
-	s.checkOnlyOneTried(bad)
 
 	s.title("... and a good one completes it by itself")
 	fixed, err := s.cluster.PushImage(ctx, "v4", image.OS{})
@@ -96,17 +96,19 @@ func (s *story) actTwo(ctx context.Context) error {
 	if err := s.watch(ctx, func(ctx context.Context) error { return s.cluster.AwaitImage(ctx, fixed) }); err != nil {
 		return err
 	}
-	s.checkOnlyOneTried(bad)
-	return nil
+	return s.checkOnlyOneTried(bad)
 }
 
-// checkOnlyOneTried asks the registry which hosts have asked for the bad image.
-func (s *story) checkOnlyOneTried(bad image.Image) {
-	hosts := map[string]bool{}
-	for _, request := range s.cluster.Lab.Registry.Asked(bad) {
-		hosts[request.UserAgent] = true
+// checkOnlyOneTried counts, in the audit log, the hosts that the bad image was offered to.
+func (s *story) checkOnlyOneTried(bad image.Image) error {
+	events, err := audit.Read(s.cluster.Lab.Management.AuditLog())
+	if err != nil {
+		return err
 	}
-	s.expect(len(hosts) <= 1, "the bad image was asked for by %d hosts", len(hosts))
+	hosts := audit.Offered(events, bad.URI())
+	s.say("\nthe bad image was offered to: %s", strings.Join(hosts, ", "))
+	s.expect(len(hosts) == 1, "the bad image was offered to %d hosts", len(hosts))
+	return nil
 }
 
 func (s *story) expect(holds bool, format string, args ...any) {

@@ -1,0 +1,76 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A change that cannot be made in place", func() {
+	// A Machine's nodeDrainTimeout and the like are propagated by Cluster API without a rollout; the
+	// bootstrap configuration is not.
+	changeBootstrap := func(ctx context.Context, cluster *scenario.Cluster) {
+		GinkgoHelper()
+		Expect(cluster.ApplyManifest(ctx, "bootstrap-changed.yaml.tmpl")).To(Succeed())
+		patch := `{"spec":{"template":{"spec":{"bootstrap":{"configRef":{"name":"workers-changed"}}}}}}`
+		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", scenario.Deployment, "--type", "merge", "--patch", patch)
+		Expect(err).NotTo(HaveOccurred())
+	}
+
+	It("is refused with an event that names the fields, by default", func(ctx SpecContext) {
+		cluster := newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{Workers: 1, Spare: 1})
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		changeBootstrap(ctx, cluster)
+
+		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).
+			Should(ContainElement(ContainSubstring("KubeadmConfigTemplate")))
+		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(1))
+		expectKept(ctx, cluster, before)
+	})
+
+	It("replaces the Machine, and resets its host, where that is allowed", func(ctx SpecContext) {
+		cluster := newCluster(ctx, startLab(ctx, lab.Options{}),
+			scenario.Options{Workers: 1, Spare: 1, Replacement: string(infrav1.ReplacementAllow)})
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		changeBootstrap(ctx, cluster)
+
+		Eventually(func(ctx context.Context) error {
+			machines, err := cluster.Machines(ctx)
+			switch {
+			case err != nil:
+				return err
+			case len(machines) != 1 || string(machines[0].UID) == before[0].MachineUID:
+				return fmt.Errorf("%d Machines, or still the former one", len(machines))
+			case machines[0].Status.Phase != "Running":
+				return fmt.Errorf("the new Machine is %s", machines[0].Status.Phase)
+			}
+			return nil
+		}, 2*patience, look).WithContext(ctx).Should(Succeed())
+	})
+})
+
+// refusals are the messages of the events that refuse a change.
+func refusals(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	list := &eventsv1.EventList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+	notes := []string{}
+	for i := range list.Items {
+		if list.Items[i].Reason == infrav1.EventInPlaceRefused {
+			notes = append(notes, list.Items[i].Note)
+		}
+	}
+	return notes, err
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+const (
+	// patience is for something that has to happen soon, calm for how long something must not happen.
+	patience = 90 * time.Second
+	calm     = 8 * time.Second
+	look     = 200 * time.Millisecond
+)
+
+func TestRollout(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Rollout")
+}
+
+// startLab starts a lab for the specs of a container, and stops it after the last.
+func startLab(ctx context.Context, options lab.Options) *lab.Lab {
+	GinkgoHelper()
+	options.Progress = GinkgoWriter
+	l, err := lab.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(l.Stop)
+	return l
+}
+
+// newCluster creates a cluster in the lab, with all its workers running.
+func newCluster(ctx context.Context, l *lab.Lab, options scenario.Options) *scenario.Cluster {
+	GinkgoHelper()
+	cluster := scenario.New(l, options)
+	cluster.Told = func(command string) { GinkgoWriter.Println("$", command) }
+	Expect(cluster.Create(ctx)).To(Succeed())
+	return cluster
+}
+
+// auditOf reads the audit log of a cluster.
+func auditOf(cluster *kube.Cluster) []auditv1.Event {
+	GinkgoHelper()
+	events, err := audit.Read(cluster.AuditLog())
+	Expect(err).NotTo(HaveOccurred())
+	return events
+}
+
+// expectKept asserts what must hold after anything that is not a replacement.
+func expectKept(ctx context.Context, cluster *scenario.Cluster, before []scenario.Identity) {
+	GinkgoHelper()
+	Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
+	Expect(audit.Deleted(auditOf(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
+}
+
+// expectUndisturbed asserts what the workload cluster's audit log must show.
+func expectUndisturbed(cluster *scenario.Cluster) {
+	GinkgoHelper()
+	events := auditOf(cluster.Lab.Workload)
+	Expect(audit.MaxOverlap(audit.Cordons(events))).To(BeNumerically("<=", 1), "at most one node is unschedulable at a time")
+	budgets := audit.Budgets(events)
+	Expect(budgets).To(HaveKey("default/web"))
+	Expect(budgets["default/web"].Minimum).To(BeNumerically(">=", budgets["default/web"].Desired), "the budget is never violated")
+}

@@ -1,0 +1,176 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"context"
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A patched template", Ordered, func() {
+	var (
+		cluster *scenario.Cluster
+		before  []scenario.Identity
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		cluster = newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{})
+		Expect(cluster.DeployWeb(ctx)).To(Succeed())
+		var err error
+		before, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("upgrades every host in place, one after the other", func(ctx SpecContext) {
+		said := watchTransitions(ctx, cluster)
+		wanted := push(ctx, cluster, "v2", image.OS{UpgradeSeconds: 7})
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+
+		expectKept(ctx, cluster, before)
+		expectUndisturbed(cluster)
+		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty())
+		for _, host := range cluster.Lab.Hosts() {
+			Expect(upgradesOf(host)).To(Equal(1), "elemental upgrade runs once on host "+host.Name())
+		}
+		for machine, messages := range said.of() {
+			Expect(len(messages)).To(BeNumerically("<=", 40), "transitions of Machine %s: %q", machine, messages)
+			Expect(messages).To(ContainElement(MatchRegexp(`In-place update in progress: \w+ \(\d+/12\): .+`)),
+				"the condition says the step, n of N and what it waits for")
+		}
+	})
+
+	It("leaves a node alone that a person has cordoned, and says so", func(ctx SpecContext) {
+		const node = "demo-node-2"
+		_, err := cluster.Lab.WorkloadKubectl(ctx, "cordon", node)
+		Expect(err).NotTo(HaveOccurred())
+		wanted := push(ctx, cluster, "v3", image.OS{})
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+
+		Eventually(attemptOn, patience, look).WithContext(ctx).WithArguments(cluster, node, wanted).
+			Should(HaveField("Status.Message", ContainSubstring("Node/"+node+": was cordoned by someone else")))
+		Consistently(cordonedNodes, calm, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(node))
+		Expect(upgradesOf(cluster.Lab.Host(node))).To(Equal(1), "the host is not touched")
+
+		_, err = cluster.Lab.WorkloadKubectl(ctx, "uncordon", node)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		expectKept(ctx, cluster, before)
+	})
+
+	It("stops at a bad image, and goes on with the next good one", func(ctx SpecContext) {
+		former, err := digests(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+		bad := push(ctx, cluster, "v4", image.OS{Boot: source.BootUnhealthy})
+		Expect(cluster.PatchImage(ctx, bad)).To(Succeed())
+		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred())
+
+		By("quarantining the digest and touching no other host")
+		Expect(quarantine(ctx, cluster)).To(HaveKeyWithValue(bad.PlatformDigest, attempt.Spec.HostName))
+		Consistently(digests, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty(), "the former OS is good: its node serves again")
+
+		By("patching a good image")
+		fixed := push(ctx, cluster, "v5", image.OS{})
+		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
+		Expect(audit.Offered(auditOf(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
+			"the bad image was offered to one host only")
+		expectKept(ctx, cluster, before)
+		expectUndisturbed(cluster)
+	})
+
+	It("gets over an image that does not boot at all, and over an upgrade that is killed half-way", func(ctx SpecContext) {
+		dead := push(ctx, cluster, "v6", image.OS{Boot: source.BootNone})
+		Expect(cluster.PatchImage(ctx, dead)).To(Succeed())
+		_, err := cluster.AwaitEnd(ctx, dead, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred())
+
+		fixed := push(ctx, cluster, "v7", image.OS{UpgradeKilled: true})
+		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
+		expectKept(ctx, cluster, before)
+		expectUndisturbed(cluster)
+	})
+
+	It("ends an attempt for an image that does not exist before the node is touched", func(ctx SpecContext) {
+		missing := cluster.Image
+		missing.Ref += "-missing"
+		Expect(cluster.PatchImage(ctx, missing)).To(Succeed())
+		_, err := cluster.AwaitEnd(ctx, missing, infrav1.UpgradeFailed)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty())
+
+		By("rolling back to an image by hand")
+		wanted := push(ctx, cluster, "v8", image.OS{})
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		expectKept(ctx, cluster, before)
+	})
+})
+
+func push(ctx context.Context, cluster *scenario.Cluster, tag string, os image.OS) image.Image {
+	GinkgoHelper()
+	pushed, err := cluster.PushImage(ctx, tag, os)
+	Expect(err).NotTo(HaveOccurred())
+	return pushed
+}
+
+func upgradesOf(host *lab.Host) int {
+	GinkgoHelper()
+	count, err := host.Upgrades()
+	Expect(err).NotTo(HaveOccurred())
+	return count
+}
+
+func quarantine(ctx context.Context, cluster *scenario.Cluster) map[string]string {
+	GinkgoHelper()
+	object := &infrav1.ElementalCluster{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)).To(Succeed())
+	digests := map[string]string{}
+	Expect(json.Unmarshal([]byte(object.Annotations[infrav1.QuarantineAnnotation]), &digests)).To(Succeed())
+	return digests
+}
+
+func cordonedNodes(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	nodes, err := cluster.Nodes(ctx)
+	cordoned := []string{}
+	for i := range nodes {
+		if nodes[i].Spec.Unschedulable {
+			cordoned = append(cordoned, nodes[i].Name)
+		}
+	}
+	return cordoned, err
+}
+
+func attemptOn(ctx context.Context, cluster *scenario.Cluster, host string, wanted image.Image) (*infrav1.ElementalHostUpgrade, error) {
+	attempts, err := cluster.Attempts(ctx)
+	for i := range attempts {
+		if attempts[i].Spec.HostName == host && attempts[i].Spec.ImageURI == wanted.URI() {
+			return &attempts[i], nil
+		}
+	}
+	return &infrav1.ElementalHostUpgrade{}, err
+}
+
+func digests(ctx context.Context, cluster *scenario.Cluster) (map[string]string, error) {
+	hosts, err := cluster.Hosts(ctx)
+	booted := map[string]string{}
+	for i := range hosts {
+		booted[hosts[i].Name] = hosts[i].Status.OS.Digest
+	}
+	return booted, err
+}
