@@ -55,7 +55,7 @@ func (p *Process) start() error {
 	command.Env = append(os.Environ(), p.spec.Env...)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = attributes()
-	if err := command.Start(); err != nil {
+	if err := startChild(command); err != nil {
 		_ = log.Close()
 		return fmt.Errorf("starting %s: %w", p.spec.Name, err)
 	}

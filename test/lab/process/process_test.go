@@ -1,0 +1,114 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+const patience = 20 * time.Second
+
+var errNotYet = errors.New("not yet")
+
+// shell starts a shell script that is killed at the end of the spec, should it still run.
+func shell(script string) *process.Process {
+	GinkgoHelper()
+	p, err := process.Start(process.Spec{
+		Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"GREETING=hello"}, LogDir: GinkgoT().TempDir(),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(p.Kill)
+	return p
+}
+
+// logged says that the child got as far as writing a line.
+func logged(p *process.Process, line string) func(context.Context) error {
+	return func(context.Context) error {
+		if content, err := os.ReadFile(p.LogFile()); err != nil || string(content) != line {
+			return errNotYet
+		}
+		return nil
+	}
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+var _ = Describe("A child", func() {
+	It("writes its output to its log, with the environment it was given", func(ctx SpecContext) {
+		p := shell(`echo "$GREETING"; echo oops >&2; exec sleep 60`)
+		Expect(p.Await(ctx, "both lines", logged(p, "hello\noops\n"))).To(Succeed())
+		Expect(filepath.Base(p.LogFile())).To(Equal("child.log"))
+	}, SpecTimeout(patience))
+
+	It("is asked to end, and may tidy up", func(ctx SpecContext) {
+		p := shell(`trap 'echo tidied; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
+		Expect(p.Await(ctx, "the trap", logged(p, "up\n"))).To(Succeed())
+		p.Stop()
+		Expect(p.Exited()).To(BeClosed())
+		Expect(process.Tail(p.LogFile())).To(Equal("up\ntidied\n"))
+	}, SpecTimeout(patience))
+
+	It("is killed without being asked, and can be started again", func(ctx SpecContext) {
+		p := shell(`trap 'echo tidied; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
+		Expect(p.Await(ctx, "the trap", logged(p, "up\n"))).To(Succeed())
+		Expect(p.Restart()).To(MatchError(ContainSubstring("still running")))
+		first := p.PID()
+		p.Kill()
+		Expect(alive(first)).To(BeFalse())
+
+		Expect(p.Restart()).To(Succeed())
+		Expect(p.PID()).NotTo(Equal(first))
+		Expect(p.Await(ctx, "the second run", logged(p, "up\nup\n"))).To(Succeed(), "the log is appended to, and nothing tidied up")
+	}, SpecTimeout(patience))
+
+	It("that ends before it is ready ends the wait, with the end of its log", func(ctx SpecContext) {
+		p := shell(`echo "bind: address already in use" >&2; exit 3`)
+		err := p.Await(ctx, "readiness", func(context.Context) error { return errNotYet })
+		Expect(err).To(MatchError(And(
+			ContainSubstring("child ended by itself"), ContainSubstring("exit status 3"), ContainSubstring("address already in use"))))
+	}, SpecTimeout(patience))
+
+	It("that never becomes ready is named with what it was waited for", func(ctx SpecContext) {
+		p := shell(`echo thinking; exec sleep 60`)
+		Expect(p.Await(ctx, "the log", logged(p, "thinking\n"))).To(Succeed())
+		short, cancel := context.WithCancel(ctx)
+		err := p.Await(short, "/readyz", func(context.Context) error {
+			cancel()
+			return errNotYet
+		})
+		Expect(err).To(MatchError(And(ContainSubstring("waiting for /readyz of child"), ContainSubstring("thinking"))))
+		Expect(errors.Is(err, errNotYet)).To(BeTrue())
+	}, SpecTimeout(patience))
+
+	It("that cannot be started is an error", func() {
+		_, err := process.Start(process.Spec{Name: "child", Path: "/nonexistent/binary", LogDir: GinkgoT().TempDir()})
+		Expect(err).To(MatchError(And(ContainSubstring("starting child"), ContainSubstring("/nonexistent/binary"))))
+	})
+})
+
+var _ = Describe("Ports", func() {
+	It("are free, all different, and out of reach of outgoing connections", func() {
+		seen := map[int]bool{}
+		for range 20 {
+			ports, err := process.Ports(5)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(ports).To(HaveLen(5))
+			for _, port := range ports {
+				Expect(seen).NotTo(HaveKey(port))
+				Expect(port).To(BeNumerically("<", 32768))
+				seen[port] = true
+			}
+		}
+	})
+})
