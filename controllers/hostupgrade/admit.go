@@ -45,7 +45,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 
 // slotBlocker says what stands against one more disruptive upgrade; empty if nothing does.
 func slotBlocker(taken []infrav1.UpgradeSlot, maxConcurrent int32, controlPlane bool) string {
-	if int32(len(taken)) >= maxConcurrent { //nolint:gosec // a handful
+	if len(taken) >= int(maxConcurrent) {
 		return fmt.Sprintf("waiting for a free upgrade slot: %d of %d taken by %s", len(taken), maxConcurrent, slotNames(taken))
 	}
 	if controlPlane && slices.ContainsFunc(taken, func(s infrav1.UpgradeSlot) bool { return s.ControlPlane }) {

@@ -62,6 +62,14 @@ func older(a, b *infrav1.ElementalHostUpgrade) bool {
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
+// unlessHistory reads the attempt live; nil if it is history, or gone.
+func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infrav1.ElementalHostUpgrade, error) {
+	if history, err := r.isHistory(ctx, req); err != nil || history {
+		return nil, err
+	}
+	return read(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+}
+
 // isHistory says, from the cache, whether the attempt has ended for good and has taken back what it
 // asked of its host. A fleet has many of those, and they cost no live read.
 func (r *Reconciler) isHistory(ctx context.Context, req ctrl.Request) (bool, error) {

@@ -23,7 +23,9 @@ var _ = DescribeTable("a preflight check", func(ctx SpecContext, run checkFunc, 
 	Expect(result.Verdict).To(Equal(verdict))
 	Expect(result.Object).To(Equal(object))
 	Expect(result.Message).To(HavePrefix(message))
-	Expect(result.Message == "").To(Equal(verdict == infrav1.PreflightPass))
+	if verdict != infrav1.PreflightPass {
+		Expect(result.Message).NotTo(BeEmpty())
+	}
 },
 	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined(`{"sha256:new":"x"}`)),
 	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", runsWanted, quarantined(`{"sha256:old":"x"}`)),

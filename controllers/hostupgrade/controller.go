@@ -60,10 +60,7 @@ type Reconciler struct {
 
 // Reconcile brings an attempt one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	if history, err := r.isHistory(ctx, req); err != nil || history {
-		return ctrl.Result{}, err
-	}
-	upgrade, err := read(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	upgrade, err := r.unlessHistory(ctx, req)
 	if err != nil || upgrade == nil {
 		return ctrl.Result{}, err
 	}
@@ -84,10 +81,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 			reterr = kerrors.NewAggregate([]error{reterr, client.IgnoreNotFound(err)})
 		}
 	}()
-	if !upgrade.DeletionTimestamp.IsZero() {
+	return r.advance(ctx, o)
+}
+
+// advance does what the state of the object asks for.
+func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if !o.upgrade.DeletionTimestamp.IsZero() {
 		return r.reconcileDelete(ctx, o)
 	}
-	if controllerutil.AddFinalizer(upgrade, infrav1.ElementalHostUpgradeFinalizer) {
+	if controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer) {
 		// Nothing is marked before the finalizer that takes the marks back is stored; storing it wakes the
 		// controller again.
 		return ctrl.Result{}, nil

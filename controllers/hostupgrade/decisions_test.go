@@ -62,7 +62,9 @@ func oldKubelet(o *observation) { o.node.Status.NodeInfo.KubeletVersion = "v1.35
 var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
 	phase, message := typical(changes...).interrupted()
 	Expect(phase).To(Equal(expected))
-	Expect(message == "").To(Equal(expected == ""), "an end has a reason: %q", message)
+	if expected != "" {
+		Expect(message).NotTo(BeEmpty(), "an end has a reason")
+	}
 },
 	Entry("nothing happened", infrav1.UpgradePhase("")),
 	Entry("cancelled", infrav1.UpgradeAborted, cancelled),
