@@ -4,7 +4,11 @@
 package hostapi
 
 import (
+	"context"
 	"crypto/ed25519"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -25,6 +29,11 @@ func Operations() map[string]string {
 		operations[one.method+" "+one.path] = one.name
 	}
 	return operations
+}
+
+// StoreReport stores a report of a host as it was known, past the server's authentication.
+func StoreReport(ctx context.Context, writer client.Client, host *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
+	return newReporter(writer, clock.RealClock{}, newHosts(writer, writer)).submit(ctx, host, status)
 }
 
 // StatusPatch is what a report is written with.

@@ -40,7 +40,7 @@ func FuzzReport(f *testing.F) {
 		if len(status.Message) > 1024 || !utf8.ValidString(status.Message) || len(status.Addresses) > 32 {
 			t.Errorf("out of bounds: %+v", status)
 		}
-		patch, err := hostapi.StatusPatch("uid", status)
+		patch, err := hostapi.StatusPatch(status)
 		if err != nil {
 			t.Fatalf("making a patch: %v", err)
 		}

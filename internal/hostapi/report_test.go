@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -172,6 +173,18 @@ var _ = Describe("A report", func() {
 		heir := registered(ctx, door, "m-1")
 		Eventually(func() int { return host.report(ctx, everything()).status }).Should(Equal(http.StatusUnauthorized))
 		Expect(heir.object(ctx).Status).To(Equal(infrav1.ElementalHostStatus{}))
+	})
+
+	It("that was under way when the name changed hands is answered so, and put right by the heir", func(ctx SpecContext) {
+		ancestor := host.object(ctx)
+		ancestor.UID = "of-the-host-before"
+		refused := hostapi.StoreReport(ctx, plane.Client, ancestor, stored())
+		Expect(hostapi.StatusOf(refused)).To(Equal(http.StatusConflict))
+
+		Eventually(func(g Gomega) {
+			send(ctx, wire.Report{Phase: wire.HostRunning})
+			g.Expect(status(ctx)).To(Equal(infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning}))
+		}).Should(Succeed())
 	})
 
 	DescribeTable("is refused when a field is not what it may be",

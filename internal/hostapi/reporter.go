@@ -110,7 +110,7 @@ func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *ba
 		return nil
 	}
 	what.status.Agent.LastSeen = metav1.NewTime(r.clock.Now())
-	patch, err := statusPatch(what.host.UID, what.status)
+	patch, err := statusPatch(what.status)
 	if err != nil {
 		return err
 	}
@@ -122,19 +122,26 @@ func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *ba
 		return refusePatch(key, err)
 	}
 	countReport(reportWritten)
+	if host.UID != what.host.UID {
+		return refuseHeir(key)
+	}
 	r.remember(ctx, key, host)
 	return nil
 }
 
 func refusePatch(key types.NamespacedName, err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		return refuseUnknown(key)
-	case apierrors.IsConflict(err):
-		return refuse(http.StatusConflict, "host %s was deleted and registered anew: report again", key.Name)
-	default:
-		return fmt.Errorf("writing status of ElementalHost %s: %w", key, err)
 	}
+	return fmt.Errorf("writing status of ElementalHost %s: %w", key, err)
+}
+
+// refuseHeir is for a report that hit another host, which got the name within the moment that the cache
+// was late. A patch of a status cannot be made to depend on the uid, which the API server takes from what
+// is stored, and one that depends on the resourceVersion would lose to every condition that is written
+// meanwhile. The heir's own report, which it sends as it connects, puts its status right.
+func refuseHeir(key types.NamespacedName) error {
+	return refuse(http.StatusConflict, "host %s was deleted and registered anew: this report is not its own", key.Name)
 }
 
 // latest is the newest we know of a host: what was written last, until the cache has caught up.

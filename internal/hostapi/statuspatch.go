@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
@@ -16,8 +14,8 @@ import (
 type object map[string]any
 
 // statusPatch is a merge patch that makes all of a host's status but its conditions what is reported,
-// whatever is stored. It carries the uid, so that it cannot hit another host that got the name since.
-func statusPatch(uid types.UID, status infrav1.ElementalHostStatus) ([]byte, error) {
+// whatever is stored.
+func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 	fields := object{
 		"phase":        orNull(status.Phase),
 		"message":      orNull(status.Message),
@@ -34,7 +32,7 @@ func statusPatch(uid types.UID, status infrav1.ElementalHostStatus) ([]byte, err
 	if len(status.Addresses) > 0 {
 		fields["addresses"] = status.Addresses
 	}
-	patch, err := json.Marshal(object{"metadata": object{"uid": uid}, "status": fields})
+	patch, err := json.Marshal(object{"status": fields})
 	if err != nil {
 		return nil, fmt.Errorf("encoding status: %w", err)
 	}
