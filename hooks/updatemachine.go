@@ -13,8 +13,10 @@ import (
 // Seconds after which Cluster API asks again.
 const (
 	retrySeconds = 5
+	// requestedRetrySeconds is for an attempt that was just made: it has something to say in a moment.
+	requestedRetrySeconds = 1
 	// endedRetrySeconds is for attempts that wait for a person or for another image.
-	endedRetrySeconds = 30
+	endedRetrySeconds = 10
 )
 
 // unreadable is the answer while the management cluster's API does not answer us.
@@ -26,7 +28,12 @@ type answer struct {
 	message    string
 }
 
-func inProgress(message string) answer { return answer{retryAfter: retrySeconds, message: message} }
+func inProgress(message string) answer {
+	if message == requested {
+		return answer{retryAfter: requestedRetrySeconds, message: message}
+	}
+	return answer{retryAfter: retrySeconds, message: message}
+}
 
 // UpdateMachine makes sure that what Cluster API wants is recorded, and says how far it is. It fails for
 // requests that make no sense only: Cluster API shows nothing of a failure and retries it ever more

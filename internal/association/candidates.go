@@ -8,7 +8,9 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,14 +50,13 @@ func (c *Claimer) candidates(ctx context.Context, claim Claim) ([]*infrav1.Eleme
 	if err := c.Client.List(ctx, free,
 		client.InNamespace(claim.Machine.Namespace),
 		client.MatchingFields{FreeHostIndex: FreeHost},
-		client.MatchingLabelsSelector{Selector: selector},
 		client.UnsafeDisableDeepCopy,
 	); err != nil {
 		return nil, fmt.Errorf("listing free ElementalHosts: %w", err)
 	}
 	hosts := make([]*infrav1.ElementalHost, 0, len(free.Items))
 	for i := range free.Items {
-		if c.eligible(&free.Items[i], claim) {
+		if selector.Matches(vouchedLabels(&free.Items[i])) && c.eligible(&free.Items[i], claim) {
 			hosts = append(hosts, &free.Items[i])
 		}
 	}
@@ -64,6 +65,16 @@ func (c *Claimer) candidates(ctx context.Context, claim Claim) ([]*infrav1.Eleme
 		return cmp.Or(cmp.Compare(rank(a, wanted), rank(b, wanted)), cmp.Compare(a.Name, b.Name))
 	})
 	return hosts, nil
+}
+
+// vouchedLabels are the labels of a host without those that it proposed itself: a host must not be able
+// to talk itself into a cluster.
+func vouchedLabels(host *infrav1.ElementalHost) labels.Set {
+	vouched := labels.Set(maps.Clone(host.Labels))
+	for _, proposed := range strings.Split(host.Annotations[infrav1.ProposedLabelsAnnotation], ",") {
+		delete(vouched, proposed)
+	}
+	return vouched
 }
 
 // eligible leaves out hosts that are free but not for this machine or this manager.

@@ -75,6 +75,9 @@ var _ = Describe("Claiming a host", func() {
 		Entry("paused", func(h *infrav1.ElementalHost) { h.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }),
 		Entry("reserved for another cluster", func(h *infrav1.ElementalHost) { h.Labels[clusterv1.ClusterNameLabel] = "c2" }),
 		Entry("not selected", func(h *infrav1.ElementalHost) { h.Labels["rack"] = "b" }),
+		Entry("selected only by a label that it proposed itself", func(h *infrav1.ElementalHost) {
+			h.Annotations = map[string]string{infrav1.ProposedLabelsAnnotation: "rack,serial"}
+		}),
 		Entry("in another failure domain", func(h *infrav1.ElementalHost) { h.Labels[association.FailureDomainLabel] = "z2" }),
 	)
 
