@@ -26,9 +26,14 @@ func Read(file string) ([]auditv1.Event, error) {
 	events := []auditv1.Event{}
 	lines := bufio.NewScanner(log)
 	lines.Buffer(make([]byte, 0, bufio.MaxScanTokenSize), maxLine)
-	for lines.Scan() {
+	var unread error
+	for number := 1; lines.Scan(); number++ {
+		if unread != nil {
+			return nil, unread
+		}
 		event := auditv1.Event{}
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			unread = fmt.Errorf("reading line %d of %s: %w", number, file, err)
 			continue
 		}
 		events = append(events, event)

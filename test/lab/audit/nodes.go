@@ -5,6 +5,7 @@ package audit
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,10 +39,10 @@ func Downtimes(events []auditv1.Event) map[string][]Interval {
 }
 
 func track(events []auditv1.Event, is func(*corev1.Node) bool) map[string][]Interval {
-	intervals := map[string][]Interval{}
+	intervals, versions := map[string][]Interval{}, map[string]int64{}
 	for i := range events {
 		node := writtenNode(events[i])
-		if node == nil {
+		if node == nil || isOutdated(node, versions) {
 			continue
 		}
 		open := openInterval(intervals[node.Name])
@@ -54,6 +55,17 @@ func track(events []auditv1.Event, is func(*corev1.Node) bool) map[string][]Inte
 		}
 	}
 	return intervals
+}
+
+// isOutdated says whether a later write of the Node has been seen. Requests are logged as they are completed, which
+// for two at the same time need not be as they were stored.
+func isOutdated(node *corev1.Node, versions map[string]int64) bool {
+	version, err := strconv.ParseInt(node.ResourceVersion, 10, 64)
+	if err != nil || version < versions[node.Name] {
+		return true
+	}
+	versions[node.Name] = version
+	return false
 }
 
 func openInterval(intervals []Interval) *Interval {

@@ -54,6 +54,8 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--allow-privileged=true",
 		"--audit-policy-file="+c.path("audit-policy.yaml"),
 		"--audit-log-path="+c.AuditLog(),
+		// Never rotated: what is counted from it must be all there. The default is 100 (MB), zero included.
+		"--audit-log-maxsize=10240",
 		"--shutdown-delay-duration=0s",
 		// Watches end at once when a lab stops, rather than after a minute.
 		"--shutdown-watch-termination-grace-period=1s",
