@@ -60,6 +60,13 @@ func cancel(ctx context.Context, w *world) {
 	change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
 }
 
+// beginUnheard: the agent has seen the trigger and stored its marker, and its report is still on its way.
+func beginUnheard(ctx context.Context, w *world) {
+	host := get(ctx, w, w.host, &infrav1.ElementalHost{})
+	w.agent.applied = append(w.agent.applied, w.agent.marker.Attempt)
+	w.agent.marker.Phase, w.agent.marker.FromBootID = infrav1.HostUpgradeApplying, host.Status.OS.BootID
+}
+
 func sleep(_ context.Context, w *world) { w.agent.stopAt = infrav1.HostUpgradeFetched }
 
 const (
@@ -148,13 +155,7 @@ var scenarios = map[string]scenario{
 	},
 	begunMeanwhile: {
 		prepare: sleep, when: waitsForAgent,
-		then: func(ctx context.Context, w *world) {
-			// The agent has seen the trigger and stored its marker; its report is still on its way.
-			cancel(ctx, w)
-			host := get(ctx, w, w.host, &infrav1.ElementalHost{})
-			w.agent.applied = append(w.agent.applied, w.agent.marker.Attempt)
-			w.agent.marker.Phase, w.agent.marker.FromBootID = infrav1.HostUpgradeApplying, host.Status.OS.BootID
-		},
+		then:    func(ctx context.Context, w *world) { cancel(ctx, w); beginUnheard(ctx, w) },
 		message: "Node HOST runs " + newImage, marks: clean,
 	},
 	"somebody else's skip-remediation": {

@@ -25,6 +25,8 @@ type faults struct {
 	dieAfter int
 	// failAt that write alone, from 1. 0: none.
 	failAt int
+	// dieAtTrigger: nothing gets through after the trigger.
+	dieAtTrigger bool
 	// triggers are the attempts that the controller has given the trigger for, once for each time.
 	triggers []string
 	// dead is true from the death of the controller to its restart, and disturbed from its death, or the
@@ -35,7 +37,7 @@ type faults struct {
 func newFaults() *faults { return &faults{dieAfter: -1} }
 
 // revive lets all further writes through.
-func (f *faults) revive() { f.dieAfter, f.failAt, f.dead = -1, 0, false }
+func (f *faults) revive() { f.dieAfter, f.failAt, f.dieAtTrigger, f.dead = -1, 0, false, false }
 
 // lasting is how many writes there were that change something each time.
 func (f *faults) lasting() int { return f.count - f.evictions }
@@ -66,6 +68,9 @@ func (f *faults) wrap(inner client.WithWatch) client.Client {
 			}
 			if triggered != "" {
 				f.triggers = append(f.triggers, triggered)
+				if f.dieAtTrigger {
+					f.dieAfter = f.count
+				}
 			}
 			return nil
 		},

@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 // disturbed are the scenarios that are repeated for each of their writes: one for every list of things
@@ -67,5 +69,26 @@ var _ = Describe("A controller", Label("restart"), func() {
 				return
 			}
 		}
+	})
+
+	It("that dies with the trigger still waits for the answer of a host that begins meanwhile", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.stopAt, w.faults.dieAtTrigger = infrav1.HostUpgradeFetched, true
+		for round := 0; !w.faults.dead; round++ {
+			Expect(round).To(BeNumerically("<", enough))
+			_, _ = w.reconcile(ctx)
+			w.agent.tick(ctx)
+		}
+		w.faults.revive()
+		w.restart()
+		beginUnheard(ctx, w)
+		cancel(ctx, w)
+		w.agent.silent = true
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx).Unschedulable).To(BeTrue(), "the host may be about to reboot")
+		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("waiting for the elemental-agent of ElementalHost HOST to confirm that it has not begun")))
+		w.agent.silent, w.agent.stopAt = false, ""
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
 	})
 })

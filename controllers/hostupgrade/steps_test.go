@@ -116,6 +116,18 @@ var _ = Describe("An upgrade", func() {
 		Expect(w.marks(ctx).Paused).To(Equal("lunch"))
 	})
 
+	It("is paused once, also where a person has paused it before", func(ctx SpecContext) {
+		w := newWorld(ctx, manual)
+		w.changeNode(ctx, func(node *corev1.Node) {
+			node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
+		})
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Step).To(Equal("Approve (3/12)"))
+		w.changeNode(ctx, func(node *corev1.Node) { delete(node.Annotations, infrav1.NodeUpgradePauseAnnotation) })
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+
 	It("leaves a Node alone that a person has cordoned", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
