@@ -17,8 +17,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
-// bootModeActive is the boot mode of a host that did not fall back.
-const bootModeActive = "active"
+// bootModes in which a host runs an OS that was installed on it. After a fallback that is passive, and
+// stays so until the next upgrade: going back to the former image is then done already.
+var bootModes = []string{"active", "passive"}
 
 // observation is all that an answer depends on.
 type observation struct {
@@ -117,7 +118,7 @@ func (o *observation) satisfies(wanted *wantedOS) bool {
 // runs says whether a host booted an image. Digests decide where both are known: a tag may have moved.
 func runs(host *infrav1.ElementalHost, image, digest string) bool {
 	booted := host.Status.OS
-	if booted.BootMode != bootModeActive {
+	if !slices.Contains(bootModes, booted.BootMode) {
 		return false
 	}
 	if digest != "" && booted.Digest != "" {

@@ -165,6 +165,11 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(w.call()).To(beDone())
 			Expect(w.upgrades()).To(BeEmpty())
 		})
+		It("is done when the host fell back to what is wanted again", func() {
+			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "passive"})
+			Expect(w.call()).To(beDone())
+			Expect(w.upgrades()).To(BeEmpty())
+		})
 		DescribeTable("is not done", func(change func()) {
 			change()
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
@@ -177,8 +182,8 @@ var _ = Describe("UpdateMachine", func() {
 				w.host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
 				Expect(c.Update(ctx, w.host)).To(Succeed())
 			}),
-			Entry("when the host fell back", func() {
-				w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "passive"})
+			Entry("when the host is in its recovery system", func() {
+				w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "recovery"})
 			}),
 			Entry("when the tag has moved since", func() {
 				template := ownertest.Template(w.namespace, "new", newImage)

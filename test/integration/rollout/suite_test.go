@@ -5,6 +5,7 @@ package rollout_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,10 +65,12 @@ func expectKept(ctx context.Context, cluster *scenario.Cluster, before []scenari
 	Expect(audit.Deleted(auditOf(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
 }
 
-// expectUndisturbed asserts what the workload cluster's audit log must show.
-func expectUndisturbed(cluster *scenario.Cluster) {
+// expectUndisturbed asserts what the workload cluster's audit log must show from a time on.
+func expectUndisturbed(cluster *scenario.Cluster, since time.Time) {
 	GinkgoHelper()
-	events := auditOf(cluster.Lab.Workload)
+	events := slices.DeleteFunc(auditOf(cluster.Lab.Workload), func(event auditv1.Event) bool {
+		return event.StageTimestamp.Time.Before(since)
+	})
 	Expect(audit.MaxOverlap(audit.Cordons(events))).To(BeNumerically("<=", 1), "at most one node is unschedulable at a time")
 	budgets := audit.Budgets(events)
 	Expect(budgets).To(HaveKey("default/web"))

@@ -6,6 +6,7 @@ package rollout_test
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,6 +24,9 @@ var _ = Describe("A patched template", Ordered, func() {
 	var (
 		cluster *scenario.Cluster
 		before  []scenario.Identity
+		began   time.Time
+		// good is the image that all hosts run.
+		good image.Image
 	)
 
 	BeforeAll(func(ctx SpecContext) {
@@ -33,6 +37,8 @@ var _ = Describe("A patched template", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
+	BeforeEach(func() { began = time.Now() })
+
 	It("upgrades every host in place, one after the other", func(ctx SpecContext) {
 		said := watchTransitions(ctx, cluster)
 		wanted := push(ctx, cluster, "v2", image.OS{UpgradeSeconds: 7})
@@ -40,7 +46,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 
 		expectKept(ctx, cluster, before)
-		expectUndisturbed(cluster)
+		expectUndisturbed(cluster, began)
 		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty())
 		for _, host := range cluster.Lab.Hosts() {
 			Expect(upgradesOf(host)).To(Equal(1), "elemental upgrade runs once on host "+host.Name())
@@ -84,26 +90,34 @@ var _ = Describe("A patched template", Ordered, func() {
 		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty(), "the former OS is good: its node serves again")
 
 		By("patching a good image")
-		fixed := push(ctx, cluster, "v5", image.OS{})
-		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
+		good = push(ctx, cluster, "v5", image.OS{})
+		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Expect(audit.Offered(auditOf(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
 			"the bad image was offered to one host only")
 		expectKept(ctx, cluster, before)
-		expectUndisturbed(cluster)
+		expectUndisturbed(cluster, began)
 	})
 
 	It("gets over an image that does not boot at all, and over an upgrade that is killed half-way", func(ctx SpecContext) {
 		dead := push(ctx, cluster, "v6", image.OS{Boot: source.BootNone})
 		Expect(cluster.PatchImage(ctx, dead)).To(Succeed())
-		_, err := cluster.AwaitEnd(ctx, dead, infrav1.UpgradeRolledBack)
+		attempt, err := cluster.AwaitEnd(ctx, dead, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 
+		By("going back to the former image, which the host that fell back runs already")
+		fallen := cluster.Lab.Host(attempt.Spec.HostName)
+		upgrades := upgradesOf(fallen)
+		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
+		Expect(upgradesOf(fallen)).To(Equal(upgrades), "there was nothing to upgrade")
+
+		By("going on with an upgrade that is killed half-way once on each host")
 		fixed := push(ctx, cluster, "v7", image.OS{UpgradeKilled: true})
 		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
 		expectKept(ctx, cluster, before)
-		expectUndisturbed(cluster)
+		expectUndisturbed(cluster, began)
 	})
 
 	It("ends an attempt for an image that does not exist before the node is touched", func(ctx SpecContext) {
