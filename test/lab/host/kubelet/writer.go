@@ -87,8 +87,8 @@ func (w *Writer) Register(ctx context.Context, b Boot) error {
 	return w.report(ctx, b, true)
 }
 
-// Run is a kubelet from its start to the end of ctx: it registers, renews its Lease and keeps its
-// status. What goes wrong is tried again.
+// Run is a kubelet from its start to the end of ctx: it registers, renews its Lease, keeps its status and
+// that of Pods which were taken for not Ready. What goes wrong is tried again.
 func (w *Writer) Run(ctx context.Context, b Boot) {
 	err := wait.PollUntilContextCancel(ctx, retryRegistration, true, func(ctx context.Context) (bool, error) {
 		return w.Register(ctx, b) == nil && w.renew(ctx, b.Join.NodeName) == nil, nil
@@ -96,6 +96,7 @@ func (w *Writer) Run(ctx context.Context, b Boot) {
 	if err != nil {
 		return
 	}
+	_ = w.resume(ctx, b.Join.NodeName)
 	ticker := w.opts.Clock.NewTicker(w.opts.Heartbeat)
 	defer ticker.Stop()
 	reported := w.opts.Clock.Now()
@@ -106,6 +107,7 @@ func (w *Writer) Run(ctx context.Context, b Boot) {
 		case <-ticker.C():
 		}
 		_ = w.renew(ctx, b.Join.NodeName)
+		_ = w.resume(ctx, b.Join.NodeName)
 		due := w.opts.Clock.Since(reported) >= statusReportEvery
 		if err := w.report(ctx, b, due); err == nil && due {
 			reported = w.opts.Clock.Now()
