@@ -1,0 +1,36 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+)
+
+const (
+	patience = 90 * time.Second
+	look     = 100 * time.Millisecond
+)
+
+// theLab is started once: its clusters are not changed but for what each container of specs makes.
+var theLab *lab.Lab
+
+func TestLab(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(look)
+	RunSpecs(t, "Lab")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	theLab, err = lab.Start(ctx, lab.Options{WithoutProvider: true, Progress: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(theLab.Stop)
+})
