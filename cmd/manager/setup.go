@@ -108,7 +108,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 type wantedByOwners struct{ owners *owner.Owners }
 
 func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
-	want, found, err := w.owners.WantsOS(ctx, machine)
+	want, found, err := w.owners.WantsOSNow(ctx, machine)
 	if err != nil || !found {
 		return nil, err
 	}
