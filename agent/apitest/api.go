@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -170,6 +171,8 @@ func (a *API) count(next http.Handler) http.Handler {
 		}
 		a.lock.Unlock()
 		if slow {
+			// The server notices that a client has gone only once the body has been read.
+			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			return
 		}

@@ -20,6 +20,8 @@ import (
 
 var errPlainHTTP = errors.New("refusing to speak plain HTTP")
 
+const noTLS = "it does not speak TLS; images are only fetched over verified TLS"
+
 // explain turns a registry's error into one that says whether it is worth another try, without
 // anything in its text that changes from try to try.
 func explain(ctx context.Context, reference name.Reference, err error) error {
@@ -37,8 +39,14 @@ func explain(ctx context.Context, reference name.Reference, err error) error {
 	if errors.As(err, &answer) {
 		return explainStatus(reference, answer)
 	}
+	reason, known := networkReason(err)
+	// The library falls back to plain HTTP when TLS fails, so that this refusal usually comes with the
+	// reason that counts. Alone, it is a registry that sends its clients there.
+	if !known && errors.Is(err, errPlainHTTP) {
+		return terminalf("registry %s: %s", reference.Context().RegistryStr(), noTLS)
+	}
 	return &Unreachable{
-		Message: fmt.Sprintf("registry %s cannot be reached for image %s: %s", reference.Context().RegistryStr(), reference.Name(), networkReason(err)),
+		Message: fmt.Sprintf("registry %s cannot be reached for image %s: %s", reference.Context().RegistryStr(), reference.Name(), reason),
 		Cause:   err,
 	}
 }
@@ -56,24 +64,24 @@ func (u *Unreachable) Error() string { return u.Message }
 // Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Cause }
 
-func networkReason(err error) string {
+func networkReason(err error) (reason string, known bool) {
 	var (
 		resolution *net.DNSError
 		network    net.Error
 	)
 	switch {
 	case errors.As(err, &resolution):
-		return "its name cannot be resolved"
+		return "its name cannot be resolved", true
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection is refused"
+		return "the connection is refused", true
 	case errors.Is(err, syscall.ENOSPC):
-		return "there is no space left for the download"
+		return "there is no space left for the download", true
 	case errors.As(err, &network) && network.Timeout():
-		return "it does not answer in time"
+		return "it does not answer in time", true
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
-		return "the connection broke off"
+		return "the connection broke off", true
 	}
-	return "the transfer failed"
+	return "the transfer failed", false
 }
 
 func explainStatus(reference name.Reference, answer *transport.Error) error {
@@ -103,8 +111,8 @@ func tlsReason(err error) string {
 		return "its certificate is for another name"
 	case errors.As(err, &invalid):
 		return "its certificate is not valid (" + invalidReason(invalid) + ")"
-	case errors.Is(err, errPlainHTTP), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return "it does not speak TLS; images are only fetched over verified TLS"
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return noTLS
 	}
 	return ""
 }

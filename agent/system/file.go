@@ -22,12 +22,23 @@ func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return fmt.Errorf("creating %s: %w", directory, err)
 	}
-	// The temporary file has to be on the same file system, which $TMPDIR need not be.
-	err := renameio.WriteFile(path, content, mode, renameio.WithTempDir(directory), renameio.IgnoreUmask())
-	if err != nil {
+	if err := replace(path, content, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return syncDirectory(directory)
+}
+
+func replace(path string, content []byte, mode os.FileMode) (err error) {
+	// The temporary file has to be on the same file system, which $TMPDIR need not be.
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(mode))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Cleanup()) }()
+	if _, err := file.Write(content); err != nil {
+		return err
+	}
+	return file.CloseAtomicallyReplace()
 }
 
 // RemoveFile removes a file for good. A missing one is fine.

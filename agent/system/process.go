@@ -95,13 +95,16 @@ func LastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ bytes.Buffer }
+// tail keeps the end of what is written to it. The buffer is not embedded: its ReadFrom would take in
+// everything.
+type tail struct{ buffer bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {
-	written, err := t.Buffer.Write(p)
-	if excess := t.Len() - outputLimit; excess > 0 {
-		t.Next(excess)
+	written, err := t.buffer.Write(p)
+	if excess := t.buffer.Len() - outputLimit; excess > 0 {
+		t.buffer.Next(excess)
 	}
 	return written, err
 }
+
+func (t *tail) String() string { return t.buffer.String() }

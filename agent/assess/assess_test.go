@@ -1,0 +1,129 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assess_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
+)
+
+const (
+	askToolkit = "systemctl is-active elemental-boot-assessment.service"
+	askKubelet = "systemctl is-active kubelet.service"
+	askFailed  = "systemctl list-units --state=failed"
+)
+
+var _ = Describe("The assessment of a boot", func() {
+	var (
+		runner *systemtest.Runner
+		host   *system.Host
+	)
+	ctx := context.Background()
+	node := assess.Question{Bootstrapped: true}
+
+	write := func(path, content string, mode os.FileMode) string {
+		GinkgoHelper()
+		path = host.Path(path)
+		Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+		Expect(os.WriteFile(path, []byte(content), mode)).To(Succeed())
+		return path
+	}
+
+	BeforeEach(func() {
+		runner = &systemtest.Runner{}
+		host = &system.Host{Root: GinkgoT().TempDir(), Runner: runner, Clock: systemtest.NewClock()}
+		runner.Say(askToolkit, "active\n")
+		runner.Say(askKubelet, "inactive\nactive\ninactive\n")
+		runner.Say(askFailed, "")
+	})
+
+	It("is good when all is", func() {
+		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Good}))
+	})
+
+	DescribeTable("follows the toolkit's",
+		func(answer, cmdline string, state assess.State, reasons []string) {
+			runner.On(askToolkit, func(system.Command) system.Result { return system.Result{Stdout: answer + "\n", ExitCode: 3} })
+			write("/proc/cmdline", cmdline, 0o600)
+			Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: state, Reasons: reasons}))
+		},
+		Entry("running", "activating", "x", assess.Undecided, []string{"waiting for the toolkit's boot assessment"}),
+		Entry("failed", "failed", "x", assess.Bad, []string{"the toolkit's boot assessment failed"}),
+		Entry("not asked for", "inactive", "x", assess.Good, nil),
+		Entry("asked for and not started yet", "inactive", "x elemental.health_check y", assess.Undecided, []string{"waiting for the toolkit's boot assessment"}),
+		Entry("passed", "active", "x elemental.health_check", assess.Good, nil),
+	)
+
+	It("waits for a kubelet on a node, and only there", func() {
+		runner.On(askKubelet, func(system.Command) system.Result {
+			return system.Result{Stdout: "inactive\nactivating\n", ExitCode: 3}
+		})
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Undecided), HaveField("Reasons", ConsistOf(HavePrefix("no kubelet is active")))))
+		Expect(assess.Boot(ctx, host, assess.Question{})).To(HaveField("State", assess.Good))
+	})
+
+	DescribeTable("minds units that failed",
+		func(question assess.Question, state assess.State, reasons []string) {
+			runner.Say(askFailed, "b.service loaded failed failed B\na.service loaded failed failed A\nelemental-boot-assessment.service loaded failed failed E\n")
+			Expect(assess.Boot(ctx, host, question)).To(Equal(assess.Verdict{State: state, Reasons: reasons}))
+		},
+		Entry("both", node, assess.Bad, []string{"units failed that had not before: a.service, b.service"}),
+		Entry("one had failed before", assess.Question{KnownFailed: []string{"a.service"}}, assess.Bad, []string{"units failed that had not before: b.service"}),
+		Entry("both had", assess.Question{KnownFailed: []string{"a.service", "b.service"}}, assess.Good, nil),
+		Entry("nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
+	)
+
+	It("prefers a certain failure to waiting, and names both", func() {
+		runner.Say(askToolkit, "activating")
+		runner.Say(askFailed, "a.service loaded failed failed A\n")
+		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Bad, Reasons: []string{
+			"units failed that had not before: a.service", "waiting for the toolkit's boot assessment",
+		}}))
+	})
+
+	It("asks the user's checks in order, required ones thrice", func() {
+		fails := write(assess.RequiredDir+"/20-fails", "", 0o755)
+		passes := write(assess.RequiredDir+"/10-passes", "", 0o755)
+		write(assess.RequiredDir+"/README", "", 0o644)
+		warns := write(assess.WantedDir+"/10-warns", "", 0o755)
+		runner.Say(passes, "")
+		runner.Fail(fails, 1, "first\nthe disk is slow\n")
+		runner.Fail(warns, 2, "")
+		verdict, err := assess.Boot(ctx, host, node)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(verdict).To(Equal(assess.Verdict{
+			State: assess.Bad, Reasons: []string{"required check 20-fails failed: the disk is slow"},
+			Warnings: []string{"wanted check 10-warns failed: exit code 2"},
+		}))
+		Expect(verdict.Message()).To(Equal("required check 20-fails failed: the disk is slow; warning: wanted check 10-warns failed: exit code 2"))
+		Expect(runner.Calls()[3:]).To(Equal([]string{passes, fails, fails, fails, warns}))
+	})
+
+	It("only warns of wanted checks", func() {
+		warns := write(assess.WantedDir+"/10-warns", "", 0o755)
+		runner.Fail(warns, 1, "hm")
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Good), HaveField("Warnings", HaveLen(1))))
+	})
+
+	It("does not run the user's checks on a boot that is not good yet", func() {
+		write(assess.RequiredDir+"/10", "", 0o755)
+		runner.Say(askToolkit, "activating")
+		Expect(assess.Boot(ctx, host, node)).To(HaveField("State", assess.Undecided))
+		Expect(runner.Calls()).To(HaveLen(3))
+	})
+
+	It("is an error when systemd cannot be asked", func() {
+		runner.On(askToolkit, func(system.Command) system.Result { return system.Result{ExitCode: 1, Stderr: "no bus"} })
+		_, err := assess.Boot(ctx, host, node)
+		Expect(err).To(MatchError(ContainSubstring("no bus")))
+	})
+})
