@@ -17,7 +17,7 @@ func (p *Phases) upgrade(ctx context.Context, request request) (bool, error) {
 		p.say(wire.HostRunning, "the host booted its "+request.facts.Mode+" system; it is not upgraded there")
 		return false, nil
 	}
-	if p.Machine.Marker().InFlight() || (want != nil && want.Apply && !p.finished(want)) {
+	if p.carriesOut(want) {
 		p.say(wire.HostReconcilingOSVersion, "")
 	}
 	if err := p.Machine.Advance(ctx, want, request.withdrawn); err != nil {
@@ -30,12 +30,16 @@ func (p *Phases) upgrade(ctx context.Context, request request) (bool, error) {
 	if want == nil || p.Bootstrap.Done() || p.succeeded(want) {
 		return true, nil
 	}
-	message := "waiting for the OS upgrade before the bootstrap"
-	if !request.desired.Bootstrap {
-		message = ""
+	p.say(wire.HostRunning, "")
+	if request.desired.Bootstrap {
+		p.say(wire.HostRunning, "waiting for the OS upgrade before the bootstrap")
 	}
-	p.say(wire.HostRunning, message)
 	return false, nil
+}
+
+// carriesOut says whether Advance will do more than prepare.
+func (p *Phases) carriesOut(want *wire.Upgrade) bool {
+	return p.Machine.Marker().InFlight() || (want != nil && want.Apply && !p.finished(want))
 }
 
 // mayUpgrade: the recovery system only ends what is in flight.

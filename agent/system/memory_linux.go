@@ -37,20 +37,31 @@ func trimMappings(lines *bufio.Scanner, executable string) {
 	var start, end uintptr
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		switch {
-		case len(fields) == 6 && fields[5] == executable && !strings.Contains(fields[1], "w"):
-			if _, err := fmt.Sscanf(fields[0], "%x-%x", &start, &end); err != nil {
-				end = 0
-			}
-		case len(fields) >= 5 && strings.Contains(fields[0], "-"):
-			end = 0 // another mapping
-		case end != 0 && len(fields) >= 2 && fields[0] == "Private_Dirty:":
-			if fields[1] == "0" {
-				discard(start, end)
-			}
+		if isMapping(fields) {
+			start, end = readOnly(fields, executable)
+		}
+		if end != 0 && isClean(fields) {
+			discard(start, end)
 			end = 0
 		}
 	}
+}
+
+func isMapping(fields []string) bool { return len(fields) >= 5 && strings.Contains(fields[0], "-") }
+
+func isClean(fields []string) bool {
+	return len(fields) >= 2 && fields[0] == "Private_Dirty:" && fields[1] == "0"
+}
+
+// readOnly returns the range of a mapping if it is a read-only one of the executable, otherwise zeros.
+func readOnly(fields []string, executable string) (start, end uintptr) {
+	if len(fields) != 6 || fields[5] != executable || strings.Contains(fields[1], "w") {
+		return 0, 0
+	}
+	if _, err := fmt.Sscanf(fields[0], "%x-%x", &start, &end); err != nil {
+		return 0, 0
+	}
+	return start, end
 }
 
 // discard ignores errors: then the pages just stay.

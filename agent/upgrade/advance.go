@@ -74,7 +74,7 @@ func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool
 	if !want.Apply {
 		return false, nil
 	}
-	return m.trigger(ctx, preparing, want)
+	return m.trigger(ctx, preparing)
 }
 
 func (m *Machine) inFlight(marker Marker) step {

@@ -16,7 +16,7 @@ import (
 )
 
 // trigger begins what cannot be undone, unless the host runs the wanted OS already.
-func (m *Machine) trigger(ctx, preparing context.Context, want *wire.Upgrade) (bool, error) {
+func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {

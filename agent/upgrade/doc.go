@@ -25,6 +25,6 @@
 // asked for another one, and is never carried out a second time.
 //
 // Limits, all of them in Policy and SpaceFactor: requests to a registry are tried 9 times (about four
-// minutes); writing the image fails for good after 3 failures, or 10 starts; a boot has 10 minutes to
+// minutes); writing the image fails for good after 3 failures, or 20 starts; a boot has 10 minutes to
 // be judged good.
 package upgrade

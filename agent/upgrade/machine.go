@@ -51,7 +51,7 @@ type Policy struct {
 
 // DefaultPolicy is used when none is given.
 var DefaultPolicy = Policy{
-	Registry: retry.Registry, MaxFailures: 3, MaxStarts: 10,
+	Registry: retry.Registry, MaxFailures: 3, MaxStarts: 20,
 	AssessTimeout: 10 * time.Minute, AssessInterval: 2 * time.Second, FlushTimeout: 5 * time.Second,
 }
 

@@ -4,6 +4,7 @@
 package elemental
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -25,8 +26,7 @@ func (p *Plugin) flush() error {
 		if err != nil {
 			return fmt.Errorf("flushing %s: %w", path, err)
 		}
-		err = unix.Syncfs(int(directory.Fd()))
-		directory.Close()
+		err = errors.Join(unix.Syncfs(int(directory.Fd())), directory.Close())
 		if err != nil {
 			return fmt.Errorf("flushing %s: %w", path, err)
 		}

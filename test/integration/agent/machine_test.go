@@ -16,7 +16,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/calls"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
@@ -136,13 +135,6 @@ func (m *machine) finished(argv ...string) int {
 		}
 	}
 	return n
-}
-
-func (m *machine) calls() []calls.Call {
-	GinkgoHelper()
-	all, err := m.Calls()
-	Expect(err).NotTo(HaveOccurred())
-	return all
 }
 
 // grub is a variable of grubenv.

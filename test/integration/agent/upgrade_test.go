@@ -4,6 +4,7 @@
 package agent_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -168,6 +169,25 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(m.passive()).To(Equal("1"))
 		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+	})
+
+	It("ends well however often the agent is killed and the power is cut", func() {
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0))
+		m.upgrade("a1", m.push("v2", image.OS{UpgradeSeconds: 0.3}))
+		for range 10 {
+			pause := time.Duration(random.IntN(300)) * time.Millisecond
+			Consistently(m.Boots, pause).ShouldNot(BeEmpty()) // a pause at random
+			if random.IntN(4) == 0 {
+				Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+				Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+				continue
+			}
+			Expect(m.KillAgent(GinkgoT().Context())).To(Succeed())
+		}
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.last().OS.Version).To(Equal("v2"))
+		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+		Expect(m.passive()).To(Equal("1"))
 	})
 
 	It("is dropped when it is withdrawn before it is applied", func() {
