@@ -69,6 +69,8 @@ const (
 	// is written before the host is touched, so that a crash never makes a machine claim a second one,
 	// and removed with the write of spec.hostRef.
 	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/claiming-host"
+	// HostAnnotation on a Machine names the ElementalHost that serves it.
+	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template

@@ -53,6 +53,14 @@ var _ = Describe("An ElementalMachine", func() {
 		))
 	})
 
+	It("names its host on the Machine, which Cluster API 1.14 must never find without an annotation", func(ctx SpecContext) {
+		host := w.host(ctx, "h1")
+		machine := w.machine(ctx, "m1")
+		owner := &clusterv1.Machine{}
+		owner.Namespace, owner.Name = machine.Namespace, machine.OwnerReferences[0].Name
+		Eventually(get(ctx, owner)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.HostAnnotation, host.Name)))
+	})
+
 	It("never overwrites another provider ID", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		object := node(ctx, host.Name, "aws:///i-1")

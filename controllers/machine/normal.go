@@ -30,6 +30,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err := r.syncHost(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.annotateOwner(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
 	observeHost(s)
 	provision(s)
 	return ctrl.Result{}, errors.Join(r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
