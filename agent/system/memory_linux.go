@@ -40,7 +40,7 @@ func trimMappings(lines *bufio.Scanner, executable string) {
 		if isMapping(fields) {
 			start, end = readOnly(fields, executable)
 		}
-		if end != 0 && isClean(fields) {
+		if end != 0 && isUnwritten(fields) {
 			discard(start, end)
 			end = 0
 		}
@@ -49,8 +49,10 @@ func trimMappings(lines *bufio.Scanner, executable string) {
 
 func isMapping(fields []string) bool { return len(fields) >= 5 && strings.Contains(fields[0], "-") }
 
-func isClean(fields []string) bool {
-	return len(fields) >= 2 && fields[0] == "Private_Dirty:" && fields[1] == "0"
+// isUnwritten goes by the copies that writing makes. Private_Dirty would not do: it also counts pages of
+// a program that was installed a moment ago and is not on the disk yet.
+func isUnwritten(fields []string) bool {
+	return len(fields) >= 2 && fields[0] == "Anonymous:" && fields[1] == "0"
 }
 
 // readOnly returns the range of a mapping if it is a read-only one of the executable, otherwise zeros.
