@@ -1,0 +1,122 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// moment is something in an upgrade that a watch can see.
+type moment struct {
+	// of is the kind of object that shows it.
+	of client.ObjectList
+	// inWorkload says that the object is one of the workload cluster.
+	inWorkload bool
+	// shows returns a function that is given each state of each object and says whether this is it.
+	shows func(wanted image.Image) func(object client.Object) bool
+}
+
+// The moments of an upgrade, in their order.
+var (
+	requested    = atAttempt(func(u *infrav1.ElementalHostUpgrade) bool { return true })
+	preflight    = atStep("Preflight")
+	acknowledged = atHostPhase(infrav1.HostUpgradeAcknowledged, infrav1.HostUpgradeFetching, infrav1.HostUpgradeFetched)
+	fetched      = atHostPhase(infrav1.HostUpgradeFetched)
+	admitted     = moment{of: &infrav1.ElementalClusterList{}, shows: func(image.Image) func(client.Object) bool {
+		return func(object client.Object) bool {
+			return len(object.(*infrav1.ElementalCluster).Status.UpgradeSlots) > 0
+		}
+	}}
+	cordoned = moment{of: &corev1.NodeList{}, inWorkload: true, shows: func(image.Image) func(client.Object) bool {
+		return func(object client.Object) bool { return object.(*corev1.Node).Spec.Unschedulable }
+	}}
+	draining  = atStep("Drain")
+	triggered = atHost(func(host *infrav1.ElementalHost, _ image.Image) bool {
+		return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
+	})
+	applying  = atHostPhase(infrav1.HostUpgradeApplying)
+	rebooting = atHostPhase(infrav1.HostUpgradeRebooting)
+	assessing = atHostPhase(infrav1.HostUpgradeAssessing)
+	booted    = atHost(func(host *infrav1.ElementalHost, wanted image.Image) bool {
+		return host.Status.OS.Digest == wanted.PlatformDigest
+	})
+	assessed   = atHostPhase(infrav1.HostUpgradeSucceeded)
+	labelled   = atStep("Assess")
+	uncordoned = moment{of: &corev1.NodeList{}, inWorkload: true, shows: func(image.Image) func(client.Object) bool {
+		was := false
+		return func(object client.Object) bool {
+			is := object.(*corev1.Node).Spec.Unschedulable
+			was = was || is
+			return was && !is
+		}
+	}}
+	succeeded = atAttempt(func(u *infrav1.ElementalHostUpgrade) bool { return u.Status.Phase == infrav1.UpgradeSucceeded })
+)
+
+func atAttempt(shows func(*infrav1.ElementalHostUpgrade) bool) moment {
+	return moment{of: &infrav1.ElementalHostUpgradeList{}, shows: func(wanted image.Image) func(client.Object) bool {
+		return func(object client.Object) bool {
+			upgrade := object.(*infrav1.ElementalHostUpgrade)
+			return upgrade.Spec.ImageURI == wanted.URI() && shows(upgrade)
+		}
+	}}
+}
+
+// atStep is when an attempt is reported to wait in a step.
+func atStep(name string) moment {
+	return atAttempt(func(u *infrav1.ElementalHostUpgrade) bool {
+		return len(u.Status.Step) > len(name) && u.Status.Step[:len(name)+1] == name+" "
+	})
+}
+
+func atHost(shows func(*infrav1.ElementalHost, image.Image) bool) moment {
+	return moment{of: &infrav1.ElementalHostList{}, shows: func(wanted image.Image) func(client.Object) bool {
+		return func(object client.Object) bool { return shows(object.(*infrav1.ElementalHost), wanted) }
+	}}
+}
+
+// atHostPhase is when a host says that it is in one of the phases.
+func atHostPhase(phases ...infrav1.HostUpgradePhase) moment {
+	return atHost(func(host *infrav1.ElementalHost, _ image.Image) bool {
+		if host.Status.Upgrade == nil || host.Spec.Upgrade == nil || host.Status.Upgrade.Attempt != host.Spec.Upgrade.Attempt {
+			return false
+		}
+		for _, phase := range phases {
+			if host.Status.Upgrade.Phase == phase {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// watch begins to look for a moment and returns a channel that is closed when it comes.
+func (m moment) watch(ctx context.Context, wanted image.Image) <-chan struct{} {
+	GinkgoHelper()
+	kube, options := theLab.Kube, []client.ListOption{client.InNamespace(cluster.Namespace())}
+	if m.inWorkload {
+		kube, options = theLab.WorkloadKube, nil
+	}
+	watcher, err := kube.Watch(ctx, m.of, options...)
+	Expect(err).NotTo(HaveOccurred())
+	shows, come := m.shows(wanted), make(chan struct{})
+	go func() {
+		defer watcher.Stop()
+		for event := range watcher.ResultChan() {
+			if object, isObject := event.Object.(client.Object); isObject && shows(object) {
+				close(come)
+				return
+			}
+		}
+	}()
+	return come
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// marks are what attempts leave on objects while they run.
+type marks struct {
+	// On the Node.
+	Unschedulable      bool
+	CordonedBy, Paused string
+	// On the Machine.
+	SkipRemediation, SkipRemediationBy bool
+	// On the ElementalCluster.
+	Slots int
+	// On the ElementalHost.
+	Asked, Moveless bool
+	Label           string
+}
+
+// clean is what is left of an attempt that succeeded.
+var clean = marks{Label: infrav1.InPlaceUpgradeDone}
+
+// upgrade is one that a spec disturbs.
+type upgrade struct {
+	wanted image.Image
+	began  time.Time
+	before scenario.Identity
+	host   *lab.Host
+	boots  int
+}
+
+// newUpgrade pushes the image; start asks for it.
+func newUpgrade(ctx context.Context, os image.OS) *upgrade {
+	GinkgoHelper()
+	identities, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(identities).To(HaveLen(1))
+	host := theLab.Host(identities[0].Node)
+	return &upgrade{
+		wanted: push(ctx, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
+	}
+}
+
+// startUntil patches the template and returns when the moment has come.
+func (u *upgrade) startUntil(ctx context.Context, m moment) {
+	GinkgoHelper()
+	come := m.watch(ctx, u.wanted)
+	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
+	Eventually(come, patience).Should(BeClosed(), "the moment comes")
+}
+
+// expectSucceeded waits for the end and counts what was done on the way.
+func (u *upgrade) expectSucceeded(ctx context.Context) {
+	GinkgoHelper()
+	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
+	Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(clean))
+	identities, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(identities).To(ConsistOf(u.before), "Machine, Node and provider ID are the same")
+	u.expectOnce()
+}
+
+// expectAttempts says how the attempts for the image have ended.
+func (u *upgrade) expectAttempts(ctx context.Context, phases ...infrav1.UpgradePhase) {
+	GinkgoHelper()
+	Expect(u.phases(ctx)).To(ConsistOf(phases))
+}
+
+func (u *upgrade) phases(ctx context.Context) ([]infrav1.UpgradePhase, error) {
+	attempts, err := cluster.Attempts(ctx)
+	phases := []infrav1.UpgradePhase{}
+	for i := range attempts {
+		if attempts[i].Spec.ImageURI == u.wanted.URI() {
+			phases = append(phases, attempts[i].Status.Phase)
+		}
+	}
+	return phases, err
+}
+
+// expectOnce asserts that the image was written once and booted once. A call of the CLI that was killed
+// is repeated, unless it was killed after it had written everything.
+func (u *upgrade) expectOnce() {
+	GinkgoHelper()
+	finished, killed := u.calls()
+	if killed == 0 || finished > 0 {
+		Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
+	}
+	Expect(u.host.Boots()[u.boots:]).To(HaveLen(1), "the host was rebooted once")
+}
+
+// calls of `elemental upgrade` since the upgrade began.
+func (u *upgrade) calls() (finished, killed int) {
+	GinkgoHelper()
+	all, err := u.host.Calls()
+	Expect(err).NotTo(HaveOccurred())
+	for _, call := range all {
+		switch {
+		case !call.Is("elemental", "upgrade") || call.Start.Before(u.began):
+		case call.RC == 0:
+			finished++
+		default:
+			killed++
+		}
+	}
+	return finished, killed
+}
+
+// marks on the objects of the worker.
+func (u *upgrade) marks(ctx context.Context) (marks, error) {
+	host, node, machine, owner := &infrav1.ElementalHost{}, &corev1.Node{}, &clusterv1.Machine{}, &infrav1.ElementalCluster{}
+	machines, err := cluster.Machines(ctx)
+	if err != nil {
+		return marks{}, err
+	}
+	for i := range machines {
+		if string(machines[i].UID) == u.before.MachineUID {
+			machine = &machines[i]
+		}
+	}
+	namespace := cluster.Namespace()
+	for object, key := range map[client.Object]client.ObjectKey{
+		host:  {Namespace: namespace, Name: u.host.Name()},
+		owner: {Namespace: namespace, Name: cluster.Options.Name},
+	} {
+		if err := theLab.Kube.Get(ctx, key, object); err != nil {
+			return marks{}, err
+		}
+	}
+	if err := theLab.WorkloadKube.Get(ctx, client.ObjectKey{Name: u.before.Node}, node); err != nil {
+		return marks{}, err
+	}
+	return marksOn(host, node, machine, owner), nil
+}
+
+func marksOn(host *infrav1.ElementalHost, node *corev1.Node, machine *clusterv1.Machine, owner *infrav1.ElementalCluster) marks {
+	_, skips := machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
+	_, skipsBy := machine.Annotations[infrav1.SkipRemediationByAnnotation]
+	_, moveless := host.Annotations[infrav1.BlockMoveAnnotation]
+	return marks{
+		Unschedulable:   node.Spec.Unschedulable,
+		CordonedBy:      node.Annotations[infrav1.CordonedByAnnotation],
+		Paused:          node.Annotations[infrav1.NodeUpgradePauseAnnotation],
+		SkipRemediation: skips, SkipRemediationBy: skipsBy,
+		Slots: len(owner.Status.UpgradeSlots),
+		Asked: host.Spec.Upgrade != nil, Moveless: moveless, Label: host.Labels[infrav1.InPlaceUpgradeLabel],
+	}
+}
