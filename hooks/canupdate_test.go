@@ -5,10 +5,10 @@ package hooks_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,7 +85,7 @@ func coveredAsClusterAPISees(request *runtimehooksv1.CanUpdateMachineSetRequest,
 		patched, err = decoded.Apply(patched)
 		Expect(err).NotTo(HaveOccurred())
 	}
-	return cmp.Equal(specOf(patched), specOf(request.Desired.InfrastructureMachineTemplate.Raw))
+	return reflect.DeepEqual(specOf(patched), specOf(request.Desired.InfrastructureMachineTemplate.Raw))
 }
 
 func specOf(object []byte) any {
@@ -275,8 +275,8 @@ var _ = Describe("CanUpdateMachineSet", func() {
 func patchedEqualsDesired(request *runtimehooksv1.CanUpdateMachineSetRequest, response *runtimehooksv1.CanUpdateMachineSetResponse) bool {
 	GinkgoHelper()
 	return coveredAsClusterAPISees(request, response) &&
-		cmp.Equal(request.Current.MachineSet.Spec.Template.Spec.Version, request.Desired.MachineSet.Spec.Template.Spec.Version) &&
-		cmp.Equal(request.Current.BootstrapConfigTemplate.Raw, request.Desired.BootstrapConfigTemplate.Raw)
+		reflect.DeepEqual(request.Current.MachineSet.Spec.Template.Spec.Version, request.Desired.MachineSet.Spec.Template.Spec.Version) &&
+		reflect.DeepEqual(request.Current.BootstrapConfigTemplate.Raw, request.Desired.BootstrapConfigTemplate.Raw)
 }
 
 var _ = Describe("CanUpdateMachine", func() {
