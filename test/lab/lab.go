@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,9 @@ type Lab struct {
 	Registry *image.Registry
 	// Core, Bootstrap and ControlPlane are Cluster API's managers, Provider is ours.
 	Core, Bootstrap, ControlPlane, Provider *capi.Provider
+
+	mu       sync.Mutex
+	failures []error
 
 	hosts []*Host
 	env   capi.Env
@@ -106,6 +110,21 @@ func (l *Lab) dir(name string) (string, error) {
 		return "", fmt.Errorf("making %s: %w", dir, err)
 	}
 	return dir, nil
+}
+
+// Err says which of the lab's processes have ended by themselves, with the ends of their logs; nil while all run. What
+// was killed on purpose is not among them.
+func (l *Lab) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(l.failures...)
+}
+
+func (l *Lab) died(failure error) {
+	l.mu.Lock()
+	l.failures = append(l.failures, failure)
+	l.mu.Unlock()
+	l.progress("%v", failure)
 }
 
 // progress says what has been done, and when.

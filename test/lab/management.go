@@ -30,7 +30,7 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	}
 	l.Management, err = kube.Start(ctx, kube.Options{
 		Name: "management", Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
-		Controllers: []string{"garbage-collector-controller", "namespace-controller"},
+		Controllers: []string{"garbage-collector-controller", "namespace-controller"}, Died: l.died,
 	})
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	if _, err := l.Management.WriteKubeconfig("admin"); err != nil {
 		return err
 	}
-	l.env = capi.Env{Management: l.Management, Client: l.Kube, Dir: dir}
+	l.env = capi.Env{Management: l.Management, Client: l.Kube, Dir: dir, Died: l.died}
 	l.progress("management API server ready")
 	return nil
 }
@@ -113,7 +113,10 @@ func (l *Lab) newProviders() error {
 	if err != nil {
 		return err
 	}
-	l.Provider = &capi.Provider{Name: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Manifests: manifests}
+	l.Provider = &capi.Provider{
+		Name: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Manifests: manifests,
+		Roles: []string{filepath.Join(l.options.Root, "config", "rbac", "role.yaml")},
+	}
 	l.Provider.Args = []string{
 		"--leader-elect=false",
 		"--feature-gates=ReconcilerRateLimiting=false",

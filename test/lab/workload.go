@@ -38,7 +38,7 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	}
 	l.Workload, err = kube.Start(ctx, kube.Options{
 		Name: "workload", Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
-		Controllers: workloadControllers(), Pods: true, PodStages: l.options.manifest("kwok-stages.yaml"),
+		Controllers: workloadControllers(), Pods: true, PodStages: l.options.manifest("kwok-stages.yaml"), Died: l.died,
 	})
 	if err != nil {
 		return err

@@ -203,5 +203,6 @@ var _ = Describe("The workload cluster", Ordered, func() {
 		list := &corev1.NodeList{}
 		Expect(theLab.WorkloadKube.List(ctx, list)).To(Succeed())
 		Expect(list.Items).To(HaveLen(len(nodes)))
+		Expect(theLab.Err()).NotTo(HaveOccurred(), "no other process ended because of it")
 	}, SpecTimeout(patience))
 })

@@ -163,6 +163,16 @@ var _ = Describe("Writes", func() {
 	})
 })
 
+var _ = Describe("Forbidden", func() {
+	It("names each right that a user lacked, once", func() {
+		events := log(
+			line(1, "patch", "machines/status", "m", 403, `{}`), line(2, "patch", "machines/status", "n", 403, `{}`),
+			line(3, "delete", "nodes", "n", 403, `{}`), line(4, "delete", "nodes", "n", 409, `{}`))
+		Expect(audit.Forbidden(events, "drainer")).To(Equal([]string{"delete /nodes", "patch /machines/status"}))
+		Expect(audit.Forbidden(events, "somebody-else")).To(BeEmpty())
+	})
+})
+
 var _ = Describe("Offered", func() {
 	It("names each host that was asked to take part with the image, once", func() {
 		host := func(second int, name, image string) string {

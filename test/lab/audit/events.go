@@ -7,7 +7,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
+	"path"
+	"slices"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
@@ -48,6 +51,21 @@ func Read(file string) ([]auditv1.Event, error) {
 func Succeeded(event auditv1.Event) bool {
 	const firstRedirect = 300
 	return event.ResponseStatus != nil && event.ResponseStatus.Code < firstRedirect
+}
+
+// Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack.
+// Reads of single objects are not in the log.
+func Forbidden(events []auditv1.Event, user string) []string {
+	refused := []string{}
+	for i := range events {
+		ref, status := events[i].ObjectRef, events[i].ResponseStatus
+		if ref == nil || status == nil || status.Code != http.StatusForbidden || events[i].User.Username != user {
+			continue
+		}
+		refused = append(refused, fmt.Sprintf("%s %s/%s", events[i].Verb, ref.APIGroup, path.Join(ref.Resource, ref.Subresource)))
+	}
+	slices.Sort(refused)
+	return slices.Compact(refused)
 }
 
 // IsWrite says whether a request could change an object.

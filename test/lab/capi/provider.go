@@ -27,6 +27,8 @@ type Provider struct {
 	Manifests []string
 	// Args besides those that every manager gets.
 	Args []string
+	// Roles are files with the ClusterRoles that the manager's user is granted. None: it may do everything.
+	Roles []string
 
 	// WebhookPort and healthPort are chosen when the provider starts.
 	WebhookPort int
@@ -44,6 +46,8 @@ type Env struct {
 	Client client.Client
 	// Dir for files of the providers.
 	Dir string
+	// Died is told of a manager that ends by itself.
+	Died func(failure error)
 }
 
 // Prepare creates the provider's CRDs, which other providers may be waiting for.
@@ -74,7 +78,7 @@ func (p *Provider) Start(ctx context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := env.Management.WriteKubeconfig(p.Name)
+	kubeconfig, err := p.kubeconfig(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func (p *Provider) Start(ctx context.Context, env Env) error {
 		"--webhook-cert-dir=" + certs,
 		fmt.Sprintf("--health-addr=127.0.0.1:%d", p.healthPort),
 	}, p.Args...)
-	p.Process, err = process.Start(process.Spec{Name: p.Name, Path: p.Binary, Args: args, LogDir: env.Dir})
+	p.Process, err = process.Start(process.Spec{Name: p.Name, Path: p.Binary, Args: args, LogDir: env.Dir, Died: env.Died})
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Pods bool
 	// PodStages is the file with kwok's stages for Pods.
 	PodStages string
+	// Died is told of a process that ends by itself.
+	Died func(failure error)
 }
 
 // Cluster is a running Kubernetes control plane.
@@ -112,8 +114,10 @@ func (c *Cluster) tls(name string) string { return filepath.Join(c.path("tls"), 
 
 // Kubeconfig makes a kubeconfig for a user of the group system:masters. The user's name shows in the
 // audit log.
-func (c *Cluster) Kubeconfig(user string) ([]byte, error) {
-	pair, err := c.authority.Client(user, admins)
+func (c *Cluster) Kubeconfig(user string) ([]byte, error) { return c.kubeconfig(user, admins) }
+
+func (c *Cluster) kubeconfig(user string, groups ...string) ([]byte, error) {
+	pair, err := c.authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +129,16 @@ func (c *Cluster) Kubeconfig(user string) ([]byte, error) {
 	return encoded, nil
 }
 
-// WriteKubeconfig writes a kubeconfig for a user beside the cluster's other files.
+// WriteKubeconfig writes a kubeconfig for a user of the group system:masters beside the cluster's other files.
 func (c *Cluster) WriteKubeconfig(user string) (string, error) {
-	content, err := c.Kubeconfig(user)
+	return c.writeKubeconfig(user, admins)
+}
+
+// WriteUserKubeconfig does so for a user of no group, who may do only what was granted to the user's name.
+func (c *Cluster) WriteUserKubeconfig(user string) (string, error) { return c.writeKubeconfig(user) }
+
+func (c *Cluster) writeKubeconfig(user string, groups ...string) (string, error) {
+	content, err := c.kubeconfig(user, groups...)
 	if err != nil {
 		return "", err
 	}

@@ -151,6 +151,7 @@ func (c *Cluster) startPods(context.Context) error {
 func (c *Cluster) run(binary string, args ...string) (*process.Process, error) {
 	p, err := process.Start(process.Spec{
 		Name: c.options.Name + "-" + binary, Path: filepath.Join(c.options.Binaries, binary), Args: args, LogDir: c.options.Dir,
+		Died: c.options.Died,
 	})
 	if err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type Spec struct {
 	Env []string
 	// LogDir is where <Name>.log is written.
 	LogDir string
+	// Died is told when the child ends without having been stopped or killed. Default: nobody.
+	Died func(failure error)
 }
 
 // Process is a running child.
@@ -38,6 +40,8 @@ type Process struct {
 	command *exec.Cmd
 	done    chan struct{}
 	err     error
+	// ending says that the child was stopped or killed.
+	ending bool
 }
 
 // Start starts a child. Its output goes to its log file, which is appended to after a restart.
@@ -61,17 +65,24 @@ func (p *Process) start() error {
 	}
 	done := make(chan struct{})
 	p.mu.Lock()
-	p.command, p.done = command, done
+	p.command, p.done, p.ending = command, done, false
 	p.mu.Unlock()
-	go func() {
-		err := command.Wait()
-		_ = log.Close()
-		p.mu.Lock()
-		p.err = err
-		p.mu.Unlock()
-		close(done)
-	}()
+	go p.watch(command, log, done)
 	return nil
+}
+
+// watch notices the end of a child.
+func (p *Process) watch(command *exec.Cmd, log *os.File, done chan<- struct{}) {
+	err := command.Wait()
+	_ = log.Close()
+	p.mu.Lock()
+	p.err = err
+	died := !p.ending
+	p.mu.Unlock()
+	close(done)
+	if died && p.spec.Died != nil {
+		p.spec.Died(p.Failure())
+	}
 }
 
 // Name of the process.
@@ -139,6 +150,7 @@ func (p *Process) Restart() error {
 func (p *Process) signal(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.ending = true
 	_ = p.command.Process.Signal(signal) // it may have ended meanwhile
 }
 

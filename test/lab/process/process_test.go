@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
@@ -90,6 +91,27 @@ var _ = Describe("A child", func() {
 		Expect(err).To(MatchError(And(ContainSubstring("waiting for /readyz of child"), ContainSubstring("thinking"))))
 		Expect(errors.Is(err, errNotYet)).To(BeTrue())
 	}, SpecTimeout(patience))
+
+	DescribeTable("that ends tells so, unless it was asked to",
+		func(ctx SpecContext, script string, end func(*process.Process), told []types.GomegaMatcher) {
+			failures := make(chan error, 1)
+			p, err := process.Start(process.Spec{
+				Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, LogDir: GinkgoT().TempDir(),
+				Died: func(failure error) { failures <- failure },
+			})
+			Expect(err).NotTo(HaveOccurred())
+			end(p)
+			Eventually(p.Exited()).Should(BeClosed())
+			Eventually(failures).Should(HaveLen(len(told)))
+			Consistently(failures, "100ms").Should(HaveLen(len(told)))
+			for _, failure := range told {
+				Expect(failures).To(Receive(failure))
+			}
+		},
+		Entry("by itself", "echo panic >&2; exit 2", func(*process.Process) {}, []types.GomegaMatcher{MatchError(ContainSubstring("panic"))}, SpecTimeout(patience)),
+		Entry("stopped", "exec sleep 60", (*process.Process).Stop, nil, SpecTimeout(patience)),
+		Entry("killed", "exec sleep 60", (*process.Process).Kill, nil, SpecTimeout(patience)),
+	)
 
 	It("that cannot be started is an error", func() {
 		_, err := process.Start(process.Spec{Name: "child", Path: "/nonexistent/binary", LogDir: GinkgoT().TempDir()})
