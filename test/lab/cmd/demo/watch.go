@@ -13,7 +13,7 @@ import (
 
 // watch prints every change of an attempt, as `kubectl get ehu --watch` would, until the condition holds.
 func (s *story) watch(ctx context.Context, until func(context.Context) error) error {
-	s.say("%-13s %-12s %-14s %-17s %-17s %s", "NODE", "PHASE", "STEP", "FROM", "TO", "MESSAGE")
+	s.say("%-13s %-12s %-17s %-8s %-8s %s", "NODE", "PHASE", "STEP", "FROM", "TO", "MESSAGE")
 	done := make(chan error, 1)
 	go func() { done <- until(ctx) }()
 	seen := map[string]string{}
@@ -49,7 +49,7 @@ func (s *story) printChanges(ctx context.Context, seen map[string]string) error 
 			continue
 		}
 		seen[u.Name] = state
-		s.say("%-13s %-12s %-14s %-17s %-17s %s", u.Status.NodeName, u.Status.Phase, cmp.Or(u.Status.Step, "-"),
+		s.say("%-13s %-12s %-17s %-8s %-8s %s", u.Status.NodeName, u.Status.Phase, cmp.Or(u.Status.Step, "-"),
 			tag(u.Status.From.ImageURI), tag(u.Spec.ImageURI), u.Status.Message)
 	}
 	return nil
