@@ -61,7 +61,8 @@ type Options struct {
 	Registered func() error
 	// Registration says that the host has to register first.
 	Registration bool
-	// Idle is called whenever there is nothing left to do. Default: nothing.
+	// Idle is called whenever there is nothing left to do, and again after each held request that brought
+	// no news. Default: nothing.
 	Idle func()
 }
 
@@ -138,6 +139,7 @@ func (l *Loop) answered(ctx context.Context, asked time.Time, revision *string, 
 	if held := l.Clock.Now().Sub(asked); held < shortest {
 		return system.Wait(ctx, l.Clock, shortest-held)
 	}
+	l.Idle()
 	return nil
 }
 
