@@ -11,15 +11,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
 )
 
@@ -43,7 +47,7 @@ func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        newScheme(),
+		Scheme:                        scheme.New(),
 		Metrics:                       *metricsOptions,
 		WebhookServer:                 hooks,
 		HealthProbeBindAddress:        o.healthAddress,
@@ -81,8 +85,12 @@ func restConfig(o *options) (*rest.Config, error) {
 
 // newHookServer serves the webhooks and the runtime extension on one port.
 func newHookServer(o *options, tlsOptions []func(*tls.Config)) (*runtimeserver.Server, error) {
+	catalog := runtimecatalog.New()
+	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
+		return nil, fmt.Errorf("listing the hooks of Cluster API: %w", err)
+	}
 	server, err := runtimeserver.New(runtimeserver.Options{
-		Catalog: newCatalog(),
+		Catalog: catalog,
 		Port:    o.webhookPort,
 		CertDir: o.webhookCertDir,
 		TLSOpts: tlsOptions,
@@ -96,9 +104,7 @@ func newHookServer(o *options, tlsOptions []func(*tls.Config)) (*runtimeserver.S
 // cacheOptions keep of all Secrets only those of clusters, which hold the kubeconfigs.
 func cacheOptions(o *options) cache.Options {
 	ofClusters, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
-	if err != nil {
-		panic(err) // a constant label
-	}
+	utilruntime.Must(err) // a constant label
 	options := cache.Options{
 		SyncPeriod:       &o.syncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),

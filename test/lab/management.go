@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
@@ -39,7 +40,7 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.Kube, err = client.NewWithWatch(config, client.Options{Scheme: NewScheme()}); err != nil {
+	if l.Kube, err = client.NewWithWatch(config, client.Options{Scheme: scheme.New()}); err != nil {
 		return fmt.Errorf("making the client of the management cluster: %w", err)
 	}
 	if _, err := l.Management.WriteKubeconfig("admin"); err != nil {

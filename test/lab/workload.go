@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
@@ -47,7 +48,7 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.WorkloadKube, err = client.NewWithWatch(config, client.Options{Scheme: NewScheme()}); err != nil {
+	if l.WorkloadKube, err = client.NewWithWatch(config, client.Options{Scheme: scheme.New()}); err != nil {
 		return fmt.Errorf("making the client of the workload cluster: %w", err)
 	}
 	if _, err := l.Workload.WriteKubeconfig("admin"); err != nil {

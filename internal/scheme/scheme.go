@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package scheme
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,15 +10,13 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// newScheme knows every kind that the manager reads or writes.
-func newScheme() *runtime.Scheme {
+// New makes a scheme of every kind that the provider reads or writes.
+func New() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme,
@@ -27,11 +25,4 @@ func newScheme() *runtime.Scheme {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme
-}
-
-// newCatalog knows the hooks of Cluster API.
-func newCatalog() *runtimecatalog.Catalog {
-	catalog := runtimecatalog.New()
-	utilruntime.Must(runtimehooksv1.AddToCatalog(catalog))
-	return catalog
 }
