@@ -5,8 +5,6 @@ package hostapi
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -58,24 +56,9 @@ func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
-	socket := http.NewResponseController(w)
-	_ = socket.SetReadDeadline(time.Now().Add(s.options.BodyTimeout))
-	r.Body = timedBody{http.MaxBytesReader(w, r.Body, wire.MaxBody), socket}
-}
-
-// timedBody takes the deadline off once the body is there: kept on, it would end the request while its
-// handler works.
-type timedBody struct {
-	io.ReadCloser
-	socket *http.ResponseController
-}
-
-func (b timedBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if errors.Is(err, io.EOF) {
-		_ = b.socket.SetReadDeadline(time.Time{})
-	}
-	return n, err
+	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxBody)
+	// net/http takes the deadline off itself once the body is there.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.options.BodyTimeout))
 }
 
 // checkRequest refuses what no route could do anything with: names that no object can have, and bodies

@@ -36,6 +36,18 @@ var _ = Describe("Registering a host", func() {
 		Expect(config.CloudConfig["users"].Raw).To(MatchJSON(`[{"name":"root"}]`))
 	})
 
+	It("serves hosts that know the registration by an endpoint it had before", func(ctx SpecContext) {
+		door, err := apitest.OpenDoor(ctx, plane, "https://old.example.com:9090", "edge", infrav1.ElementalRegistrationSpec{})
+		Expect(err).NotTo(HaveOccurred())
+		host := newMachine(door, "m-1")
+		body, auth := host.create(), host.auth()
+		url := api.Endpoint + strings.TrimPrefix(door.URI, "https://old.example.com:9090")
+		Eventually(func() int {
+			return request(ctx, shared, http.MethodPost, url+"/hosts", body, asRegistration(door), auth).status
+		}).Should(Equal(http.StatusCreated))
+		Expect(request(ctx, shared, http.MethodGet, url+"/hosts/m-1/desired", nil, auth).status).To(Equal(http.StatusOK))
+	})
+
 	It("makes a host that an operator has to approve", func(ctx SpecContext) {
 		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{"rack": "r1"}

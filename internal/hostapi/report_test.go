@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
@@ -175,6 +177,19 @@ var _ = Describe("A report", func() {
 		Expect(heir.object(ctx).Status).To(Equal(infrav1.ElementalHostStatus{}))
 	})
 
+	It("is stored by an API server that takes longer than a body may", func(ctx SpecContext) {
+		slow := startAPI(func(options *hostapi.Options) {
+			options.Endpoint, options.BodyTimeout = api.Endpoint, bodyTimeout
+			direct, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
+			Expect(err).NotTo(HaveOccurred())
+			options.Client = interceptor.NewClient(direct, interceptor.Funcs{SubResourcePatch: lateBy(2 * bodyTimeout)})
+		})
+		url := slow.Address + strings.TrimPrefix(host.url("/report"), api.Endpoint)
+		sent := request(ctx, newHTTPClient(slow), http.MethodPost, url, everything(), host.auth())
+		Expect(sent.status).To(Equal(http.StatusNoContent), "body %s", sent.body)
+		Expect(status(ctx)).To(Equal(stored()))
+	})
+
 	It("that was under way when the name changed hands is answered so, and put right by the heir", func(ctx SpecContext) {
 		ancestor := host.object(ctx)
 		ancestor.UID = "of-the-host-before"
@@ -212,6 +227,16 @@ var _ = Describe("A report", func() {
 		Entry("image bytes", func(r *wire.Report) { r.Upgrade.ImageBytes = -5 }, "upgrade.imageBytes"),
 	)
 })
+
+// lateBy delays what is patched, and patches it all the same.
+func lateBy(delay time.Duration) func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+	return func(
+		ctx context.Context, to client.Client, part string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+	) error {
+		<-time.After(delay)
+		return to.SubResource(part).Patch(ctx, object, patch, options...)
+	}
+}
 
 var _ = Describe("A host that says it resets itself", func() {
 	var host *machine
