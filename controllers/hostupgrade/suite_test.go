@@ -28,7 +28,7 @@ var (
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	var err error
-	server, err = apiserver.Start(false)
+	server, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() error { return server.Stop() })
 	live, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})

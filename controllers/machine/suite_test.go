@@ -44,7 +44,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(20 * time.Second)
 	SetDefaultConsistentlyDuration(time.Second)
 	var err error
-	server, err = apiserver.Start(false)
+	server, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() error { return server.Stop() })
 

@@ -21,12 +21,12 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var (
 	ctx   = context.Background()
-	plane *ownertest.Plane
+	plane *apiserver.Server
 	c     client.Client
 	count atomic.Int64
 )
@@ -38,7 +38,7 @@ func TestMachineTemplate(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	var err error
-	plane, err = ownertest.Start(false)
+	plane, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
 	c = plane.Client

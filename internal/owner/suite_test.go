@@ -19,11 +19,12 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var (
 	ctx   = context.Background()
-	plane *ownertest.Plane
+	plane *apiserver.Server
 	c     client.Client
 	count atomic.Int64
 )
@@ -35,7 +36,7 @@ func TestOwner(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	var err error
-	plane, err = ownertest.Start(false)
+	plane, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
 	c = plane.Client

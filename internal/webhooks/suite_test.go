@@ -37,7 +37,7 @@ func (w *recordedWarnings) HandleWarningHeader(_ int, _ string, text string) {
 
 var _ = BeforeSuite(func() {
 	var err error
-	server, err = apiserver.Start(true)
+	server, err = apiserver.Start(apiserver.KindWebhooks)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() error { return server.Stop() })
 	mgr, err := server.NewManager()

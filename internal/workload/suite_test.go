@@ -24,7 +24,7 @@ var server *apiserver.Server
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	var err error
-	server, err = apiserver.Start(false)
+	server, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() error { return server.Stop() })
 })

@@ -13,9 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/feature"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 )
 
 // Server is an etcd and a kube-apiserver that know the project's kinds and Cluster API's core kinds.
@@ -40,9 +38,17 @@ type Server struct {
 	environment *envtest.Environment
 }
 
-// Start starts a Server from the tools in bin/tools. With webhooks, the configuration in config/webhook
-// is installed and points to the webhook server of the managers of NewManager.
-func Start(webhooks bool) (*Server, error) {
+// Files in config/webhook that Start can install.
+const (
+	// KindWebhooks validate our own kinds.
+	KindWebhooks = "manifests.yaml"
+	// GuardWebhooks watch over the owners of our templates.
+	GuardWebhooks = "guard.yaml"
+)
+
+// Start starts a Server from the tools in bin/tools, with our kinds and Cluster API's. Webhooks are files
+// in config/webhook, which point to the webhook server of the managers of NewManager then.
+func Start(webhooks ...string) (*Server, error) {
 	root, err := repository()
 	if err != nil {
 		return nil, err
@@ -51,13 +57,9 @@ func Start(webhooks bool) (*Server, error) {
 	if _, err := os.Stat(filepath.Join(tools, "kube-apiserver")); err != nil {
 		return nil, fmt.Errorf("kube-apiserver is missing, run \"make tools\": %w", err)
 	}
-	core, err := clusterAPI(root)
+	clusterAPI, err := clusterAPI(root)
 	if err != nil {
 		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("making scheme: %w", err)
 	}
 	// A test does not wait a second between two reconciles of one object.
 	if err := feature.MutableGates.Set("ReconcilerRateLimiting=false"); err != nil {
@@ -66,12 +68,16 @@ func Start(webhooks bool) (*Server, error) {
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory: tools,
 		ErrorIfCRDPathMissing: true,
-		CRDDirectoryPaths:     []string{filepath.Join(root, "config", "crd", "bases"), core},
+		CRDDirectoryPaths: []string{
+			filepath.Join(root, "config", "crd", "bases"),
+			filepath.Join(clusterAPI, "core", "config", "crd", "bases"),
+			filepath.Join(clusterAPI, "controlplane", "kubeadm", "config", "crd", "bases"),
+		},
 	}
-	if webhooks {
-		environment.WebhookInstallOptions.Paths = []string{filepath.Join(root, "config", "webhook", "manifests.yaml")}
+	for _, file := range webhooks {
+		environment.WebhookInstallOptions.Paths = append(environment.WebhookInstallOptions.Paths, filepath.Join(root, "config", "webhook", file))
 	}
-	return start(environment, scheme)
+	return start(environment, scheme.New())
 }
 
 func start(environment *envtest.Environment, scheme *runtime.Scheme) (*Server, error) {
@@ -132,7 +138,7 @@ func Run(ctx context.Context, mgr manager.Manager) (stop func() error, err error
 	return stop, nil
 }
 
-// clusterAPI is the folder of Cluster API's core CRDs, in the module cache.
+// clusterAPI is the folder of Cluster API, in the module cache.
 func clusterAPI(root string) (string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
 	list.Dir = root
@@ -140,7 +146,7 @@ func clusterAPI(root string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the module of Cluster API: %w", err)
 	}
-	return filepath.Join(strings.TrimSpace(string(folder)), "core", "config", "crd", "bases"), nil
+	return strings.TrimSpace(string(folder)), nil
 }
 
 // repository finds the folder with go.mod, above the package whose test runs.

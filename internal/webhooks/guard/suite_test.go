@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var (
@@ -35,7 +36,7 @@ func TestGuard(t *testing.T) {
 // The guard runs as it does in the manager: the API server calls it, by the configuration that is
 // installed in clusters.
 var _ = BeforeSuite(func() {
-	plane, err := ownertest.Start(true)
+	plane, err := apiserver.Start(apiserver.GuardWebhooks)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
 	c = plane.Client

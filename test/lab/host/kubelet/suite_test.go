@@ -16,7 +16,7 @@ var server *apiserver.Server
 
 var _ = BeforeSuite(func() {
 	var err error
-	server, err = apiserver.Start(false)
+	server, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(server.Stop)
 })
