@@ -35,7 +35,8 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	}
 	observeHost(s)
 	provision(s)
-	return ctrl.Result{}, errors.Join(r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
+	result, err = r.restoreUpdateMark(ctx, s)
+	return result, errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
 }
 
 // associate finds the machine's host, or claims one.

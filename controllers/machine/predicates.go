@@ -74,6 +74,8 @@ func machineChanged() predicate.Funcs {
 			machine.Spec.FailureDomain,
 			machine.Status.NodeRef.Name,
 			strconv.FormatBool(machine.DeletionTimestamp.IsZero()),
+			strconv.FormatBool(has(machine.Annotations, clusterv1.UpdateInProgressAnnotation)),
+			strconv.FormatBool(has(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)),
 		}
 	})
 }
