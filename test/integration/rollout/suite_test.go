@@ -37,7 +37,11 @@ func startLab(ctx context.Context, options lab.Options) *lab.Lab {
 	options.Progress = GinkgoWriter
 	l, err := lab.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(l.Stop)
+	DeferCleanup(func() {
+		defer l.Stop()
+		Expect(l.Err()).NotTo(HaveOccurred(), "no process died by itself")
+		Expect(audit.Forbidden(auditOf(l.Management), lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
+	})
 	return l
 }
 
