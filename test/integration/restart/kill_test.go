@@ -14,45 +14,48 @@ import (
 )
 
 var _ = Describe("An upgrade", func() {
-	DescribeTable("whose manager is killed", func(ctx SpecContext, at moment) {
+	// Each entry is one upgrade with a death at each of some moments that are apart.
+	DescribeTable("whose manager is killed", func(ctx SpecContext, at ...moment) {
 		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		u.startUntil(ctx, at)
+		for _, come := range u.start(ctx, at...) {
+			Eventually(come, patience).Should(BeClosed(), "the moment comes")
+			theLab.Provider.Process.Kill()
+			restartManager(ctx)
+		}
+		u.expectSucceeded(ctx)
+		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
+	},
+		Entry("when it is requested, in Admit, and while the host goes down", requested, admitted, rebooting),
+		Entry("in Preflight, Cordon and Assess", preflight, cordoned, waitsInAssess),
+		Entry("in Prefetch, Drain and Uncordon", acknowledged, draining, uncordoned),
+		Entry("when the image is there, in Trigger, and at its end", fetched, triggered, succeeded),
+		Entry("in Reboot, while the image is written, and when its boot was found good", applying, assessed),
+	)
+
+	DescribeTable("whose agent is killed", func(ctx SpecContext, at ...moment) {
+		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
+		for _, come := range u.start(ctx, at...) {
+			Eventually(come, patience).Should(BeClosed(), "the moment comes")
+			Expect(u.host.KillAgent(ctx)).To(Succeed())
+		}
+		u.expectSucceeded(ctx)
+		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
+	},
+		Entry("when it has answered, while it writes the image, and while it assesses its boot", acknowledged, applying, assessing),
+		Entry("when it has the image, while it goes down, and when it has found its boot good", fetched, rebooting, assessed),
+		Entry("when it is triggered, and when it has come back", triggered, booted),
+	)
+
+	It("whose manager and agent are killed in the middle", func(ctx SpecContext) {
+		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
+		u.startUntil(ctx, applying)
 		theLab.Provider.Process.Kill()
+		Expect(u.host.KillAgent(ctx)).To(Succeed())
+		Eventually(u.reboots, patience, look).Should(Equal(1), "the agent goes on by itself")
 		restartManager(ctx)
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
-	},
-		Entry("when it is requested", requested),
-		Entry("in Preflight", preflight),
-		Entry("in Prefetch", acknowledged),
-		Entry("when the image is there", fetched),
-		Entry("in Admit", admitted),
-		Entry("in Cordon", cordoned),
-		Entry("in Drain", draining),
-		Entry("in Trigger", triggered),
-		Entry("in Reboot, while the image is written", applying),
-		Entry("in Reboot, while the host goes down", rebooting),
-		Entry("in Assess", labelled),
-		Entry("in Uncordon", uncordoned),
-		Entry("at its end", succeeded),
-	)
-
-	DescribeTable("whose agent is killed", func(ctx SpecContext, at moment) {
-		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		u.startUntil(ctx, at)
-		Expect(u.host.KillAgent(ctx)).To(Succeed())
-		u.expectSucceeded(ctx)
-		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
-	},
-		Entry("when it has answered", acknowledged),
-		Entry("when it has the image", fetched),
-		Entry("when it is triggered", triggered),
-		Entry("while it writes the image", applying),
-		Entry("while it goes down", rebooting),
-		Entry("when it has come back", booted),
-		Entry("while it assesses its boot", assessing),
-		Entry("when it has found its boot good", assessed),
-	)
+	})
 })
 
 // restartManager starts the manager again, and waits until it can be asked.

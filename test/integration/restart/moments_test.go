@@ -27,7 +27,7 @@ type moment struct {
 
 // The moments of an upgrade, in their order.
 var (
-	requested    = atAttempt(func(u *infrav1.ElementalHostUpgrade) bool { return true })
+	requested    = atAttempt(func(*infrav1.ElementalHostUpgrade) bool { return true })
 	preflight    = atStep("Preflight")
 	acknowledged = atHostPhase(infrav1.HostUpgradeAcknowledged, infrav1.HostUpgradeFetching, infrav1.HostUpgradeFetched)
 	fetched      = atHostPhase(infrav1.HostUpgradeFetched)
@@ -49,9 +49,9 @@ var (
 	booted    = atHost(func(host *infrav1.ElementalHost, wanted image.Image) bool {
 		return host.Status.OS.Digest == wanted.PlatformDigest
 	})
-	assessed   = atHostPhase(infrav1.HostUpgradeSucceeded)
-	labelled   = atStep("Assess")
-	uncordoned = moment{of: &corev1.NodeList{}, inWorkload: true, shows: func(image.Image) func(client.Object) bool {
+	assessed      = atHostPhase(infrav1.HostUpgradeSucceeded)
+	waitsInAssess = atStep("Assess")
+	uncordoned    = moment{of: &corev1.NodeList{}, inWorkload: true, shows: func(image.Image) func(client.Object) bool {
 		was := false
 		return func(object client.Object) bool {
 			is := object.(*corev1.Node).Spec.Unschedulable
@@ -59,7 +59,7 @@ var (
 			return was && !is
 		}
 	}}
-	succeeded = atAttempt(func(u *infrav1.ElementalHostUpgrade) bool { return u.Status.Phase == infrav1.UpgradeSucceeded })
+	succeeded = atEnd(infrav1.UpgradeSucceeded)
 )
 
 func atAttempt(shows func(*infrav1.ElementalHostUpgrade) bool) moment {
@@ -69,6 +69,10 @@ func atAttempt(shows func(*infrav1.ElementalHostUpgrade) bool) moment {
 			return upgrade.Spec.ImageURI == wanted.URI() && shows(upgrade)
 		}
 	}}
+}
+
+func atEnd(phase infrav1.UpgradePhase) moment {
+	return atAttempt(func(u *infrav1.ElementalHostUpgrade) bool { return u.Status.Phase == phase })
 }
 
 // atStep is when an attempt is reported to wait in a step.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
@@ -52,6 +53,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(cluster.Create(ctx)).To(Succeed())
 	Expect(theLab.WorkloadKube.Create(ctx, newWeb())).To(Succeed())
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
+})
+
+// What went wrong is in the attempts and in what the manager says.
+var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
+	if !report.Failed() || cluster == nil {
+		return
+	}
+	said, err := theLab.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", "elementalhostupgrades,elementalhosts,machines", "--output", "yaml")
+	GinkgoWriter.Println(said, err, process.Tail(theLab.Provider.Process.LogFile()))
 })
 
 // newWeb is what is drained from the worker.

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -51,18 +52,30 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(HaveLen(1))
+	Expect(cluster.AwaitWeb(ctx)).To(Succeed(), "there is something to drain")
 	host := theLab.Host(identities[0].Node)
 	return &upgrade{
 		wanted: push(ctx, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
 	}
 }
 
+// start patches the template and returns a channel for each of the moments, closed when it comes.
+func (u *upgrade) start(ctx context.Context, at ...moment) []<-chan struct{} {
+	GinkgoHelper()
+	come := make([]<-chan struct{}, 0, len(at))
+	for _, m := range at {
+		come = append(come, m.watch(ctx, u.wanted))
+	}
+	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
+	return come
+}
+
 // startUntil patches the template and returns when the moment has come.
 func (u *upgrade) startUntil(ctx context.Context, m moment) {
 	GinkgoHelper()
-	come := m.watch(ctx, u.wanted)
-	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
-	Eventually(come, patience).Should(BeClosed(), "the moment comes")
+	for _, come := range u.start(ctx, m) {
+		Eventually(come, patience).Should(BeClosed(), "the moment comes")
+	}
 }
 
 // expectSucceeded waits for the end and counts what was done on the way.
@@ -101,7 +114,64 @@ func (u *upgrade) expectOnce() {
 	if killed == 0 || finished > 0 {
 		Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
 	}
-	Expect(u.host.Boots()[u.boots:]).To(HaveLen(1), "the host was rebooted once")
+	Expect(u.reboots()).To(Equal(1), "the host was rebooted once")
+}
+
+// awaitWriting returns when the elemental CLI runs. The host says so a little earlier.
+func (u *upgrade) awaitWriting() {
+	GinkgoHelper()
+	Eventually(func() int {
+		_, running := u.calls()
+		return running
+	}, patience, look).Should(Equal(1))
+}
+
+// reboots of the host since the upgrade began.
+func (u *upgrade) reboots() int { return len(u.host.Boots()) - u.boots }
+
+// expectUntouched asserts that nothing was written and booted.
+func (u *upgrade) expectUntouched() {
+	GinkgoHelper()
+	finished, killed := u.calls()
+	Expect(finished+killed).To(BeZero(), "elemental upgrade was not called")
+	Expect(u.reboots()).To(BeZero(), "the host was not rebooted")
+}
+
+// attempt for the image; the zero value while there is none.
+func (u *upgrade) attempt(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
+	attempts, err := cluster.Attempts(ctx)
+	for i := range attempts {
+		if attempts[i].Spec.ImageURI == u.wanted.URI() {
+			return &attempts[i], nil
+		}
+	}
+	return &infrav1.ElementalHostUpgrade{}, err
+}
+
+// kubectl does something to the attempt.
+func (u *upgrade) kubectl(ctx context.Context, verb string, args ...string) {
+	GinkgoHelper()
+	attempt, err := u.attempt(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	_, err = cluster.Kubectl(ctx, append([]string{"--namespace", cluster.Namespace(), verb, "elementalhostupgrade", attempt.Name}, args...)...)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// set patches a field of the attempt's spec to true.
+func (u *upgrade) set(ctx context.Context, field string) {
+	GinkgoHelper()
+	u.kubectl(ctx, "patch", "--type", "merge", "--patch", `{"spec":{"`+field+`":true}}`)
+}
+
+// machineSays is what kubectl describe machine shows of the update.
+func (u *upgrade) machineSays(ctx context.Context) (string, error) {
+	machines, err := cluster.Machines(ctx)
+	for i := range machines {
+		if string(machines[i].UID) == u.before.MachineUID {
+			return conditions.GetMessage(&machines[i], clusterv1.MachineUpdatingCondition), nil
+		}
+	}
+	return "", err
 }
 
 // calls of `elemental upgrade` since the upgrade began.

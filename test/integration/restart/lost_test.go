@@ -1,0 +1,83 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart_test
+
+import (
+	"context"
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+var _ = Describe("A host that loses its power", func() {
+	It("while it writes the image, writes it again", func(ctx SpecContext) {
+		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
+		u.startUntil(ctx, applying)
+		u.awaitWriting()
+		Expect(u.host.PowerOff(ctx)).To(Succeed())
+		Expect(u.host.PowerOn(ctx)).To(Succeed())
+		u.boots++ // it did not ask for this one
+		u.expectSucceeded(ctx)
+		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
+	})
+
+	DescribeTable("is lost after the time-out of the reboot, until it comes back",
+		func(ctx SpecContext, os image.OS, release bool, end infrav1.UpgradePhase, label string) {
+			setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: outage}}})
+			u := newUpgrade(ctx, os)
+			u.startUntil(ctx, applying)
+			u.awaitWriting()
+			Expect(u.host.PowerOff(ctx)).To(Succeed())
+			u.boots++
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
+			attempt, err := u.attempt(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			lost := marks{
+				Unschedulable: true, CordonedBy: attempt.Status.Attempt, Slots: 1, Asked: true, Moveless: true,
+				Label: infrav1.InPlaceUpgradePending,
+			}
+			Expect(u.marks(ctx)).To(Equal(lost), "health checks may decide, and nothing else is given up")
+			Eventually(u.machineSays, patience, look).WithContext(ctx).Should(ContainSubstring("HostLost: ElementalHost " + u.host.Name() + " has not come back"))
+			if release {
+				u.set(ctx, "release")
+				lost.Slots = 0
+				Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(lost))
+			}
+
+			Expect(u.host.PowerOn(ctx)).To(Succeed())
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", end))
+			Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(marks{Label: label}))
+			finished, killed := u.calls()
+			Expect([]int{finished, killed}).To(Equal([]int{1, 1}), "the write that lost its power was repeated once")
+
+			By("going on with the next image")
+			next := newUpgrade(ctx, image.OS{})
+			next.startUntil(ctx, applying)
+			next.expectSucceeded(ctx)
+		},
+		Entry("and goes on", image.OS{UpgradeSeconds: writing}, false, infrav1.UpgradeSucceeded, infrav1.InPlaceUpgradeDone),
+		Entry("and falls back", image.OS{UpgradeSeconds: writing, Boot: source.BootUnhealthy}, true, infrav1.UpgradeRolledBack, infrav1.InPlaceUpgradeRolledBack),
+	)
+})
+
+// setOptions changes how the cluster is upgraded, until the spec ends.
+func setOptions(ctx context.Context, options infrav1.NodeUpgradeOption) {
+	GinkgoHelper()
+	patch := func(ctx context.Context, value any) {
+		GinkgoHelper()
+		encoded, err := json.Marshal(map[string]any{"spec": map[string]any{"nodeUpgradeOption": value}})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalcluster", cluster.Options.Name,
+			"--type", "merge", "--patch", string(encoded))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	patch(ctx, options)
+	DeferCleanup(func(ctx SpecContext) { patch(ctx, nil) })
+}
