@@ -44,14 +44,14 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		return
 	}
 	enter(status, report.Step, o.now)
+	if report.Result.IsDone() || report.Result.IsEnd() {
+		// The step failed with an error and is tried again, or the attempt is about to end: there is nothing
+		// to say of it, and what was said of the step before must not be said of this one.
+		return
+	}
 	if status.Step != report.Position() {
 		ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
 		r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), report.Result.Message)
-	}
-	if report.Result.IsDone() || report.Result.IsEnd() {
-		// The step failed with an error, or the attempt is about to end: the message follows.
-		status.Step = report.Position()
-		return
 	}
 	r.recordWait(o, report.Position(), report.Result.Message)
 }
