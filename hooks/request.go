@@ -48,10 +48,7 @@ func newAttempt(wanted *wantedOS, host *infrav1.ElementalHost, options infrav1.N
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace,
 			Name:      wanted.upgradeName(),
-			Labels: map[string]string{
-				clusterv1.ClusterNameLabel: rollout.LabelValue(wanted.machine.Spec.ClusterName),
-				infrav1.MachineNameLabel:   rollout.LabelValue(wanted.machine.Name),
-			},
+			Labels:    attemptLabels(wanted),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: infrav1.GroupVersion.String(),
 				Kind:       elementalHostKind,
@@ -71,4 +68,16 @@ func newAttempt(wanted *wantedOS, host *infrav1.ElementalHost, options infrav1.N
 			Options:              options,
 		},
 	}
+}
+
+// attemptLabels find an attempt by its Cluster and Machine, and by the manager that looks after these.
+func attemptLabels(wanted *wantedOS) map[string]string {
+	labels := map[string]string{
+		clusterv1.ClusterNameLabel: rollout.LabelValue(wanted.machine.Spec.ClusterName),
+		infrav1.MachineNameLabel:   rollout.LabelValue(wanted.machine.Name),
+	}
+	if filter, found := wanted.elemental.Labels[clusterv1.WatchLabel]; found {
+		labels[clusterv1.WatchLabel] = filter
+	}
+	return labels
 }

@@ -9,12 +9,16 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // approve waits while the node is paused. A paused node is still schedulable and holds no slot.
 func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Result, error) {
 	_, paused := o.node.Annotations[infrav1.NodeUpgradePauseAnnotation]
 	switch {
+	case workload.CordonedBy(o.node) == o.attempt:
+		// It is too late for a pause: half drained, the node would keep its slot for as long as it lasts.
+		return sequence.Done(), nil
 	case o.upgrade.Spec.Approved:
 		return sequence.Done(), o.workload.Resume(ctx, o.node)
 	case paused:

@@ -50,6 +50,11 @@ func labelled(o *observation) {
 	o.host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
 }
 
+func assessedForTooLong(o *observation) {
+	entered := metav1.Time{Time: o.now.Add(-o.options.Timeouts.Assessment.Duration - time.Second)}
+	o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: entered}}
+}
+
 func cancelled(o *observation)  { o.upgrade.Spec.Cancel = true }
 func otherHash(o *observation)  { o.wanted.OSVersionHash = "other" }
 func noHost(o *observation)     { o.host = nil }
@@ -71,6 +76,12 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 	Entry("cancelled before the host has begun", infrav1.UpgradeAborted, labelled, cancelled),
 	Entry("cancelled too late", infrav1.UpgradePhase(""), labelled, reported(infrav1.HostUpgradeApplying), cancelled),
 	Entry("cancelled when all is well", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeSucceeded), cancelled),
+	Entry("cancelled when the node has not been found good in time", infrav1.UpgradeAborted,
+		reported(infrav1.HostUpgradeSucceeded), assessedForTooLong, cancelled),
+	Entry("superseded when the node has not been found good in time", infrav1.UpgradeSuperseded,
+		reported(infrav1.HostUpgradeSucceeded), assessedForTooLong, otherHash),
+	Entry("cancelled while the host itself takes long to assess", infrav1.UpgradePhase(""),
+		reported(infrav1.HostUpgradeAssessing), assessedForTooLong, cancelled),
 	Entry("superseded", infrav1.UpgradeSuperseded, otherHash),
 	Entry("superseded too late", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeRebooting), otherHash),
 	Entry("cancelled and superseded", infrav1.UpgradeAborted, cancelled, otherHash),

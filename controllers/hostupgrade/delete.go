@@ -16,7 +16,7 @@ import (
 // reconcileDelete undoes what the attempt has marked and lets it go. What the host has begun is brought
 // to its end first; after the reboot there is nothing left to take back.
 func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.Result, error) {
-	if o.committed() && !o.machineLeaves() && !isEnded(o.upgrade.Status.Phase) && !o.isGivenUp() {
+	if o.mustFinish() && !o.machineLeaves() && !isEnded(o.upgrade.Status.Phase) && !o.isGivenUp() {
 		result, err := r.reconcileNormal(ctx, o)
 		if err != nil || !isEnded(o.upgrade.Status.Phase) {
 			return result, err

@@ -43,6 +43,13 @@ func (o *observation) committed() bool {
 	return o.underway() || o.hostReport().Phase == infrav1.HostUpgradeSucceeded
 }
 
+// mustFinish says whether the attempt cannot be broken off: the host is in the middle of it, or through
+// with it and the node is being assessed. A node that is not found good within the time-out does not
+// hold its Machine, its slot and its owner's next image for ever.
+func (o *observation) mustFinish() bool {
+	return o.committed() && (o.underway() || o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration) == "")
+}
+
 // triggered says whether the host has been told to go, or has gone.
 func (o *observation) triggered() bool {
 	return o.committed() || o.hostReport().Phase == infrav1.HostUpgradeRolledBack || o.labelled()

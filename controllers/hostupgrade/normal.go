@@ -61,7 +61,7 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeFailed, because("ElementalHost "+o.host.Name+" could not be upgraded", report.Message)
 	case o.machineLeaves():
 		return infrav1.UpgradeAborted, "Machine " + o.upgrade.Spec.MachineName + " is being deleted"
-	case o.committed(), o.recordedTrigger() && o.hasNothingToDo():
+	case o.mustFinish(), o.recordedTrigger() && o.hasNothingToDo():
 		// In the second case the host went all the way while nobody was there to ask it how it went.
 		return "", ""
 	case o.upgrade.Spec.Cancel:

@@ -27,6 +27,21 @@ func (r *Reconciler) offer(ctx context.Context, o *observation) error {
 	})
 }
 
+// dropForeignTrigger takes a trigger away that a person set. From here on the attempt owns the label:
+// whatever the host is to run next, it would go off undrained.
+func (r *Reconciler) dropForeignTrigger(ctx context.Context, o *observation) error {
+	if asked := o.host.Spec.Upgrade; o.rival != nil || asked != nil && asked.Attempt != o.attempt {
+		return nil // it is another attempt's
+	}
+	return r.patchHost(ctx, o, "taking the trigger from", func(host *infrav1.ElementalHost) {
+		for _, label := range []string{infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpdateLabel} {
+			if host.Labels[label] == infrav1.InPlaceUpgradePending {
+				delete(host.Labels, label)
+			}
+		}
+	})
+}
+
 // request is what the host is asked for.
 func (o *observation) request() *infrav1.HostUpgradeRequest {
 	return &infrav1.HostUpgradeRequest{

@@ -36,6 +36,9 @@ func (r *Reconciler) checks() []check {
 // preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
 // until the host has been triggered, so that nothing that went wrong meanwhile is overlooked.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
+	if err := r.dropForeignTrigger(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
 	results, err := r.runChecks(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err

@@ -5,6 +5,8 @@ package machine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -25,7 +27,11 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	for _, host := range hosts {
-		if wait := r.waitForIdle(ctx, s, host); wait > 0 {
+		wait, err := r.waitForIdle(ctx, s, host)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if wait > 0 {
 			condition.TrueBecause(s.machine, infrav1.DeletingCondition, infrav1.WaitingForHostIdleReason,
 				"ElementalHost %s is in the middle of an OS upgrade; it is reset when that has ended", host.Name)
 			return ctrl.Result{RequeueAfter: wait}, nil
@@ -42,13 +48,32 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 
 // waitForIdle is how much longer the release waits for the host's agent. A host that has not come back
 // within the time-out of a reboot is lost, and is released all the same: it resets itself should it ever
-// return.
-func (r *Reconciler) waitForIdle(ctx context.Context, s *scope, host *infrav1.ElementalHost) time.Duration {
+// return. One that its attempt waited for in vain already is not waited for as long again.
+func (r *Reconciler) waitForIdle(ctx context.Context, s *scope, host *infrav1.ElementalHost) (time.Duration, error) {
 	if hoststate.Interruptible(host) {
-		return 0
+		return 0, nil
+	}
+	if lost, err := r.isLost(ctx, host); err != nil || lost {
+		return 0, err
 	}
 	deadline := s.machine.DeletionTimestamp.Add(r.rebootTimeout(ctx, s))
-	return deadline.Sub(r.Clock.Now())
+	return deadline.Sub(r.Clock.Now()), nil
+}
+
+// isLost says whether the attempt that the host is in the middle of has given it up: the deletion of the
+// Machine ends an attempt as Aborted, and before the host's own end only if it is lost.
+func (r *Reconciler) isLost(ctx context.Context, host *infrav1.ElementalHost) (bool, error) {
+	attempt := host.Status.Upgrade.Attempt
+	name, _, _ := strings.Cut(attempt, "/")
+	upgrade := &infrav1.ElementalHostUpgrade{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: name}, upgrade); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", name, err)
+	}
+	phase := upgrade.Status.Phase
+	return upgrade.Status.Attempt == attempt && (phase == infrav1.UpgradeHostLost || phase == infrav1.UpgradeAborted), nil
 }
 
 // rebootTimeout is the cluster's, or the default if the cluster is gone.

@@ -115,9 +115,10 @@ func (o *observation) positionOf(candidate owner.Owner) (position, error) {
 		return current, err
 	}
 	pointedTo := candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation]
-	turnedBack := owner.TemplateName(candidate) == o.template.Name && (o.clones[pointedTo] != nil || pointedTo == o.cloneFor(candidate))
+	name, clone := owner.TemplateName(candidate), o.cloneFor(candidate)
+	turnedBack := name == o.template.Name && o.clones[pointedTo] != nil || pointedTo == clone && name != clone
 	switch {
-	case turnedBack && (!behind || pointedTo == o.cloneFor(candidate)):
+	case turnedBack && (!behind || pointedTo == clone):
 		return reverted, nil
 	case behind && owner.IsTopologyOwned(candidate):
 		return managed, nil

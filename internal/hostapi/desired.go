@@ -58,7 +58,7 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 	asked := host.Spec.Upgrade
 	return &wire.Upgrade{
 		Attempt:             asked.Attempt,
-		Apply:               pending(host),
+		Apply:               host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending,
 		Digest:              asked.Digest,
 		Prefetch:            string(asked.Prefetch),
 		OSVersionManagement: management(asked.OSVersionManagement),

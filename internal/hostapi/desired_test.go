@@ -98,7 +98,7 @@ var _ = DescribeTable("What is desired of a host",
 
 	Entry("an attempt, prepared", wire.Desired{Approved: true, Upgrade: &managed}, attempt("a-1"), bootstrapped),
 	Entry("an attempt, triggered", wire.Desired{Approved: true, Upgrade: &managedApply}, attempt("a-1"), bootstrapped, pending),
-	Entry("an attempt, triggered in the predecessor's spelling", wire.Desired{Approved: true, Upgrade: &managedApply},
+	Entry("an attempt, which no person's trigger in the predecessor's spelling sets off", wire.Desired{Approved: true, Upgrade: &managed},
 		attempt("a-1"), bootstrapped, label(infrav1.InPlaceUpdateLabel, "pending")),
 	Entry("an attempt, ended", wire.Desired{Approved: true, Upgrade: &managed},
 		attempt("a-1"), bootstrapped, label(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeDone)),
