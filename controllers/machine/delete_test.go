@@ -82,4 +82,32 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Eventually(gone(ctx, machine)).Should(BeTrue())
 		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
+
+	DescribeTable("does not wait again for a host that its attempt has waited for in vain",
+		func(ctx SpecContext, phase infrav1.UpgradePhase, released bool) {
+			machine, host := w.running(ctx, "m1")
+			upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
+			upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
+				ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
+				ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+			}
+			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+			update(ctx, upgrade, func() { upgrade.Status.Attempt, upgrade.Status.Phase = "u1/1", infrav1.UpgradeProgressing }, true)
+			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+				s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "u1/1", Phase: infrav1.HostUpgradeRebooting}
+			})
+			Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+
+			update(ctx, upgrade, func() { upgrade.Status.Phase = phase }, true)
+			if released {
+				Eventually(gone(ctx, machine)).Should(BeTrue())
+				return
+			}
+			Consistently(gone(ctx, machine)).Should(BeFalse())
+		},
+		Entry("lost", infrav1.UpgradeHostLost, true),
+		Entry("given up with its Machine", infrav1.UpgradeAborted, true),
+		Entry("still waited for", infrav1.UpgradePending, false),
+	)
 })
