@@ -27,6 +27,8 @@ const (
 	shortest = time.Second
 	// settling is how long after an act the agent is taken to be idle.
 	settling = 3 * time.Second
+	// headStart is how long the first desired state is waited for before what was begun goes on without it.
+	headStart = 10 * time.Second
 )
 
 // API is what the loop needs of the Elemental API; client.Client does it.
@@ -40,6 +42,8 @@ type Actor interface {
 	// Act does what is desired, as far as that goes. newer closes when another state is desired;
 	// withdrawn closes when what is being prepared is not wanted any more.
 	Act(ctx context.Context, desired wire.Desired, newer, withdrawn <-chan struct{}) error
+	// Resume goes on with what was begun and depends on nobody's wish any more, if there is such a thing.
+	Resume(ctx context.Context) error
 	// Refresh looks again at what may have changed by itself. It is called every few minutes at most.
 	Refresh()
 	// Failed says what went wrong; nil when it is right again.
@@ -180,7 +184,7 @@ func (l *Loop) act(ctx context.Context) error {
 	for {
 		desired, newer := l.mailbox.look()
 		if desired == nil {
-			if err := wait(ctx, newer, nil); err != nil {
+			if err := l.resume(ctx, newer); err != nil {
 				return err
 			}
 			continue
@@ -204,6 +208,31 @@ func (l *Loop) act(ctx context.Context) error {
 		if err := wait(ctx, newer, again); err != nil {
 			return err
 		}
+	}
+}
+
+// resume waits for the first desired state. An API that stays away does not keep a host from ending what
+// it has begun: the image that it has just booted may be what keeps it from reaching the API.
+func (l *Loop) resume(ctx context.Context, newer <-chan struct{}) error {
+	delay := headStart
+	for failures := 1; ; failures++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-newer:
+			return nil
+		case <-l.Clock.After(delay):
+		}
+		err := l.Actor.Resume(ctx)
+		if ctx.Err() != nil || errors.Is(err, osplugin.ErrRestart) {
+			return errors.Join(ctx.Err(), err)
+		}
+		l.Actor.Failed(err)
+		if err == nil {
+			return wait(ctx, newer, nil)
+		}
+		l.Log.Error("Going on with what was begun failed, trying again", "error", err, "failures", failures)
+		delay = retry.Act.Delay(failures)
 	}
 }
 

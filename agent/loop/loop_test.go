@@ -106,6 +106,7 @@ type fakeActor struct {
 	acted     []string
 	failed    []string
 	refreshes int
+	resume    func(ctx context.Context) error
 	act       func(ctx context.Context, desired wire.Desired, newer, withdrawn <-chan struct{}) error
 }
 
@@ -118,6 +119,13 @@ func (f *fakeActor) Act(ctx context.Context, desired wire.Desired, newer, withdr
 		return nil
 	}
 	return act(ctx, desired, newer, withdrawn)
+}
+
+func (f *fakeActor) Resume(ctx context.Context) error {
+	if f.resume == nil {
+		return nil
+	}
+	return f.resume(ctx)
 }
 
 func (f *fakeActor) Refresh() {
@@ -241,6 +249,34 @@ var _ = Describe("The loop", func() {
 		}
 		start(false)
 		api.then(to("1"))
+		Eventually(ended).Should(Receive(MatchError(osplugin.ErrRestart)))
+	})
+
+	It("goes on with what was begun while the API is away, until that is done", func() {
+		resumed := make(chan struct{}, 10)
+		fails := 2
+		actor.resume = func(context.Context) error {
+			resumed <- struct{}{}
+			if fails--; fails >= 0 {
+				return errors.New("the disk is slow")
+			}
+			return nil
+		}
+		start(false)
+		for range 3 {
+			Eventually(resumed).Should(Receive())
+		}
+		Consistently(resumed, 50*time.Millisecond).ShouldNot(Receive())
+		Expect(clock.Slept()).To(ContainElement(10*time.Second), "the API has a head start")
+		Expect(actor.failed).To(Equal([]string{"the disk is slow", "the disk is slow"}))
+		Expect(actor.on()).To(BeEmpty())
+		api.then(to("1"))
+		Eventually(actor.on).Should(Equal([]string{"1"}))
+	})
+
+	It("ends when what was begun needs the agent to be started again", func() {
+		actor.resume = func(context.Context) error { return osplugin.ErrRestart }
+		start(false)
 		Eventually(ended).Should(Receive(MatchError(osplugin.ErrRestart)))
 	})
 

@@ -74,6 +74,23 @@ func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn
 	return nil
 }
 
+// Resume goes on with an upgrade that is in flight, and does nothing else: all else depends on what is
+// desired.
+func (p *Phases) Resume(ctx context.Context) error {
+	if !p.Machine.Marker().InFlight() {
+		return nil
+	}
+	if _, err := p.Observe(ctx); err != nil {
+		return err
+	}
+	p.say(wire.HostReconcilingOSVersion, "")
+	if err := p.Machine.Advance(ctx, nil, nil); err != nil {
+		return err
+	}
+	_, err := p.Observe(ctx)
+	return err
+}
+
 // Observe puts what is booted into the report.
 func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	facts, err := p.Plugin.Facts(ctx)

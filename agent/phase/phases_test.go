@@ -191,6 +191,18 @@ var _ = Describe("A desired state", func() {
 		Expect(r.plugin.placed).To(Equal(1))
 	})
 
+	It("is not needed to end an upgrade that was begun", func() {
+		before := r.bootID()
+		Expect(r.phases.Resume(context.Background())).To(Succeed())
+		Expect(r.board.Report().Phase).NotTo(Equal(wire.HostReconcilingOSVersion), "there is nothing to go on with")
+
+		Expect(r.act(wire.Desired{Approved: true, Upgrade: upgradeTo("oci:2", true)})).To(MatchError(osplugin.ErrRestart))
+		r.start()
+		Expect(r.phases.Resume(context.Background())).To(Succeed())
+		Expect(r.board.Report()).To(And(HaveField("OS.Snapshot", BeEquivalentTo(2)), HaveField("Upgrade.Phase", wire.PhaseSucceeded)))
+		Expect(r.bootID()).NotTo(Equal(before))
+	})
+
 	It("gets the host's addresses, but not all", func() {
 		r.live(wire.Desired{Approved: true})
 		addresses := r.board.Report().Addresses

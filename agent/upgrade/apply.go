@@ -73,7 +73,7 @@ func (m *Machine) remember(facts osplugin.Facts, marker Marker) error {
 }
 
 // apply writes the image. It is also where a restarted agent finds itself, in this boot or another.
-func (m *Machine) apply(ctx context.Context, want *wire.Upgrade) (bool, error) {
+func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *Machine) apply(ctx context.Context, want *wire.Upgrade) (bool, error) {
 	if err := m.save(marker); err != nil {
 		return false, err
 	}
-	return m.write(ctx, want, marker)
+	return m.write(ctx, marker)
 }
 
 // applied moves on: to the assessment if somebody else's reboot has booted the snapshot since,
@@ -110,7 +110,7 @@ func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (b
 	return true, m.save(marker)
 }
 
-func (m *Machine) write(ctx context.Context, want *wire.Upgrade, marker Marker) (bool, error) {
+func (m *Machine) write(ctx context.Context, marker Marker) (bool, error) {
 	if err := m.Plugin.Clean(ctx); err != nil {
 		return false, fmt.Errorf("removing what a killed upgrade left behind: %w", err)
 	}
@@ -128,7 +128,7 @@ func (m *Machine) write(ctx context.Context, want *wire.Upgrade, marker Marker) 
 		return false, err
 	}
 	defer stop()
-	err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(want, marker)})
+	err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
 	debug.FreeOSMemory()
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -180,15 +180,8 @@ func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marke
 	return m.fail(marker.Message)
 }
 
-// versionOf is what the operator asks for besides the image. The marker's image counts: the attempt
-// may have been withdrawn, or replaced, while it is in flight.
-func versionOf(want *wire.Upgrade, marker Marker) wire.OSVersion {
-	version := wire.OSVersion{}
-	if want != nil && want.Attempt == marker.Attempt {
-		if decoded, err := decodeVersion(want); err == nil {
-			version = decoded
-		}
-	}
-	version.ImageURI = marker.ImageURI
-	return version
+// versionOf is what the operator asked for when the attempt was prepared. By now the attempt may have
+// been withdrawn, or nobody may be there to ask.
+func versionOf(marker Marker) wire.OSVersion {
+	return wire.OSVersion{ImageURI: marker.ImageURI, UpgradeRecovery: marker.UpgradeRecovery, Debug: marker.Debug}
 }

@@ -27,6 +27,9 @@ type Marker struct {
 	ImageURI   string `json:"imageURI,omitempty"`
 	Digest     string `json:"digest,omitempty"`
 	ImageBytes int64  `json:"imageBytes,omitempty"`
+	// UpgradeRecovery and Debug are what else was asked for.
+	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
+	Debug           bool `json:"debug,omitempty"`
 	// FreeBytes on the state partition when the attempt was prepared, in whole MiB.
 	FreeBytes int64 `json:"freeBytes,omitempty"`
 	// FromBootID is the boot in which the image is applied, FromSnapshot what was booted then.

@@ -37,6 +37,7 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	}
 	marker := m.Marker()
 	marker.Phase, marker.ImageURI = wire.PhaseFetching, version.ImageURI
+	marker.UpgradeRecovery, marker.Debug = version.UpgradeRecovery, version.Debug
 	if err := m.save(marker); err != nil {
 		return false, err
 	}
