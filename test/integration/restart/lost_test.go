@@ -57,6 +57,9 @@ var _ = Describe("A host that loses its power", func() {
 			finished, killed := u.calls()
 			Expect([]int{finished, killed}).To(Equal([]int{1, 1}), "the write that lost its power was repeated once")
 
+			if end == infrav1.UpgradeSucceeded {
+				return
+			}
 			By("going on with the next image")
 			next := newUpgrade(ctx, image.OS{})
 			next.startUntil(ctx, applying)
@@ -65,6 +68,34 @@ var _ = Describe("A host that loses its power", func() {
 		Entry("and goes on", image.OS{UpgradeSeconds: writing}, false, infrav1.UpgradeSucceeded, infrav1.InPlaceUpgradeDone),
 		Entry("and falls back", image.OS{UpgradeSeconds: writing, Boot: source.BootUnhealthy}, true, infrav1.UpgradeRolledBack, infrav1.InPlaceUpgradeRolledBack),
 	)
+
+	It("on its way down, is lost with what it has written, and boots that when it comes back", func(ctx SpecContext) {
+		setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: outage}}})
+		u := newUpgrade(ctx, image.OS{})
+		u.startUntil(ctx, rebooting)
+		Expect(u.host.PowerOff(ctx)).To(Succeed())
+		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
+		u.boots = len(u.host.Boots()) // GRUB may have been reached already
+		Expect(u.host.PowerOn(ctx)).To(Succeed())
+		u.expectSucceeded(ctx)
+		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
+	})
+
+	It("and its Machine, is replaced, and is free again when it comes back", func(ctx SpecContext) {
+		setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: outage}}})
+		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
+		u.startUntil(ctx, applying)
+		Expect(u.host.PowerOff(ctx)).To(Succeed())
+		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
+		u.deleteMachine(ctx)
+		u.expectReplaced(ctx)
+
+		Expect(u.host.PowerOn(ctx)).To(Succeed())
+		Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+		// Before the agent could reset the host its kubelet has registered the Node again.
+		_, err := theLab.WorkloadKubectl(ctx, "delete", "node", u.before.Node, "--ignore-not-found")
+		Expect(err).NotTo(HaveOccurred())
+	})
 })
 
 // setOptions changes how the cluster is upgraded, until the spec ends.

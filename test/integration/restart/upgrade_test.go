@@ -129,6 +129,20 @@ func (u *upgrade) awaitWriting() {
 // reboots of the host since the upgrade began.
 func (u *upgrade) reboots() int { return len(u.host.Boots()) - u.boots }
 
+// rebooted waits for a number of reboots, and says whether they came: what was killed for it has to be
+// started again in any case.
+func (u *upgrade) rebooted(times int) bool {
+	deadline := time.After(patience)
+	for u.reboots() < times {
+		select {
+		case <-deadline:
+			return false
+		case <-time.After(look):
+		}
+	}
+	return true
+}
+
 // expectUntouched asserts that nothing was written and booted.
 func (u *upgrade) expectUntouched() {
 	GinkgoHelper()
