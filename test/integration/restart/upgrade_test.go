@@ -52,11 +52,25 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(HaveLen(1))
-	Expect(cluster.AwaitWeb(ctx)).To(Succeed(), "there is something to drain")
+	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(identities[0].Node).Should(Equal(2), "there is something to drain")
 	host := theLab.Host(identities[0].Node)
 	return &upgrade{
 		wanted: push(ctx, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
 	}
+}
+
+// webPodsOn counts the Pods that run on a node. The status of their Deployment may be older than the last
+// outage.
+func webPodsOn(ctx context.Context, node string) (int, error) {
+	pods := &corev1.PodList{}
+	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(newWeb().Labels))
+	running := 0
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {
+			running++
+		}
+	}
+	return running, err
 }
 
 // start patches the template and returns a channel for each of the moments, closed when it comes.
