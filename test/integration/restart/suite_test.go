@@ -43,7 +43,6 @@ func TestRestart(t *testing.T) {
 	suite, reporter := GinkgoConfiguration()
 	// A spec that misses the moment it waits for, on a machine that is busy, is tried once more and reported
 	// as a flake. An upgrade that goes wrong goes wrong both times.
-	suite.FlakeAttempts = 2
 	RunSpecs(t, "Restart", suite, reporter)
 }
 
