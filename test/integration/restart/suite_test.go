@@ -41,8 +41,6 @@ var (
 func TestRestart(t *testing.T) {
 	RegisterFailHandler(Fail)
 	suite, reporter := GinkgoConfiguration()
-	// A spec that misses the moment it waits for, on a machine that is busy, is tried once more and reported
-	// as a flake. An upgrade that goes wrong goes wrong both times.
 	RunSpecs(t, "Restart", suite, reporter)
 }
 
