@@ -24,8 +24,9 @@ GOLANGCI_LINT := bin/tools/golangci-lint
 
 # Suites that need the lab are kept out of test-unit.
 LAB_SUITES := $(MODULE)/test/(integration|bench|e2e)(/|$$)
-# Integration suites run one after the other (-p 1): each has a whole lab, and the output is shown as it comes.
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
+# Integration suites that run at a time, each with a lab of its own (2 GiB).
+PARALLEL ?= 2
 GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 
 # Demo: KEEP=1 leaves the lab running, DEMO_ARGS is passed on.
@@ -112,7 +113,7 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 
 .PHONY: test-integration
 test-integration: tools lab-binaries ## Run the integration suites on the lab, with progress
-	$(GO_TEST_LAB) ./test/integration/... $(GINKGO_FLAGS)
+	PARALLEL=$(PARALLEL) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: bench
 bench: tools lab-binaries ## Measure scale: idle hosts, registration bursts, label to agent

@@ -16,13 +16,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // bodyTimeout of the server under test: short, so that the spec of a slow body is.
 const bodyTimeout = 300 * time.Millisecond
 
 var (
-	plane *apitest.Plane
+	plane *apiserver.Server
 	api   *apitest.API
 	// shared connections of all specs that do not need their own.
 	shared *http.Client
@@ -38,7 +39,7 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyTimeout(10 * time.Second)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	var err error
-	plane, err = apitest.StartPlane(nil)
+	plane, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(plane.Stop)
 	api = startAPI(func(options *hostapi.Options) { options.BodyTimeout = bodyTimeout })

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
 // Server is an etcd and a kube-apiserver that know the project's kinds and Cluster API's core kinds.
@@ -49,7 +50,7 @@ const (
 // Start starts a Server from the tools in bin/tools, with our kinds and Cluster API's. Webhooks are files
 // in config/webhook, which point to the webhook server of the managers of NewManager then.
 func Start(webhooks ...string) (*Server, error) {
-	root, err := repository()
+	root, err := repository.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -147,19 +148,4 @@ func clusterAPI(root string) (string, error) {
 		return "", fmt.Errorf("finding the module of Cluster API: %w", err)
 	}
 	return strings.TrimSpace(string(folder)), nil
-}
-
-// repository finds the folder with go.mod, above the package whose test runs.
-func repository() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the repository: %w", err)
-	}
-	for folder != filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return folder, nil
-		}
-		folder = filepath.Dir(folder)
-	}
-	return "", errors.New("finding the repository: no go.mod above the working directory")
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
 // Feature gates of Cluster API's managers.
@@ -43,7 +45,7 @@ type Options struct {
 
 func (o *Options) complete() error {
 	if o.Root == "" {
-		root, err := findRoot()
+		root, err := repository.Root()
 		if err != nil {
 			return err
 		}
@@ -63,24 +65,6 @@ func (o *Options) complete() error {
 		o.Soak = time.Second
 	}
 	return nil
-}
-
-// findRoot looks for go.mod upwards from the working directory; a test's is its package's.
-func findRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("looking for the repository: %w", err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", fmt.Errorf("looking for the repository: no go.mod above the working directory")
-		}
-		dir = parent
-	}
 }
 
 func (o *Options) gates() string {

@@ -17,6 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // API is a manager that runs nothing but the host API.
@@ -33,7 +34,7 @@ type API struct {
 }
 
 // StartAPI starts the host API on a port of its own. The certificate is in folder.
-func StartAPI(plane *Plane, folder string, change func(*hostapi.Options)) (*API, error) {
+func StartAPI(plane *apiserver.Server, folder string, change func(*hostapi.Options)) (*API, error) {
 	ca, err := WriteCertificate(folder)
 	if err != nil {
 		return nil, err

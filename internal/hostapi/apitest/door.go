@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // tokenLife of the registration tokens made here.
@@ -30,7 +31,7 @@ type Door struct {
 }
 
 // OpenDoor makes a namespace with a registration in it. The spec's URI and token are filled in.
-func OpenDoor(ctx context.Context, plane *Plane, endpoint, name string, spec infrav1.ElementalRegistrationSpec) (*Door, error) {
+func OpenDoor(ctx context.Context, plane *apiserver.Server, endpoint, name string, spec infrav1.ElementalRegistrationSpec) (*Door, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "door-"}}
 	if err := plane.Client.Create(ctx, namespace); err != nil {
 		return nil, fmt.Errorf("creating namespace: %w", err)

@@ -27,6 +27,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // orders are what a server is started with, on its standard input.
@@ -80,7 +81,7 @@ func startAPI(given orders) (*apitest.API, error) {
 	if err := errors.Join(corev1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	plane := &apitest.Plane{Scheme: scheme, Config: &rest.Config{
+	plane := &apiserver.Server{Scheme: scheme, Config: &rest.Config{
 		Host: given.Host, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: given.CA, CertData: given.Cert, KeyData: given.Key},
 	}}

@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	plane  *apitest.Plane
+	plane  *apiserver.Server
 	server *process
 	fleet  = 1000
 	idle   = 20 * time.Second
@@ -54,7 +54,7 @@ var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	readVariables()
 	var err error
-	plane, err = apitest.StartPlane(nil)
+	plane, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(plane.Stop)
 	server = startServer()

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: hack/test/suites.sh FOLDER [ginkgo flags...]
+#
+# Runs each suite beneath a folder with a lab of its own, PARALLEL at a time (default 2), the longest first. A suite
+# mostly waits: for a reboot, a drain, a time-out. Each line is shown as it comes, with the name of its suite, and is kept
+# in bin/logs. Fails if a suite fails, and says which.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+folder=$1
+shift
+parallel=${PARALLEL:-2}
+logs=$PWD/bin/logs
+mkdir -p "$logs"
+
+# longest_first prints the suites' packages. A suite that is not named here runs last.
+longest_first() {
+  local first="kills restart rollout references ends vanish several controlplane clusterclass" name
+  for name in $first; do [ -d "$folder/$name" ] && echo "./$folder/$name"; done
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "./$folder/..." |
+    sed "s|^.*/$folder/||" | while read -r name; do
+    case " $first " in *" $name "*) ;; *) echo "./$folder/$name" ;; esac
+  done
+}
+
+run_suite() {
+  local package=$1 name=${1##*/} began=$SECONDS code
+  shift
+  go test -v -count=1 -timeout 60m "$package" "$@" 2>&1 | tee "$logs/$name.log" | sed -u "s/^/[$name] /"
+  code=${PIPESTATUS[0]}
+  [ "$code" -eq 0 ] && echo "==> $package passed in $((SECONDS - began))s" || echo "==> $package FAILED after $((SECONDS - began))s: bin/logs/$name.log"
+  return "$code"
+}
+export -f run_suite
+export logs
+
+# What the suites share is compiled once, before they compete for it.
+go vet "./$folder/..." || exit 1
+longest_first | xargs -P "$parallel" -I '{}' bash -c 'run_suite "$@" || exit 1' _ '{}' "$@"
