@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
 // Host is a host of the lab.
@@ -61,13 +62,19 @@ func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) (
 	return config, nil
 }
 
-// AddHost installs a host with an image, switches it on, and lets its agent register.
+// AddHost installs a host with an image, switches it on, and lets its agent register. It will be a Node of the lab's
+// workload cluster.
 func (l *Lab) AddHost(ctx context.Context, name string, os image.Image, agentConfig []byte) (*Host, error) {
-	workload, err := l.Workload.RESTConfig("kubelet-" + name)
+	return l.AddHostOf(ctx, l.Workload, name, os, agentConfig)
+}
+
+// AddHostOf adds a host that will be a Node of any workload cluster.
+func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string, os image.Image, agentConfig []byte) (*Host, error) {
+	config, err := workload.RESTConfig("kubelet-" + name)
 	if err != nil {
 		return nil, err
 	}
-	node, err := kubelet.New(kubelet.Options{Config: workload})
+	node, err := kubelet.New(kubelet.Options{Config: config})
 	if err != nil {
 		return nil, fmt.Errorf("making the kubelet of host %s: %w", name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 // Lab is a running lab.
@@ -33,13 +35,18 @@ type Lab struct {
 	Registry *image.Registry
 	// Core, Bootstrap and ControlPlane are Cluster API's managers, Provider is ours.
 	Core, Bootstrap, ControlPlane, Provider *capi.Provider
+	// Managers are the replicas of ours; Provider is the first.
+	Managers []*capi.Provider
 
 	mu       sync.Mutex
 	failures []error
 
-	hosts []*Host
-	env   capi.Env
-	api   apiServer
+	hosts    []*Host
+	env      capi.Env
+	ports    []managerPorts
+	services services
+	// workloads are the workload clusters besides the first.
+	workloads []*Workload
 }
 
 // Start starts a lab. What was started is stopped again when something fails.
@@ -83,14 +90,22 @@ func (l *Lab) Stop() {
 	for _, host := range l.hosts {
 		_ = host.Stop()
 	}
-	for _, provider := range []*capi.Provider{l.Provider, l.ControlPlane, l.Bootstrap, l.Core} {
+	for _, provider := range append(slices.Clone(l.Managers), l.ControlPlane, l.Bootstrap, l.Core) {
 		if provider != nil && provider.Process != nil {
 			provider.Process.Stop()
 		}
 	}
+	for _, workload := range l.workloads {
+		workload.Cluster.Stop()
+	}
 	for _, cluster := range []*kube.Cluster{l.Workload, l.Management} {
 		if cluster != nil {
 			cluster.Stop()
+		}
+	}
+	for _, balancer := range []*process.Balancer{l.services.hooks, l.services.api} {
+		if balancer != nil {
+			balancer.Close()
 		}
 	}
 	if l.Registry != nil {

@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strconv"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,14 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
-
-// ManagerUser is our manager in the audit log.
-const ManagerUser = "elemental-manager"
-
-// apiServer is where our manager serves the Elemental API.
-type apiServer struct{ address string }
 
 func (l *Lab) startManagementCluster(ctx context.Context) error {
 	dir, err := l.dir("management")
@@ -60,13 +53,16 @@ func (l *Lab) startProviders(ctx context.Context) error {
 		if err := provider.Prepare(ctx, l.env); err != nil {
 			return err
 		}
-		if provider != l.Provider {
+		if !slices.Contains(l.Managers, provider) {
 			if err := provider.Announce(ctx, l.Kube, l.options.gates()); err != nil {
 				return err
 			}
 		}
 	}
 	if err := l.installControlPlaneStandIn(ctx); err != nil {
+		return err
+	}
+	if err := l.CreateNamespace(ctx, ManagerNamespace); err != nil {
 		return err
 	}
 	starting, ctx := errgroup.WithContext(ctx)
@@ -84,10 +80,7 @@ func (l *Lab) startProviders(ctx context.Context) error {
 
 func (l *Lab) providers() []*capi.Provider {
 	all := []*capi.Provider{l.Core, l.Bootstrap, l.ControlPlane}
-	if l.Provider != nil {
-		all = append(all, l.Provider)
-	}
-	return all
+	return append(all, l.Managers...)
 }
 
 func (l *Lab) newProviders() error {
@@ -105,46 +98,14 @@ func (l *Lab) newProviders() error {
 	if l.options.WithoutProvider {
 		return nil
 	}
-	ports, err := process.Ports(2)
-	if err != nil {
-		return err
-	}
-	l.api.address = "127.0.0.1:" + strconv.Itoa(ports[0])
-	manifests, err := l.ownManifests()
-	if err != nil {
-		return err
-	}
-	l.Provider = &capi.Provider{
-		Name: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Manifests: manifests,
-		Roles: []string{filepath.Join(l.options.Root, "config", "rbac", "role.yaml")},
-	}
-	l.Provider.Args = []string{
-		"--leader-elect=false",
-		"--feature-gates=ReconcilerRateLimiting=false",
-		fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", ports[1]), "--insecure-diagnostics",
-		"--elemental-api-bind-address=" + l.api.address,
-		"--elemental-api-endpoint=" + l.api.address,
-		"--elemental-api-cert-dir=" + l.Provider.CertDir(l.env),
-		"--upgrade-soak=" + l.options.Soak.String(),
-		"--v=2",
-	}
-	return nil
-}
-
-func (l *Lab) ownManifests() ([]string, error) {
-	config := filepath.Join(l.options.Root, "config")
-	manifests, err := filepath.Glob(filepath.Join(config, "crd", "bases", "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("looking for our CRDs: %w", err)
-	}
-	return append(manifests, filepath.Join(config, "webhook", "manifests.yaml"), filepath.Join(config, "webhook", "guard.yaml")), nil
+	return l.newManagers()
 }
 
 func (l *Lab) registerExtension(ctx context.Context) error {
 	if l.options.WithoutExtension || l.options.WithoutProvider {
 		return nil
 	}
-	if err := capi.Register(ctx, l.env, l.Provider.WebhookPort); err != nil {
+	if err := capi.Register(ctx, l.env, l.Provider.ServicePort); err != nil {
 		return err
 	}
 	l.progress("runtime extension discovered")

@@ -36,6 +36,8 @@ type Options struct {
 	WithoutProvider bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool
+	// Managers is how many replicas of our manager run, one of them elected. Default one, without an election.
+	Managers int
 	// Soak is how long an upgraded node is watched. Default one second.
 	Soak time.Duration
 

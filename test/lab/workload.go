@@ -33,29 +33,62 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	if l.options.WithoutWorkload {
 		return nil
 	}
-	dir, err := l.dir("workload")
+	workload, err := l.newWorkload(ctx, "workload")
 	if err != nil {
 		return err
 	}
-	l.Workload, err = kube.Start(ctx, kube.Options{
-		Name: "workload", Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
+	l.Workload, l.WorkloadKube = workload.Cluster, workload.Kube
+	return nil
+}
+
+// Workload is a workload cluster besides the lab's first, with a client to it.
+type Workload struct {
+	Cluster *kube.Cluster
+	Kube    client.WithWatch
+}
+
+// StartWorkload starts one more workload cluster, which another Cluster can have as its own.
+func (l *Lab) StartWorkload(ctx context.Context, name string) (*Workload, error) {
+	workload, err := l.newWorkload(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	l.workloads = append(l.workloads, workload)
+	return workload, nil
+}
+
+func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
+	dir, err := l.dir(name)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := kube.Start(ctx, kube.Options{
+		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: workloadControllers(), Pods: true, PodStages: l.options.manifest("kwok-stages.yaml"), Died: l.died,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	config, err := l.Workload.RESTConfig("lab")
+	workload, err := connect(cluster)
 	if err != nil {
-		return err
+		cluster.Stop()
+		return nil, err
 	}
-	if l.WorkloadKube, err = client.NewWithWatch(config, client.Options{Scheme: scheme.New()}); err != nil {
-		return fmt.Errorf("making the client of the workload cluster: %w", err)
+	l.progress("%s cluster ready", name)
+	return workload, nil
+}
+
+func connect(cluster *kube.Cluster) (*Workload, error) {
+	config, err := cluster.RESTConfig("lab")
+	if err != nil {
+		return nil, err
 	}
-	if _, err := l.Workload.WriteKubeconfig("admin"); err != nil {
-		return err
+	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the workload cluster: %w", err)
 	}
-	l.progress("workload cluster ready")
-	return nil
+	_, err = cluster.WriteKubeconfig("admin")
+	return &Workload{Cluster: cluster, Kube: made}, err
 }
 
 // CreateNamespace creates a namespace that has opted in to in-place upgrades.
@@ -72,11 +105,16 @@ func (l *Lab) CreateNamespace(ctx context.Context, name string) error {
 // ConnectWorkload makes the workload cluster the one of a Cluster: Cluster API finds it through the
 // Secrets that a control plane provider would have made.
 func (l *Lab) ConnectWorkload(ctx context.Context, namespace, cluster string) error {
-	kubeconfig, err := l.Workload.Kubeconfig("cluster-api")
+	return l.ConnectTo(ctx, l.Workload, namespace, cluster)
+}
+
+// ConnectTo does so with any workload cluster.
+func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, cluster string) error {
+	kubeconfig, err := workload.Kubeconfig("cluster-api")
 	if err != nil {
 		return err
 	}
-	authority := l.Workload.Authority()
+	authority := workload.Authority()
 	for name, data := range map[string]map[string][]byte{
 		cluster + "-kubeconfig": {"value": kubeconfig},
 		cluster + "-ca":         {"tls.crt": authority.CertPEM, "tls.key": authority.KeyPEM},

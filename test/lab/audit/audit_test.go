@@ -173,6 +173,22 @@ var _ = Describe("Forbidden", func() {
 	})
 })
 
+var _ = Describe("Triggered", func() {
+	It("is a host from the trigger to its outcome", func() {
+		host := func(second int, name, label string) string {
+			return line(second, "patch", "elementalhosts", name, 200, fmt.Sprintf(
+				`{"kind":"ElementalHost","metadata":{"name":%q,"resourceVersion":"%d","labels":{%q:%q}}}`, name, second,
+				"elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade", label))
+		}
+		triggered := audit.Triggered(log(host(1, "a", "done"), host(2, "a", "pending"), host(3, "b", "pending"),
+			host(4, "a", "pending"), host(5, "a", "rolled-back"), host(6, "c", "pending"), host(7, "c", "done")))
+		Expect(triggered).To(Equal(map[string][]audit.Interval{
+			"a": {{From: at(2), To: at(5)}}, "b": {{From: at(3)}}, "c": {{From: at(6), To: at(7)}},
+		}))
+		Expect(audit.MaxOverlap(triggered)).To(Equal(2))
+	})
+})
+
 var _ = Describe("Offered", func() {
 	It("names each host that was asked to take part with the image, once", func() {
 		host := func(second int, name, image string) string {

@@ -13,16 +13,37 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
+// Triggered returns when each ElementalHost was told to go: from the label that triggers the upgrade to its outcome.
+func Triggered(events []auditv1.Event) map[string][]Interval {
+	return intervals(events, func(event auditv1.Event) *sight {
+		host := writtenHost(event)
+		if host == nil {
+			return nil
+		}
+		return &sight{name: host.Name, version: host.ResourceVersion, holds: func() bool {
+			return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
+		}}
+	})
+}
+
+func writtenHost(event auditv1.Event) *infrav1.ElementalHost {
+	ref := event.ObjectRef
+	if ref == nil || ref.Resource != "elementalhosts" || !IsWrite(event) || !Succeeded(event) || event.ResponseObject == nil {
+		return nil
+	}
+	host := &infrav1.ElementalHost{}
+	if err := json.Unmarshal(event.ResponseObject.Raw, host); err != nil || host.Kind != "ElementalHost" {
+		return nil
+	}
+	return host
+}
+
 // Offered lists the ElementalHosts that were ever asked to take part in an attempt with the image, sorted.
 func Offered(events []auditv1.Event, imageURI string) []string {
 	hosts := []string{}
 	for i := range events {
-		ref := events[i].ObjectRef
-		if ref == nil || ref.Resource != "elementalhosts" || !IsWrite(events[i]) || !Succeeded(events[i]) || events[i].ResponseObject == nil {
-			continue
-		}
-		host := &infrav1.ElementalHost{}
-		if err := json.Unmarshal(events[i].ResponseObject.Raw, host); err != nil || host.Spec.Upgrade == nil {
+		host := writtenHost(events[i])
+		if host == nil || host.Spec.Upgrade == nil {
 			continue
 		}
 		version, err := osversion.Decode(host.Spec.Upgrade.OSVersionManagement)

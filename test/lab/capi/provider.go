@@ -4,6 +4,7 @@
 package capi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -30,8 +31,13 @@ type Provider struct {
 	// Roles are files with the ClusterRoles that the manager's user is granted. None: it may do everything.
 	Roles []string
 
-	// WebhookPort and healthPort are chosen when the provider starts.
+	// Namespace of the Roles among them.
+	Namespace string
+
+	// WebhookPort and healthPort are chosen when the provider is prepared, unless they are given.
 	WebhookPort int
+	// ServicePort is where webhooks are called. Default WebhookPort.
+	ServicePort int
 	healthPort  int
 	loaded      Manifests
 	// Process of the manager.
@@ -56,11 +62,12 @@ func (p *Provider) Prepare(ctx context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	p.WebhookPort, p.healthPort = ports[0], ports[1]
+	p.WebhookPort, p.healthPort = cmp.Or(p.WebhookPort, ports[0]), ports[1]
+	p.ServicePort = cmp.Or(p.ServicePort, p.WebhookPort)
 	if p.loaded, err = Load(p.Manifests...); err != nil {
 		return err
 	}
-	if err := p.loaded.OnLoopback(p.WebhookPort, env.Management.Authority().CertPEM); err != nil {
+	if err := p.loaded.OnLoopback(p.ServicePort, env.Management.Authority().CertPEM); err != nil {
 		return err
 	}
 	crds := p.loaded.CRDs()

@@ -9,9 +9,14 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const kindClusterRole = "ClusterRole"
+const (
+	kindClusterRole = "ClusterRole"
+	kindRole        = "Role"
+)
 
 // kubeconfig makes the user that the manager acts as. One with manifests of its roles may do what they grant and no
 // more, as in a real cluster.
@@ -23,19 +28,27 @@ func (p *Provider) kubeconfig(ctx context.Context, env Env) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	roles = roles.OfKind(kindClusterRole)
-	if err := roles.Create(ctx, env.Client); err != nil {
-		return "", err
-	}
-	for _, role := range roles {
-		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name + "-" + role.GetName()},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kindClusterRole, Name: role.GetName()},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.Name}},
+	for _, role := range roles.OfKind(kindClusterRole, kindRole) {
+		if role.GetKind() == kindRole {
+			role.SetNamespace(p.Namespace)
 		}
-		if err := env.Client.Create(ctx, binding); err != nil {
+		if err := (Manifests{role}).Create(ctx, env.Client); err != nil {
+			return "", err
+		}
+		if err := env.Client.Create(ctx, p.bindingTo(role)); err != nil {
 			return "", fmt.Errorf("granting %s to %s: %w", role.GetName(), p.Name, err)
 		}
 	}
 	return env.Management.WriteUserKubeconfig(p.Name)
+}
+
+// bindingTo grants a role to the manager's user.
+func (p *Provider) bindingTo(role *unstructured.Unstructured) client.Object {
+	meta := metav1.ObjectMeta{Namespace: role.GetNamespace(), Name: p.Name + "-" + role.GetName()}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.GetKind(), Name: role.GetName()}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.Name}}
+	if role.GetKind() == kindRole {
+		return &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}
+	}
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}
 }

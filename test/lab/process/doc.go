@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package process runs the lab's child processes: it starts them, notices when they end by themselves,
-// and stops or kills them. A child never outlives the lab.
+// and stops, freezes or kills them. A child never outlives the lab.
 package process

@@ -137,6 +137,20 @@ func (p *Process) Kill() {
 	<-p.Exited()
 }
 
+// Freeze stops the child where it is, until Thaw: it misses all its deadlines, as a process on a machine that hangs
+// does. A child that ends after it was frozen, because it notices, has not ended by itself.
+func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen child go on.
+func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
+
+// Result of a child that has ended: nil if it said that all was well.
+func (p *Process) Result() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
 // Restart starts the child again after it has ended.
 func (p *Process) Restart() error {
 	select {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -99,6 +100,36 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image) (string, err
 		}
 	}
 	return "", nil
+}
+
+// AwaitPool waits until every host of a pool runs the image and no Machine of it is being updated.
+func (c *Cluster) AwaitPool(ctx context.Context, pool string, os image.Image) error {
+	return Await(ctx, "pool "+pool+" to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
+		machines, err := c.PoolMachines(ctx, pool)
+		if err != nil {
+			return "", err
+		}
+		for i := range machines {
+			if missing, err := c.missingOn(ctx, &machines[i], os); err != nil || missing != "" {
+				return missing, err
+			}
+		}
+		return unless(len(machines) > 0, "it has no Machine"), nil
+	})
+}
+
+// missingOn says what a Machine lacks of running the image.
+func (c *Cluster) missingOn(ctx context.Context, machine *clusterv1.Machine, os image.Image) (string, error) {
+	hosts, err := c.Hosts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range hosts {
+		if hosts[i].Name == machine.Status.NodeRef.Name && hosts[i].Status.OS.Digest != os.PlatformDigest {
+			return "ElementalHost " + hosts[i].Name + " runs " + hosts[i].Status.OS.ImageURI, nil
+		}
+	}
+	return unless(machine.Status.Phase == "Running" && !isUpdating(machine), "Machine %s is %s", machine.Name, machine.Status.Phase), nil
 }
 
 // AwaitEnd waits until an attempt for the image has ended in a phase, and returns it.

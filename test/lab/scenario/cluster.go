@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -12,14 +13,17 @@ import (
 	"path/filepath"
 	"text/template"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
 //go:embed manifests
 var manifests embed.FS
 
-// Names of what the manifests create.
+// Names of what the manifests create, unless there are pools of other names.
 const (
 	Registration = "racks"
 	Template     = "workers"
@@ -34,14 +38,28 @@ const (
 type Options struct {
 	// Name of the Cluster and its Namespace. Default demo.
 	Name string
+	// Namespace, if several clusters share one. They need pools of different names then.
+	Namespace string
+	// Workload cluster; nil is the lab's first. Two Clusters that share one take the nodes of both for their own.
+	Workload *lab.Workload
 	// Workers of its MachineDeployment. Default 3.
 	Workers int
+	// Pools are its MachineDeployments. Default one of that many workers.
+	Pools []Pool
 	// Spare hosts that register and are not needed.
 	Spare int
 	// MaxSurge of the MachineDeployment. Default 0.
 	MaxSurge int
 	// Replacement policy; empty is the default.
 	Replacement string
+	// MaxConcurrent upgrades; zero is the default.
+	MaxConcurrent int
+}
+
+// Pool is a MachineDeployment with a template of its own, both of that name.
+type Pool struct {
+	Name    string
+	Workers int
 }
 
 // Cluster is a cluster of Elemental workers.
@@ -62,11 +80,42 @@ func New(l *lab.Lab, options Options) *Cluster {
 	if options.Workers == 0 {
 		options.Workers = 3
 	}
+	if len(options.Pools) == 0 {
+		options.Pools = []Pool{{Name: Deployment, Workers: options.Workers}}
+	}
+	options.Workers = 0
+	for _, pool := range options.Pools {
+		options.Workers += pool.Workers
+	}
 	return &Cluster{Lab: l, Options: options, Told: func(string) {}}
 }
 
 // Namespace of everything.
-func (c *Cluster) Namespace() string { return c.Options.Name }
+func (c *Cluster) Namespace() string { return cmp.Or(c.Options.Namespace, c.Options.Name) }
+
+// registration is the name of the ElementalRegistration, and rack the label of the hosts that come in by it.
+func (c *Cluster) registration() (name, rack string) {
+	if c.Namespace() == c.Options.Name {
+		return Registration, "r1"
+	}
+	return c.Options.Name + "-" + Registration, c.Options.Name
+}
+
+// Workload is the workload cluster, and WorkloadKube a client to it.
+func (c *Cluster) Workload() *kube.Cluster {
+	if c.Options.Workload != nil {
+		return c.Options.Workload.Cluster
+	}
+	return c.Lab.Workload
+}
+
+// WorkloadKube is a client to the workload cluster.
+func (c *Cluster) WorkloadKube() client.WithWatch {
+	if c.Options.Workload != nil {
+		return c.Options.Workload.Kube
+	}
+	return c.Lab.WorkloadKube
+}
 
 // HostName of the n-th host, from 1.
 func (c *Cluster) HostName(n int) string { return fmt.Sprintf("%s-node-%d", c.Options.Name, n) }
@@ -107,12 +156,13 @@ func (c *Cluster) register(ctx context.Context) error {
 	if err := c.ApplyManifest(ctx, "registration.yaml.tmpl"); err != nil {
 		return err
 	}
-	config, err := c.Lab.AgentConfig(ctx, c.Namespace(), Registration)
+	registration, _ := c.registration()
+	config, err := c.Lab.AgentConfig(ctx, c.Namespace(), registration)
 	if err != nil {
 		return err
 	}
 	for n := range c.Options.Workers + c.Options.Spare {
-		if _, err := c.Lab.AddHost(ctx, c.HostName(n+1), c.Image, config); err != nil {
+		if _, err := c.Lab.AddHostOf(ctx, c.Workload(), c.HostName(n+1), c.Image, config); err != nil {
 			return err
 		}
 	}
@@ -120,7 +170,7 @@ func (c *Cluster) register(ctx context.Context) error {
 }
 
 func (c *Cluster) apply(ctx context.Context) error {
-	if err := c.Lab.ConnectWorkload(ctx, c.Namespace(), c.Options.Name); err != nil {
+	if err := c.Lab.ConnectTo(ctx, c.Workload(), c.Namespace(), c.Options.Name); err != nil {
 		return err
 	}
 	if err := c.ApplyManifest(ctx, "cluster.yaml.tmpl"); err != nil {
@@ -145,11 +195,13 @@ func (c *Cluster) render(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("parsing %s: %w", name, err)
 	}
+	registration, rack := c.registration()
 	text := &bytes.Buffer{}
 	err = parsed.Execute(text, map[string]any{
-		"Name": c.Options.Name, "Namespace": c.Namespace(), "Host": c.Lab.Workload.Host(), "Port": c.Lab.Workload.Port(),
-		"Image": c.Image.URI(), "Workers": c.Options.Workers, "MaxSurge": c.Options.MaxSurge,
-		"Replacement": c.Options.Replacement, "KubernetesVersion": KubernetesVersion,
+		"Name": c.Options.Name, "Namespace": c.Namespace(), "Host": c.Workload().Host(), "Port": c.Workload().Port(),
+		"Image": c.Image.URI(), "Pools": c.Options.Pools, "MaxSurge": c.Options.MaxSurge,
+		"Registration": registration, "Rack": rack,
+		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": KubernetesVersion,
 	})
 	if err != nil {
 		return "", fmt.Errorf("rendering %s: %w", name, err)

@@ -35,7 +35,21 @@ func readable(args []string) []string {
 
 // PatchImage patches the OS image of the workers' template: all that an operator does for an upgrade.
 func (c *Cluster) PatchImage(ctx context.Context, os image.Image) error {
+	return c.PatchPool(ctx, Template, os)
+}
+
+// PatchPool patches the OS image of a pool's template.
+func (c *Cluster) PatchPool(ctx context.Context, pool string, os image.Image) error {
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, os.URI())
-	_, err := c.Kubectl(ctx, "--namespace", c.Namespace(), "patch", "elementalmachinetemplate", Template, "--type", "merge", "--patch", patch)
+	return c.patch(ctx, "elementalmachinetemplate", pool, patch)
+}
+
+// PatchUpgradeOption changes how the cluster's nodes are upgraded, from the next rollout on.
+func (c *Cluster) PatchUpgradeOption(ctx context.Context, option string) error {
+	return c.patch(ctx, "elementalcluster", c.Options.Name, `{"spec":{"nodeUpgradeOption":`+option+`}}`)
+}
+
+func (c *Cluster) patch(ctx context.Context, kind, name, patch string) error {
+	_, err := c.Kubectl(ctx, "--namespace", c.Namespace(), "patch", kind, name, "--type", "merge", "--patch", patch)
 	return err
 }

@@ -20,21 +20,30 @@ import (
 // Machines of the cluster, by name.
 func (c *Cluster) Machines(ctx context.Context) ([]clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
-	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()))
+	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Options.Name})
 	return sorted(list.Items, err, func(m clusterv1.Machine) string { return m.Name })
+}
+
+// PoolMachines are those of a pool, by name.
+func (c *Cluster) PoolMachines(ctx context.Context, pool string) ([]clusterv1.Machine, error) {
+	machines, err := c.Machines(ctx)
+	return slices.DeleteFunc(machines, func(m clusterv1.Machine) bool {
+		return m.Labels[clusterv1.MachineDeploymentNameLabel] != pool
+	}), err
 }
 
 // Hosts that have registered, by name.
 func (c *Cluster) Hosts(ctx context.Context) ([]infrav1.ElementalHost, error) {
 	list := &infrav1.ElementalHostList{}
-	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()))
+	_, rack := c.registration()
+	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()), client.MatchingLabels{"rack": rack})
 	return sorted(list.Items, err, func(h infrav1.ElementalHost) string { return h.Name })
 }
 
 // Attempts of the cluster, oldest first.
 func (c *Cluster) Attempts(ctx context.Context) ([]infrav1.ElementalHostUpgrade, error) {
 	list := &infrav1.ElementalHostUpgradeList{}
-	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()))
+	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Options.Name})
 	return sorted(list.Items, err, func(u infrav1.ElementalHostUpgrade) string {
 		return u.CreationTimestamp.UTC().Format("2006-01-02T15:04:05") + u.Name
 	})
@@ -43,7 +52,7 @@ func (c *Cluster) Attempts(ctx context.Context) ([]infrav1.ElementalHostUpgrade,
 // Nodes of the workload cluster, by name.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	list := &corev1.NodeList{}
-	err := c.Lab.WorkloadKube.List(ctx, list)
+	err := c.WorkloadKube().List(ctx, list)
 	return sorted(list.Items, err, func(n corev1.Node) string { return n.Name })
 }
 

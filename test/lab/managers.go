@@ -1,0 +1,155 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+const (
+	// ManagerUser is our manager in the audit log; its further replicas have a number behind it.
+	ManagerUser = "elemental-manager"
+	// ManagerNamespace is where replicas of our manager keep their lease.
+	ManagerNamespace = "elemental-system"
+)
+
+// leaseTimes let another replica take over within seconds, and give the leader of a busy machine time to renew.
+func leaseTimes() []string {
+	return []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s"}
+}
+
+// services are what stands in front of several replicas of our manager.
+type services struct{ hooks, api *process.Balancer }
+
+// newManagers describes the replicas of our manager. The first brings the manifests.
+func (l *Lab) newManagers() error {
+	count := max(1, l.options.Managers)
+	ports, err := process.Ports(3 * count)
+	if err != nil {
+		return err
+	}
+	hookPorts, apiPorts, metricsPorts := ports[:count], ports[count:2*count], ports[2*count:]
+	hooksPort, apiPort := hookPorts[0], apiPorts[0]
+	if count > 1 {
+		if err := l.balance(hookPorts, apiPorts); err != nil {
+			return err
+		}
+		hooksPort, apiPort = l.services.hooks.Port(), l.services.api.Port()
+	}
+	for i := range count {
+		manager := l.newManager(i)
+		manager.WebhookPort, manager.ServicePort = hookPorts[i], hooksPort
+		manager.Args = append(l.managerArgs(count > 1),
+			fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", metricsPorts[i]), "--insecure-diagnostics",
+			fmt.Sprintf("--elemental-api-bind-address=127.0.0.1:%d", apiPorts[i]),
+			fmt.Sprintf("--elemental-api-endpoint=127.0.0.1:%d", apiPort),
+			"--elemental-api-cert-dir="+manager.CertDir(l.env),
+		)
+		l.Managers = append(l.Managers, manager)
+		l.ports = append(l.ports, managerPorts{hooks: hookPorts[i], api: apiPorts[i], metrics: metricsPorts[i]})
+	}
+	l.Provider = l.Managers[0]
+	if l.Provider.Manifests, err = l.ownManifests(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// managerPorts are where a replica serves.
+type managerPorts struct{ hooks, api, metrics int }
+
+func (l *Lab) newManager(index int) *capi.Provider {
+	name, rbac := ManagerUser, filepath.Join(l.options.Root, "config", "rbac")
+	if index > 0 {
+		name += "-" + strconv.Itoa(index+1)
+	}
+	return &capi.Provider{
+		Name: name, Binary: filepath.Join(l.options.Root, "bin", "manager"), Namespace: ManagerNamespace,
+		Roles: []string{filepath.Join(rbac, "role.yaml"), filepath.Join(rbac, "leader_election_role.yaml")},
+	}
+}
+
+func (l *Lab) managerArgs(elect bool) []string {
+	args := []string{
+		fmt.Sprintf("--leader-elect=%t", elect), "--leader-elect-namespace=" + ManagerNamespace,
+		"--feature-gates=ReconcilerRateLimiting=false",
+		"--upgrade-soak=" + l.options.Soak.String(),
+		"--v=2",
+	}
+	if elect {
+		args = append(args, leaseTimes()...)
+	}
+	return args
+}
+
+func (l *Lab) balance(hooks, api []int) (err error) {
+	if l.services.hooks, err = process.Balance(hooks...); err != nil {
+		return err
+	}
+	l.services.api, err = process.Balance(api...)
+	return err
+}
+
+func (l *Lab) ownManifests() ([]string, error) {
+	config := filepath.Join(l.options.Root, "config")
+	manifests, err := filepath.Glob(filepath.Join(config, "crd", "bases", "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for our CRDs: %w", err)
+	}
+	return append(manifests, filepath.Join(config, "webhook", "manifests.yaml"), filepath.Join(config, "webhook", "guard.yaml")), nil
+}
+
+// Leader returns the replica of our manager that says of itself that it leads; nil while none does.
+func (l *Lab) Leader(ctx context.Context) *capi.Provider {
+	for i, manager := range l.Managers {
+		if leads(ctx, l.ports[i].metrics) {
+			return manager
+		}
+	}
+	return nil
+}
+
+// leads asks a replica for its metrics.
+func leads(ctx context.Context, metricsPort int) bool {
+	url := fmt.Sprintf("http://127.0.0.1:%d/metrics", metricsPort)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	response, err := (&http.Client{Timeout: lookAgain * 10, Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return false // it is not running
+	}
+	defer func() { _ = response.Body.Close() }()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "leader_election_master_status{") {
+			return strings.HasSuffix(lines.Text(), " 1")
+		}
+	}
+	return false
+}
+
+// Exclude takes a replica of our manager out of service, as one is that is not ready. The others answer in its place.
+func (l *Lab) Exclude(manager *capi.Provider) { l.eachService(manager, (*process.Balancer).Exclude) }
+
+// Include puts it into service again.
+func (l *Lab) Include(manager *capi.Provider) { l.eachService(manager, (*process.Balancer).Include) }
+
+func (l *Lab) eachService(manager *capi.Provider, do func(*process.Balancer, int)) {
+	for i := range l.Managers {
+		if l.Managers[i] == manager && l.services.hooks != nil {
+			do(l.services.hooks, l.ports[i].hooks)
+			do(l.services.api, l.ports[i].api)
+		}
+	}
+}
