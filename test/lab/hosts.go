@@ -86,6 +86,7 @@ func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string
 		Name: name, Root: root, Image: os.URI(), Config: agentConfig, CABundle: l.registryCA(), Kubelet: node,
 		Double: filepath.Join(l.options.Root, "bin", "lab", "hostdouble"),
 		Agent:  filepath.Join(l.options.Root, "bin", "elemental-agent"),
+		Etcd:   l.options.tool("etcd"),
 	})
 	if err != nil {
 		return nil, err

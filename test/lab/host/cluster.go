@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	joinTimeout     = 30 * time.Second
+	joinTimeout = 30 * time.Second
+	// planeTimeout is for a control plane to join: a process of etcd has to start and to learn.
+	planeTimeout    = 2 * time.Minute
 	farewellTimeout = 3 * time.Second
 )
 
@@ -73,9 +75,13 @@ func (r *running) agentCommand(ctx context.Context, argv []string, _ io.Writer) 
 	return 0
 }
 
-// kubeadm is `kubeadm init|join --config FILE`: it succeeds once the Node is registered.
+// kubeadm is `kubeadm init|join --config FILE`: it succeeds once the Node is registered, and before it the etcd member
+// of a control plane.
 func (r *running) kubeadm(ctx context.Context, argv []string, _ io.Writer) int {
-	join, err := r.readKubeadm(argv)
+	data, join, err := r.readKubeadm(argv)
+	if err == nil && join.ControlPlane {
+		err = r.becomeControlPlane(ctx, data, join, slices.Contains(argv, "init"))
+	}
 	if err == nil {
 		err = r.register(ctx, join)
 	}
@@ -88,7 +94,7 @@ func (r *running) kubeadm(ctx context.Context, argv []string, _ io.Writer) int {
 	return 0
 }
 
-func (r *running) readKubeadm(argv []string) (kubelet.Join, error) {
+func (r *running) readKubeadm(argv []string) ([]byte, kubelet.Join, error) {
 	kind := "JoinConfiguration"
 	if slices.Contains(argv, "init") {
 		kind = "InitConfiguration"
@@ -99,9 +105,10 @@ func (r *running) readKubeadm(argv []string) (kubelet.Join, error) {
 	}
 	data, err := os.ReadFile(r.disk.Path(r.disk.HostPath(path)))
 	if err != nil {
-		return kubelet.Join{}, err
+		return nil, kubelet.Join{}, err
 	}
-	return kubelet.ParseKubeadm(data, kind, r.read("/etc/hostname"))
+	join, err := kubelet.ParseKubeadm(data, kind, r.read("/etc/hostname"))
+	return data, join, err
 }
 
 func (r *running) register(ctx context.Context, join kubelet.Join) error {
@@ -121,6 +128,9 @@ func (r *running) report(join kubelet.Join) kubelet.Boot {
 		OSImage: r.system.Image.PrettyName(), KubeletVersion: r.system.KubeletVersion(),
 	}
 	orElse(&b.KubeletVersion, r.opts.KubeletVersion)
+	if r.etcd != nil {
+		b.ControlPlane = &kubelet.ControlPlane{EtcdURL: r.etcd.ClientURL(), EtcdReady: r.etcd.Ready}
+	}
 	return b
 }
 
@@ -147,6 +157,9 @@ func (r *running) startKubelet() {
 		return
 	}
 	r.joined = &join
+	if err := r.startEtcd(join); err != nil {
+		_, _ = io.WriteString(r.console, err.Error()+"\n")
+	}
 	ctx, stop := context.WithCancel(r.ctx)
 	r.stopKubelet = stop
 	r.wg.Go(func() { r.opts.Kubelet.Run(ctx, r.report(join)) })
@@ -158,6 +171,9 @@ func (r *running) leaveCluster() {
 		return
 	}
 	r.stopKubelet()
+	if r.etcd != nil {
+		r.etcd.Stop()
+	}
 	ctx, cancel := context.WithTimeout(r.ctx, farewellTimeout)
 	defer cancel()
 	if err := r.opts.Kubelet.ShutDown(ctx, r.joined.NodeName); err != nil {

@@ -28,6 +28,8 @@ type fakeKubelet struct {
 	log    []string
 	boots  []kubelet.Boot
 	refuse error
+	// endpoints of etcd that the cluster has.
+	endpoints []string
 }
 
 func (k *fakeKubelet) note(what string, b kubelet.Boot) {
@@ -55,6 +57,12 @@ func (k *fakeKubelet) ShutDown(_ context.Context, name string) error {
 	k.note("shut down "+name, kubelet.Boot{})
 	return nil
 }
+
+func (k *fakeKubelet) Address(string) string { return "127.0.0.1" }
+
+func (k *fakeKubelet) UploadConfig(context.Context, []byte) error { return nil }
+
+func (k *fakeKubelet) EtcdEndpoints(context.Context) ([]string, error) { return k.endpoints, nil }
 
 func (k *fakeKubelet) Log() []string {
 	k.mu.Lock()

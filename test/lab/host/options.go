@@ -38,6 +38,8 @@ type Options struct {
 	Double string
 	// Agent is the elemental-agent binary.
 	Agent string
+	// Etcd is the etcd binary. Without one the host cannot be a control plane.
+	Etcd string
 	// AgentArgs start it; default: run --root ROOT --config ROOT/etc/elemental/agent/config.yaml.
 	AgentArgs []string
 	// Config is the content of the agent's configuration file.
@@ -75,6 +77,13 @@ type Kubelet interface {
 	Run(ctx context.Context, b kubelet.Boot)
 	// ShutDown says on the Node that the host goes down.
 	ShutDown(ctx context.Context, name string) error
+
+	// Address that the host of a Node has.
+	Address(node string) string
+	// UploadConfig stores the ClusterConfiguration, as `kubeadm init` does.
+	UploadConfig(ctx context.Context, clusterConfiguration []byte) error
+	// EtcdEndpoints finds the etcd members of the cluster, as `kubeadm join` does.
+	EtcdEndpoints(ctx context.Context) ([]string, error)
 }
 
 func (o *Options) complete() error {

@@ -13,6 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/power"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/etcd"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 )
 
@@ -36,6 +37,8 @@ type running struct {
 	agent   *agent
 	restart *time.Timer
 	joined  *kubelet.Join
+	// etcd is the member of a control plane host; nil on others.
+	etcd *etcd.Member
 	// stopKubelet ends the kubelet.
 	stopKubelet context.CancelFunc
 }

@@ -25,6 +25,9 @@ const startTimeout = 2 * time.Minute
 // admins is the group that may do everything.
 const admins = "system:masters"
 
+// kubeletClient is the API server as a client of kubelets.
+const kubeletClient = "apiserver-kubelet-client"
+
 // Options of a Cluster.
 type Options struct {
 	// Name of the cluster, in logs and files.
@@ -106,7 +109,13 @@ func (c *Cluster) makeCertificates(context.Context) error {
 	if err := c.authority.WriteServing(c.path("tls"), server); err != nil {
 		return err
 	}
-	return pki.WriteFiles(c.path("tls"), map[string][]byte{"ca.key": c.authority.KeyPEM})
+	client, err := c.authority.Client("kube-"+kubeletClient, admins)
+	if err != nil {
+		return err
+	}
+	return pki.WriteFiles(c.path("tls"), map[string][]byte{
+		"ca.key": c.authority.KeyPEM, kubeletClient + ".crt": client.CertPEM, kubeletClient + ".key": client.KeyPEM,
+	})
 }
 
 // tls is the file with that name among the cluster's certificates.

@@ -49,6 +49,10 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--service-account-issuer="+c.URL(),
 		"--service-account-key-file="+c.tls("tls.key"),
 		"--service-account-signing-key-file="+c.tls("tls.key"),
+		// Kubelets of the lab have no names that resolve.
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate="+c.tls(kubeletClient+".crt"),
+		"--kubelet-client-key="+c.tls(kubeletClient+".key"),
 		"--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount",
 		"--allow-privileged=true",

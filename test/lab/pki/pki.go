@@ -4,18 +4,22 @@
 package pki
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 )
 
 const lifetime = 365 * 24 * time.Hour
@@ -23,7 +27,7 @@ const lifetime = 365 * 24 * time.Hour
 // Authority signs certificates.
 type Authority struct {
 	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
+	key         crypto.Signer
 	// CertPEM and KeyPEM of the authority itself.
 	CertPEM, KeyPEM []byte
 }
@@ -50,7 +54,29 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{certificate: template, key: key, CertPEM: pair.CertPEM, KeyPEM: pair.KeyPEM}, nil
 }
 
-// Server signs a certificate for servers on loopback and under the given names.
+// LoadAuthority returns an authority that somebody else made, from its certificate and key.
+func LoadAuthority(certPEM, keyPEM []byte) (*Authority, error) {
+	block, _ := pem.Decode(certPEM)
+	if block == nil {
+		return nil, errors.New("reading the certificate of an authority: no PEM block")
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of an authority: %w", err)
+	}
+	key, err := keyutil.ParsePrivateKeyPEM(keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key of %s: %w", certificate.Subject.CommonName, err)
+	}
+	signer, signs := key.(crypto.Signer)
+	if !signs {
+		return nil, fmt.Errorf("reading the key of %s: a %T cannot sign", certificate.Subject.CommonName, key)
+	}
+	return &Authority{certificate: certificate, key: signer, CertPEM: certPEM, KeyPEM: keyPEM}, nil
+}
+
+// Server signs a certificate for servers on loopback and under the given names and addresses. It is good for clients
+// too, as etcd's members are one another's.
 func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	template, err := newTemplate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -58,7 +84,14 @@ func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)}
-	template.DNSNames = append([]string{"localhost"}, hosts...)
+	template.DNSNames = []string{"localhost"}
+	for _, host := range hosts {
+		if address := net.ParseIP(host); address != nil {
+			template.IPAddresses = append(template.IPAddresses, address)
+			continue
+		}
+		template.DNSNames = append(template.DNSNames, host)
+	}
 	return a.issue(template)
 }
 
@@ -94,7 +127,7 @@ func newTemplate(subject pkix.Name) (*x509.Certificate, error) {
 	}, nil
 }
 
-func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (Pair, error) {
+func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer crypto.Signer) (Pair, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
 		return Pair{}, fmt.Errorf("signing the certificate of %s: %w", template.Subject.CommonName, err)

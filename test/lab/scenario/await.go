@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -18,8 +19,10 @@ import (
 const (
 	lookAgain = 200 * time.Millisecond
 	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to get through it.
-	createTimeout  = 3 * time.Minute
-	upgradeTimeout = 6 * time.Minute
+	createTimeout = 3 * time.Minute
+	// controlPlaneTimeout is for one whose nodes come up one after the other.
+	controlPlaneTimeout = 8 * time.Minute
+	upgradeTimeout      = 6 * time.Minute
 )
 
 // Await waits for a condition, and fails with what it last said.
@@ -38,7 +41,7 @@ func Await(ctx context.Context, what string, timeout time.Duration, condition fu
 
 // AwaitHosts waits until all hosts have registered and can be taken.
 func (c *Cluster) AwaitHosts(ctx context.Context) error {
-	want := c.Options.Workers + c.Options.Spare
+	want := c.Options.Workers + c.Options.Spare + c.Options.ControlPlane
 	return Await(ctx, "hosts to register", createTimeout, func(ctx context.Context) (string, error) {
 		hosts, err := c.Hosts(ctx)
 		installed := 0
@@ -51,9 +54,13 @@ func (c *Cluster) AwaitHosts(ctx context.Context) error {
 	})
 }
 
-// AwaitWorkers waits until every Machine runs and its Node is Ready.
+// AwaitWorkers waits until every Machine runs and its Node is Ready, those of the control plane included.
 func (c *Cluster) AwaitWorkers(ctx context.Context) error {
-	return Await(ctx, "workers to run", createTimeout, func(ctx context.Context) (string, error) {
+	want, timeout := c.Options.Workers+c.Options.ControlPlane, createTimeout
+	if c.Options.ControlPlane > 0 {
+		timeout = controlPlaneTimeout
+	}
+	return Await(ctx, "Machines to run", timeout, func(ctx context.Context) (string, error) {
 		machines, err := c.Machines(ctx)
 		running := 0
 		for i := range machines {
@@ -61,7 +68,7 @@ func (c *Cluster) AwaitWorkers(ctx context.Context) error {
 				running++
 			}
 		}
-		return unless(running == c.Options.Workers, "%d of %d", running, c.Options.Workers), err
+		return unless(running == want, "%d of %d", running, want), err
 	})
 }
 
@@ -73,20 +80,27 @@ func (c *Cluster) AwaitWeb(ctx context.Context) error {
 	})
 }
 
-// AwaitImage waits until every worker's host runs the image and no Machine is being updated.
+// AwaitImage waits until every worker's host runs the image and no Machine of a worker is being updated.
 func (c *Cluster) AwaitImage(ctx context.Context, os image.Image) error {
 	return Await(ctx, "all workers to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
-		return c.missingImage(ctx, os)
+		return c.missingImage(ctx, os, false)
 	})
 }
 
-func (c *Cluster) missingImage(ctx context.Context, os image.Image) (string, error) {
+// AwaitControlPlaneImage does so for the control plane.
+func (c *Cluster) AwaitControlPlaneImage(ctx context.Context, os image.Image) error {
+	return Await(ctx, "the control plane to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
+		return c.missingImage(ctx, os, true)
+	})
+}
+
+func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane bool) (string, error) {
 	hosts, err := c.Hosts(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i := range hosts {
-		if hosts[i].Spec.MachineRef != nil && hosts[i].Status.OS.Digest != os.PlatformDigest {
+		if c.isOfControlPlane(&hosts[i]) == controlPlane && hosts[i].Spec.MachineRef != nil && hosts[i].Status.OS.Digest != os.PlatformDigest {
 			return "ElementalHost " + hosts[i].Name + " runs " + hosts[i].Status.OS.ImageURI, nil
 		}
 	}
@@ -95,7 +109,7 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image) (string, err
 		return "", err
 	}
 	for i := range machines {
-		if machines[i].Status.Phase != "Running" || isUpdating(&machines[i]) {
+		if util.IsControlPlaneMachine(&machines[i]) == controlPlane && (machines[i].Status.Phase != "Running" || isUpdating(&machines[i])) {
 			return "Machine " + machines[i].Name + " is " + machines[i].Status.Phase, nil
 		}
 	}

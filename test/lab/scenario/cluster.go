@@ -28,6 +28,11 @@ const (
 	Registration = "racks"
 	Template     = "workers"
 	Deployment   = "workers"
+	// ControlPlaneRegistration takes the hosts of the control plane, ControlPlaneTemplate is what they are made from,
+	// and ControlPlane the KubeadmControlPlane.
+	ControlPlaneRegistration = "control-planes"
+	ControlPlaneTemplate     = "control-plane"
+	ControlPlane             = "control-plane"
 	// KubernetesVersion of the workers.
 	KubernetesVersion = "v1.36.3"
 	// Repository of the OS images.
@@ -42,10 +47,15 @@ type Options struct {
 	Namespace string
 	// Workload cluster; nil is the lab's first. Two Clusters that share one take the nodes of both for their own.
 	Workload *lab.Workload
-	// Workers of its MachineDeployment. Default 3.
+	// Workers of its MachineDeployment. Default 3, or none where there is a control plane on hosts.
 	Workers int
 	// Pools are its MachineDeployments. Default one of that many workers.
 	Pools []Pool
+	// ControlPlane is how many replicas its KubeadmControlPlane has, on hosts of their own. 0: there is none, and the
+	// lab's API server stands for a control plane that is managed elsewhere. One cluster of a Namespace can have it.
+	ControlPlane int
+	// ControlPlaneMaxSurge of the KubeadmControlPlane. Default 0.
+	ControlPlaneMaxSurge int
 	// Spare hosts that register and are not needed.
 	Spare int
 	// MaxSurge of the MachineDeployment. Default 0.
@@ -77,10 +87,10 @@ func New(l *lab.Lab, options Options) *Cluster {
 	if options.Name == "" {
 		options.Name = "demo"
 	}
-	if options.Workers == 0 {
+	if options.Workers == 0 && options.ControlPlane == 0 {
 		options.Workers = 3
 	}
-	if len(options.Pools) == 0 {
+	if len(options.Pools) == 0 && options.Workers > 0 {
 		options.Pools = []Pool{{Name: Deployment, Workers: options.Workers}}
 	}
 	options.Workers = 0
@@ -119,6 +129,11 @@ func (c *Cluster) WorkloadKube() client.WithWatch {
 
 // HostName of the n-th host, from 1.
 func (c *Cluster) HostName(n int) string { return fmt.Sprintf("%s-node-%d", c.Options.Name, n) }
+
+// ControlPlaneHostName of the n-th host of the control plane, from 1.
+func (c *Cluster) ControlPlaneHostName(n int) string {
+	return fmt.Sprintf("%s-cp-%d", c.Options.Name, n)
+}
 
 // PushImage builds an OS image and pushes it under a tag.
 func (c *Cluster) PushImage(ctx context.Context, tag string, os image.OS) (image.Image, error) {
@@ -166,6 +181,9 @@ func (c *Cluster) register(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.registerControlPlane(ctx); err != nil {
+		return err
+	}
 	return c.AwaitHosts(ctx)
 }
 
@@ -175,6 +193,9 @@ func (c *Cluster) apply(ctx context.Context) error {
 	}
 	if err := c.ApplyManifest(ctx, "cluster.yaml.tmpl"); err != nil {
 		return err
+	}
+	if c.Options.ControlPlane > 0 {
+		return c.ApplyManifest(ctx, "control-plane.yaml.tmpl")
 	}
 	return c.Lab.InitializeControlPlane(ctx, c.Namespace(), c.Options.Name)
 }
@@ -202,6 +223,7 @@ func (c *Cluster) render(name string) (string, error) {
 		"Image": c.Image.URI(), "Pools": c.Options.Pools, "MaxSurge": c.Options.MaxSurge,
 		"Registration": registration, "Rack": rack,
 		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": KubernetesVersion,
+		"ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
 	})
 	if err != nil {
 		return "", fmt.Errorf("rendering %s: %w", name, err)

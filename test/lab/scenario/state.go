@@ -11,6 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +38,11 @@ func (c *Cluster) PoolMachines(ctx context.Context, pool string) ([]clusterv1.Ma
 func (c *Cluster) Hosts(ctx context.Context) ([]infrav1.ElementalHost, error) {
 	list := &infrav1.ElementalHostList{}
 	_, rack := c.registration()
-	err := c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()), client.MatchingLabels{"rack": rack})
+	racks, err := labels.NewRequirement("rack", selection.In, []string{rack, c.controlPlaneRack()})
+	if err != nil {
+		return nil, fmt.Errorf("listing hosts: %w", err)
+	}
+	err = c.Lab.Kube.List(ctx, list, client.InNamespace(c.Namespace()), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*racks)})
 	return sorted(list.Items, err, func(h infrav1.ElementalHost) string { return h.Name })
 }
 

@@ -94,6 +94,24 @@ func ParseKubeadm(data []byte, kind, hostname string) (Join, error) {
 	}
 }
 
+// ClusterConfiguration returns the document of that kind in a kubeadm configuration.
+func ClusterConfiguration(data []byte) ([]byte, error) {
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		document := map[string]any{}
+		err := documents.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("reading kubeadm configuration: no %s in it", clusterConfigurationKey)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading kubeadm configuration: %w", err)
+		}
+		if document["kind"] == clusterConfigurationKey {
+			return yaml.Marshal(document)
+		}
+	}
+}
+
 func (c configuration) join(hostname string) (Join, error) {
 	if !strings.HasPrefix(c.APIVersion, "kubeadm.k8s.io/") {
 		return Join{}, fmt.Errorf("%s: apiVersion %q is not kubeadm's", c.Kind, c.APIVersion)

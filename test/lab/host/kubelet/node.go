@@ -83,6 +83,7 @@ func (w *Writer) fill(s *corev1.NodeStatus, b Boot) {
 		{Type: corev1.NodeInternalIP, Address: w.address(b.Join.NodeName)},
 		{Type: corev1.NodeHostName, Address: b.Join.NodeName},
 	}
+	s.DaemonEndpoints.KubeletEndpoint.Port = b.port
 	s.NodeInfo = corev1.NodeSystemInfo{
 		BootID:                  b.BootID,
 		MachineID:               b.MachineID,

@@ -23,7 +23,7 @@ func (w *Writer) resume(ctx context.Context, node string) error {
 		return fmt.Errorf("listing the pods of node %s: %w", node, err)
 	}
 	for i := range pods.Items {
-		if !needsResume(&pods.Items[i]) {
+		if isMirror(&pods.Items[i]) || !needsResume(&pods.Items[i]) { // those of static Pods have probes
 			continue
 		}
 		if err := w.resumePod(ctx, &pods.Items[i]); err != nil {

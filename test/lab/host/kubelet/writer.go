@@ -6,6 +6,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,11 @@ type Boot struct {
 	MachineID      string
 	OSImage        string
 	KubeletVersion string
+	// ControlPlane is nil on a worker.
+	ControlPlane *ControlPlane
+
+	// port of the kubelet's server; 0 where it has none.
+	port int32
 }
 
 // Writer writes the Node and the Lease of one host.
@@ -78,6 +84,9 @@ func New(o Options) (*Writer, error) {
 	return &Writer{opts: o, client: client}, nil
 }
 
+// Address that the host of a Node has.
+func (w *Writer) Address(node string) string { return w.address(node) }
+
 // Register makes the Node, unless it is there, and reports the boot in its status.
 func (w *Writer) Register(ctx context.Context, b Boot) error {
 	_, err := w.client.CoreV1().Nodes().Create(ctx, w.node(b.Join.clone()), metav1.CreateOptions{})
@@ -90,6 +99,19 @@ func (w *Writer) Register(ctx context.Context, b Boot) error {
 // Run is a kubelet from its start to the end of ctx: it registers, renews its Lease, keeps its status and
 // that of Pods which were taken for not Ready. What goes wrong is tried again.
 func (w *Writer) Run(ctx context.Context, b Boot) {
+	running := sync.WaitGroup{}
+	defer running.Wait()
+	if b.ControlPlane != nil {
+		if err := w.serve(ctx, &b); err != nil {
+			return // the Node is not Ready then
+		}
+		running.Go(func() { w.keepStaticPods(ctx, b) })
+	}
+	w.keepNode(ctx, b)
+}
+
+// keepNode registers the Node and keeps it until ctx ends.
+func (w *Writer) keepNode(ctx context.Context, b Boot) {
 	err := wait.PollUntilContextCancel(ctx, retryRegistration, true, func(ctx context.Context) (bool, error) {
 		return w.Register(ctx, b) == nil && w.renew(ctx, b.Join.NodeName) == nil, nil
 	})
@@ -125,5 +147,5 @@ func (w *Writer) ShutDown(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("shutting down node %s: %w", name, err)
 	}
-	return nil
+	return w.stopStaticPods(ctx, name)
 }

@@ -1,0 +1,78 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"slices"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// registerControlPlane switches the hosts of the control plane on, and approves each once it has registered.
+func (c *Cluster) registerControlPlane(ctx context.Context) error {
+	if c.Options.ControlPlane == 0 {
+		return nil
+	}
+	if err := c.ApplyManifest(ctx, "control-plane-registration.yaml.tmpl"); err != nil {
+		return err
+	}
+	config, err := c.Lab.AgentConfig(ctx, c.Namespace(), ControlPlaneRegistration)
+	if err != nil {
+		return err
+	}
+	for n := range c.Options.ControlPlane {
+		name := c.ControlPlaneHostName(n + 1)
+		if _, err := c.Lab.AddHostOf(ctx, c.Workload(), name, c.Image, config); err != nil {
+			return err
+		}
+		if err := c.approve(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// approve says that a host is what it claims to be, as an operator does.
+func (c *Cluster) approve(ctx context.Context, name string) error {
+	err := Await(ctx, "ElementalHost "+name+" to register", createTimeout, func(ctx context.Context) (string, error) {
+		err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, &infrav1.ElementalHost{})
+		return unless(err == nil, "not yet"), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.Kubectl(ctx, "--namespace", c.Namespace(), "patch", "elementalhost", name, "--type", "merge", "--patch", `{"spec":{"approved":true}}`)
+	return err
+}
+
+// controlPlaneRack is the label of the hosts that are for the control plane.
+func (c *Cluster) controlPlaneRack() string { return c.Options.Name + "-control-plane" }
+
+func (c *Cluster) isOfControlPlane(host *infrav1.ElementalHost) bool {
+	return host.Labels["rack"] == c.controlPlaneRack()
+}
+
+// PatchControlPlaneImage patches the OS image of the control plane's template.
+func (c *Cluster) PatchControlPlaneImage(ctx context.Context, os image.Image) error {
+	return c.PatchPool(ctx, ControlPlaneTemplate, os)
+}
+
+// KubeadmControlPlane of the cluster.
+func (c *Cluster) KubeadmControlPlane(ctx context.Context) (*controlplanev1.KubeadmControlPlane, error) {
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	return kcp, c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: ControlPlane}, kcp)
+}
+
+// ControlPlaneMachines of the cluster, by name.
+func (c *Cluster) ControlPlaneMachines(ctx context.Context) ([]clusterv1.Machine, error) {
+	machines, err := c.Machines(ctx)
+	return slices.DeleteFunc(machines, func(m clusterv1.Machine) bool { return !util.IsControlPlaneMachine(&m) }), err
+}
