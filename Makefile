@@ -27,6 +27,7 @@ LAB_SUITES := $(MODULE)/test/(integration|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 2
+FUZZTIME ?= 20s
 GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 
 # Demo: KEEP=1 leaves the lab running, DEMO_ARGS is passed on.
@@ -114,6 +115,10 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 .PHONY: test-integration
 test-integration: tools lab-binaries ## Run the integration suites on the lab, with progress
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for a while (FUZZTIME=20s)
+	hack/test/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
 bench: tools lab-binaries ## Measure scale: idle hosts, registration bursts, label to agent

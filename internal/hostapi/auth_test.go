@@ -156,6 +156,26 @@ var _ = Describe("A request without the right", func() {
 		Expect(who.host.report(ctx, report).status).To(Equal(http.StatusForbidden))
 	})
 
+	It("that was overheard and is sent again does nothing anew", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		former := who.host.auth()
+		send := func(method, path string, body any) int {
+			return request(ctx, shared, method, who.host.url(path), body, former).status
+		}
+		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusNoContent))
+		before := world(ctx, who.door.Namespace)
+		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusNoContent))
+		Expect(world(ctx, who.door.Namespace)).To(Equal(before), "said twice is said once")
+
+		By("sending it in the next life of the host's name")
+		Expect(plane.Client.Delete(ctx, who.host.object(ctx))).To(Succeed())
+		registered(ctx, who.door, "m-1")
+		before = world(ctx, who.door.Namespace)
+		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusUnauthorized))
+		Expect(send(http.MethodDelete, "", nil)).To(Equal(http.StatusUnauthorized))
+		Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+	})
+
 	It("is told apart: unknown host, registration and path", func(ctx SpecContext) {
 		door := openDoor(ctx, nil)
 		stranger := newMachine(door, "m-9")

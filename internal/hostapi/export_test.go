@@ -6,6 +6,8 @@ package hostapi
 import (
 	"context"
 	"crypto/ed25519"
+	"net"
+	"net/http"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,3 +62,6 @@ func ParseCreate(body []byte) (wire.HostCreate, ed25519.PublicKey, error) {
 
 // StatusOf is the HTTP status of an error.
 func StatusOf(err error) int { return asFailure(err).answer.Code }
+
+// TrackSilent makes what bounds the connections on which nothing is asked.
+func TrackSilent(limit int) func(net.Conn, http.ConnState) { return newSilent(limit).track }

@@ -35,10 +35,15 @@ var (
 		Name: "elemental_hostapi_reports_total",
 		Help: "Reports of hosts, by what became of them: written, unchanged, coalesced or failed.",
 	}, []string{"result"})
+
+	droppedConnections = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "elemental_hostapi_dropped_connections_total",
+		Help: "Connections closed because too many others asked nothing either: of hosts that all return at once, or of an attacker.",
+	})
 )
 
 func init() {
-	metrics.Registry.MustRegister(requestSeconds, heldPolls, reportsTotal)
+	metrics.Registry.MustRegister(requestSeconds, heldPolls, reportsTotal, droppedConnections)
 }
 
 func observeRequest(route string, code int, took time.Duration) {

@@ -39,6 +39,9 @@ const (
 	probeEvery = 15 * time.Second
 	probes     = 4
 
+	// maxSilent connections on which nothing is being asked. Some 30 KiB each: 120 MiB, whoever calls.
+	maxSilent = 4096
+
 	// pollsPerHost held at a time. An agent holds one; a second is that of an agent which lost its
 	// connection without the server noticing.
 	pollsPerHost = 2

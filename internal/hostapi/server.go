@@ -125,6 +125,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertWatcher) *http.Server {
 	server := &http.Server{
 		Handler:           s.handler(),
+		ConnState:         newSilent(maxSilent).track,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,

@@ -6,48 +6,53 @@ package token_test
 import (
 	"bytes"
 	"crypto/ed25519"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
-// fuzzKey is the same in every run, so that the corpus keeps its meaning.
-var fuzzKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+// fuzzKey is the same in each run, so that its tokens can be seeds.
+func fuzzKey() ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+}
 
-// FuzzToken tries to find a token that is accepted although it was not signed.
-func FuzzToken(f *testing.F) {
-	public := fuzzKey.Public().(ed25519.PublicKey)
-	good, err := token.SignHostToken(fuzzKey, host, uri, now)
+const (
+	fuzzHost = "m-1"
+	fuzzURI  = "https://elemental.example.com/elemental/v1/namespaces/a/registrations/b"
+)
+
+// FuzzVerifyHostToken tries to find a token that is believed and that the key did not sign.
+func FuzzVerifyHostToken(f *testing.F) {
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	genuine, err := token.SignHostToken(fuzzKey(), fuzzHost, fuzzURI, now)
 	if err != nil {
 		f.Fatal(err)
 	}
-	parts := strings.Split(good, ".")
-	f.Add(good)
-	f.Add(parts[0] + "." + parts[1] + ".")
-	f.Add("eyJhbGciOiJub25lIn0." + parts[1] + ".")
-	f.Add("eyJhbGciOiJIUzI1NiJ9." + parts[1] + "." + parts[2])
-	f.Add(good + "=")
+	f.Add(genuine)
+	f.Add("eyJhbGciOiJub25lIn0.e30.")
+	f.Add("..")
+	f.Add("a.b.c.d")
+	public := fuzzKey().Public().(ed25519.PublicKey)
 	f.Fuzz(func(t *testing.T, raw string) {
-		if token.VerifyHostToken(raw, public, host, token.Audience{uri}, now) == nil && raw != good {
-			t.Errorf("accepted %q, which nobody signed", raw)
-		}
-		if token.VerifyRegistrationToken(raw, public, token.Audience{uri}, now) == nil {
-			t.Errorf("accepted %q as a registration's", raw)
+		uris := token.Audience{fuzzURI}
+		if err := token.VerifyHostToken(raw, public, fuzzHost, uris, now); err == nil && raw != genuine {
+			t.Errorf("believed %q", raw)
 		}
 		_, _ = token.ExpiresAt(raw)
 	})
 }
 
-// FuzzPublicKey tries to find a key that reads differently once it is written.
-func FuzzPublicKey(f *testing.F) {
-	pem, err := token.EncodePublicKey(fuzzKey.Public().(ed25519.PublicKey))
+// FuzzParsePublicKey tries to find a text that is taken for a key and does not stay that key.
+func FuzzParsePublicKey(f *testing.F) {
+	encoded, err := token.EncodePublicKey(fuzzKey().Public().(ed25519.PublicKey))
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(pem)
-	f.Add(pem + pem)
-	f.Add("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n")
+	f.Add(encoded)
+	f.Add(encoded + encoded)
+	f.Add("-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n")
+	f.Add("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
 	f.Fuzz(func(t *testing.T, raw string) {
 		key, err := token.ParsePublicKey(raw)
 		if err != nil {
@@ -55,10 +60,27 @@ func FuzzPublicKey(f *testing.F) {
 		}
 		again, err := token.EncodePublicKey(key)
 		if err != nil {
-			t.Fatalf("writing %q: %v", raw, err)
+			t.Fatalf("encoding what was parsed: %v", err)
 		}
-		if read, err := token.ParsePublicKey(again); err != nil || !read.Equal(key) {
-			t.Errorf("%q reads as another key once it is written", raw)
+		same, err := token.ParsePublicKey(again)
+		if err != nil || !same.Equal(key) {
+			t.Errorf("%q became %q: %v", raw, again, err)
+		}
+	})
+}
+
+// FuzzParseSigningKey tries to find a Secret's content that is taken for a key and cannot sign.
+func FuzzParseSigningKey(f *testing.F) {
+	encoded, err := token.NewSigningKey()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(encoded)
+	f.Add([]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		key, err := token.ParseSigningKey(raw)
+		if err == nil && len(ed25519.Sign(key, raw)) != ed25519.SignatureSize {
+			t.Errorf("%q cannot sign", raw)
 		}
 	})
 }

@@ -50,9 +50,9 @@ func (l *Lab) newManagers() error {
 		manager := l.newManager(i)
 		manager.WebhookPort, manager.ServicePort = hookPorts[i], hooksPort
 		manager.Args = append(l.managerArgs(count > 1),
-			fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", metricsPorts[i]), "--insecure-diagnostics",
-			fmt.Sprintf("--elemental-api-bind-address=127.0.0.1:%d", apiPorts[i]),
-			fmt.Sprintf("--elemental-api-endpoint=127.0.0.1:%d", apiPort),
+			"--diagnostics-address="+onLoopback(metricsPorts[i]), "--insecure-diagnostics",
+			"--elemental-api-bind-address="+onLoopback(apiPorts[i]),
+			"--elemental-api-endpoint="+onLoopback(apiPort),
 			"--elemental-api-cert-dir="+manager.CertDir(l.env),
 		)
 		l.Managers = append(l.Managers, manager)
@@ -67,6 +67,14 @@ func (l *Lab) newManagers() error {
 
 // managerPorts are where a replica serves.
 type managerPorts struct{ hooks, api, metrics int }
+
+// ElementalAPI is the address, host and port, of the Elemental API of the first replica.
+func (l *Lab) ElementalAPI() string { return onLoopback(l.ports[0].api) }
+
+// Diagnostics is the address, host and port, at which the first replica serves its metrics over HTTP.
+func (l *Lab) Diagnostics() string { return onLoopback(l.ports[0].metrics) }
+
+func onLoopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 func (l *Lab) newManager(index int) *capi.Provider {
 	name, rbac := ManagerUser, filepath.Join(l.options.Root, "config", "rbac")

@@ -1,0 +1,150 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	patience = 90 * time.Second
+	look     = 200 * time.Millisecond
+
+	// callers that open a connection and say nothing more.
+	callers = 10_000
+	// kept is how many of them the API keeps, and each how much memory it may have for one, in bytes.
+	kept = 4096
+	each = 64 << 10
+	// memory taken from the operating system, in bytes.
+	memory = "go_memstats_sys_bytes"
+)
+
+// insecure is enough for who only wants to be a burden.
+var insecure = &tls.Config{InsecureSkipVerify: true}
+
+// The ways in which a caller can stop half-way.
+func openOnly(context.Context, net.Conn) error { return nil }
+
+func halfHandshake(_ context.Context, connection net.Conn) error {
+	// A record of a handshake whose 512 bytes never come.
+	_, err := connection.Write([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252})
+	return err
+}
+
+func halfHeader(ctx context.Context, connection net.Conn) error {
+	secured := tls.Client(connection, insecure)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	_, err := secured.Write([]byte("GET /elemental/v1/ HTTP/1.1\r\nHost: "))
+	return err
+}
+
+var _ = Describe("Callers that open a connection and say no more", func() {
+	It(fmt.Sprintf("cost bounded memory, are hung up on, and hinder nobody, %d at once", callers), func(ctx SpecContext) {
+		var connections []net.Conn
+		DeferCleanup(func() {
+			for _, connection := range connections {
+				_ = connection.Close()
+			}
+		})
+		before, err := metric(ctx, memory)
+		Expect(err).NotTo(HaveOccurred())
+		connections = callInWaves(ctx)
+		Expect(connections).To(HaveLen(callers))
+
+		Expect(ask(ctx)).To(Equal(http.StatusUnauthorized), "who asks is answered")
+		after, err := metric(ctx, memory)
+		Expect(err).NotTo(HaveOccurred())
+		grown := after - before
+		AddReportEntry("memory", fmt.Sprintf("%d MiB before, %d MiB more for %d callers", before>>20, grown>>20, callers))
+		Expect(grown).To(BeNumerically("<", kept*each))
+
+		By("waiting until all have been hung up on")
+		for _, connection := range connections {
+			_ = connection.SetReadDeadline(time.Now().Add(patience))
+			_, err := io.Copy(io.Discard, connection)
+			Expect(errors.Is(err, os.ErrDeadlineExceeded)).To(BeFalse(), "hung up on within %s", patience)
+		}
+		Eventually(metric, patience, look).WithContext(ctx).WithArguments("go_goroutines").Should(BeNumerically("<", 1000))
+		Expect(ask(ctx)).To(Equal(http.StatusUnauthorized))
+	}, SpecTimeout(5*time.Minute))
+})
+
+// callInWaves has callers of all kinds call, not more at once than the kernel queues.
+func callInWaves(ctx context.Context) []net.Conn {
+	GinkgoHelper()
+	kinds := []func(context.Context, net.Conn) error{openOnly, halfHandshake, halfHeader}
+	connections := make([]net.Conn, callers)
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(200)
+	for n := range connections {
+		calls.Go(func() error {
+			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", theLab.ElementalAPI())
+			if err != nil {
+				return fmt.Errorf("calling for the %d. time: %w", n, err)
+			}
+			connections[n] = connection
+			if err := kinds[n%len(kinds)](ctx, connection); err != nil {
+				return fmt.Errorf("stopping half-way in call %d: %w", n, err)
+			}
+			return nil
+		})
+	}
+	Expect(calls.Wait()).To(Succeed())
+	return connections
+}
+
+// ask asks what no token is held for, on a connection of its own.
+func ask(ctx context.Context) (int, error) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}}
+	url := "https://" + theLab.ElementalAPI() + "/elemental/v1/namespaces/default/registrations/none"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, nil
+}
+
+// metric of the manager.
+func metric(ctx context.Context, name string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+theLab.Diagnostics()+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)`).FindSubmatch(metrics)
+	if match == nil {
+		return 0, fmt.Errorf("no %s among the metrics", name)
+	}
+	value, err := strconv.ParseFloat(string(match[1]), 64)
+	return int(value), err
+}
