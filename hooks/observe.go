@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -47,6 +48,9 @@ func (h *Handlers) observe(ctx context.Context, wanted *wantedOS) (*observation,
 			return nil, inProgress(fmt.Sprintf("ElementalHost %s, which serves the Machine, does not exist", ref.Name)), nil
 		}
 		return nil, answer{}, fmt.Errorf("reading ElementalHost %s: %w", ref.Name, err)
+	}
+	if association.Replaced(host, wanted.elemental) {
+		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered anew and is not known to be the host that serves the Machine", ref.Name)), nil
 	}
 	seen := &observation{host: host}
 	if err := h.observeAttempts(ctx, wanted, seen); err != nil {

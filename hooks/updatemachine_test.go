@@ -130,6 +130,12 @@ var _ = Describe("UpdateMachine", func() {
 		Expect(attempt.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "ElementalHost"), HaveField("UID", w.host.UID), HaveField("BlockOwnerDeletion", BeNil()))))
 	})
 
+	It("asks nothing of a host that registered anew under the name of the Machine's", func() {
+		w.elemental.Spec.HostRef.UID = "former"
+		Expect(w.call()).To(beInProgress("ElementalHost h was registered anew and is not known to be the host that serves the Machine"))
+		Expect(w.upgrades()).To(BeEmpty())
+	})
+
 	It("takes the options that were recorded for the rollout before those of today", func() {
 		template := &infrav1.ElementalMachineTemplate{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())

@@ -24,6 +24,7 @@ const (
 	MissingBootstrapSecretReason            = "MissingBootstrapSecret"
 	MissingAvailableHostsReason             = "MissingAvailableHosts"
 	AssociatedHostNotFoundReason            = "AssociatedHostNotFound"
+	AssociatedHostReplacedReason            = "AssociatedHostReplaced"
 	InvalidSelectorReason                   = "InvalidSelector"
 
 	// HostReadyCondition says whether the associated host has been bootstrapped.
@@ -78,6 +79,8 @@ const (
 	ResetReadyCondition   = "ResetReady"
 	WaitingForResetReason = "WaitingForReset"
 	ResetFailedReason     = "ResetFailed"
+	NodeNotDeletedReason  = "NodeNotDeleted"
+	ServesNoMachineReason = "ServesNoMachine"
 
 	// OSVersionReadyCondition says whether the host runs the OS that its spec asks for.
 	OSVersionReadyCondition             = "OSVersionReady"

@@ -28,13 +28,13 @@ var owned = []string{
 
 // observe sets the conditions from what is known of the host. None depends on the time, so that nothing
 // changes while nothing happens.
-func observe(host *infrav1.ElementalHost) error {
+func observe(host *infrav1.ElementalHost, until departure) error {
 	observeApproval(host)
 	observeRegistration(host)
 	observeInstallation(host)
 	observeBootstrap(host)
 	observeOSVersion(host)
-	observeReset(host)
+	observeReset(host, until)
 	return summarize(host)
 }
 
@@ -106,9 +106,14 @@ func observeBootstrap(host *infrav1.ElementalHost) {
 	}
 }
 
-func observeReset(host *infrav1.ElementalHost) {
+func observeReset(host *infrav1.ElementalHost, until departure) {
 	resetting := host.Status.Phase == infrav1.HostPhaseTriggeringReset || host.Status.Phase == infrav1.HostPhaseResetting
 	switch {
+	case until.node:
+		condition.False(host, infrav1.ResetReadyCondition, infrav1.NodeNotDeletedReason, "%s", until.waits)
+	case isStray(host):
+		condition.False(host, infrav1.ResetReadyCondition, infrav1.ServesNoMachineReason,
+			"The host is bootstrapped and serves no machine: set label %s to \"true\" to have it reset and free again", infrav1.NeedsResetLabel)
 	case !hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel):
 		condition.True(host, infrav1.ResetReadyCondition)
 	case resetting && host.Status.Message != "":
@@ -117,4 +122,10 @@ func observeReset(host *infrav1.ElementalHost) {
 		condition.False(host, infrav1.ResetReadyCondition, infrav1.WaitingForResetReason,
 			"Waiting for the agent to reset the host")
 	}
+}
+
+// isStray says whether a host is part of a cluster that knows nothing of it: its ElementalHost was made
+// anew, or its former life was not ended by a reset.
+func isStray(host *infrav1.ElementalHost) bool {
+	return host.Spec.Approved && host.Spec.MachineRef == nil && hoststate.Bootstrapped(host) && !hoststate.Released(host)
 }

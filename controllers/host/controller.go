@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	capicontroller "sigs.k8s.io/cluster-api/util/controller"
@@ -23,11 +24,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts/status;elementalhosts/finalizers,verbs=get;update;patch
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 
 const controllerName = "elementalhost"
 
@@ -35,6 +38,10 @@ const controllerName = "elementalhost"
 type Reconciler struct {
 	// Client reads from the manager's cache and writes.
 	Client client.Client
+	// Workload opens workload clusters.
+	Workload workload.Connector
+	// Clock is the time. Default: the real one.
+	Clock clock.PassiveClock
 	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalHosts have to
 	// carry; put it among the hostLabels of a registration. Empty: all of them.
 	WatchFilterValue string
@@ -42,6 +49,9 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	if r.Clock == nil {
+		r.Clock = clock.RealClock{}
+	}
 	clusterToHosts, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalHostList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to ElementalHosts: %w", err)
@@ -79,11 +89,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, host); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}
-	if written, err := r.writeMarks(ctx, host); err != nil || written {
+	until, err := r.departure(ctx, host, cluster)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if written, err := r.writeMarks(ctx, host, until); err != nil || written {
 		// The conditions follow when the cache has seen the marks.
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.writeConditions(ctx, host)
+	return ctrl.Result{RequeueAfter: until.after}, r.writeConditions(ctx, host, until)
 }
 
 // cluster is the Cluster that the host belongs to, and nil if there is none.
@@ -106,9 +120,9 @@ func (r *Reconciler) cluster(ctx context.Context, host *infrav1.ElementalHost) (
 // writeMarks writes labels, annotation and finalizer in one patch, and only if the host is as it was
 // read: a trigger that was set in between must not be taken for the one that has been carried out. It
 // says whether there was anything to write.
-func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost) (written bool, err error) {
+func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost, until departure) (written bool, err error) {
 	before := host.DeepCopy()
-	mark(host)
+	mark(host, until)
 	if equality.Semantic.DeepEqual(before.ObjectMeta, host.ObjectMeta) {
 		return false, nil
 	}
@@ -121,15 +135,16 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 }
 
 // writeConditions writes the conditions, if one has changed.
-func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost) error {
+func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until departure) error {
 	helper, err := patch.NewHelper(host, r.Client)
 	if err != nil {
 		return fmt.Errorf("preparing the patch: %w", err)
 	}
-	if err := observe(host); err != nil {
+	if err := observe(host, until); err != nil {
 		return err
 	}
-	if err := helper.Patch(ctx, host, patch.WithOwnedConditions{Conditions: owned}); err != nil {
+	err = helper.Patch(ctx, host, patch.WithOwnedConditions{Conditions: owned})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing conditions of ElementalHost %s: %w", host.Name, err)
 	}
 	return nil

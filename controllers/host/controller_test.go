@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -177,6 +176,8 @@ var _ = DescribeTable("A condition of a host",
 		clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
 	Entry("asked to reset itself", func(h *infrav1.ElementalHost) { h.Labels[infrav1.NeedsResetLabel] = "true" },
 		infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason),
+	Entry("bootstrapped, and nobody's", func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true },
+		infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.ServesNoMachineReason),
 	Entry("a reset that fails", func(h *infrav1.ElementalHost) {
 		h.Labels[infrav1.NeedsResetLabel] = "true"
 		h.Status.Phase, h.Status.Message = infrav1.HostPhaseResetting, "no recovery"
@@ -247,31 +248,6 @@ var _ = Describe("A host", func() {
 		Expect(host.Labels).To(SatisfyAll(
 			HaveKeyWithValue(infrav1.InstalledLabel, "true"), HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
 	})
-
-	DescribeTable("under deletion",
-		func(ctx SpecContext, change func(*infrav1.ElementalHost), goes bool) {
-			host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Finalizers = []string{infrav1.ElementalMachineFinalizer} }, change)
-			Expect(server.Client.Delete(ctx, host)).To(Succeed())
-			gone := func() bool {
-				return apierrors.IsNotFound(server.Client.Get(ctx, client.ObjectKeyFromObject(host), host))
-			}
-			if goes {
-				Eventually(gone).Should(BeTrue())
-				return
-			}
-			Consistently(gone).Should(BeFalse())
-			update(ctx, host, func() { host.Labels[infrav1.NeedsResetLabel] = "true" })
-			Eventually(gone).Should(BeTrue())
-		},
-		Entry("goes when it serves nothing", func(*infrav1.ElementalHost) {}, true),
-		Entry("goes when it is released", func(h *infrav1.ElementalHost) {
-			h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"}
-			h.Labels[infrav1.NeedsResetLabel] = "true"
-		}, true),
-		Entry("stays while it serves a machine", func(h *infrav1.ElementalHost) {
-			h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"}
-		}, false),
-	)
 
 	It("is left alone without the watch-filter label", func(ctx SpecContext) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Labels = map[string]string{"any": "other"} })

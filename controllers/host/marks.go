@@ -20,12 +20,18 @@ var outcomes = map[infrav1.HostUpgradePhase]string{
 }
 
 // mark changes, in memory, the labels, the annotation and the finalizer that follow from the host's
-// state.
-func mark(host *infrav1.ElementalHost) {
+// state, and from what its deletion waits for.
+func mark(host *infrav1.ElementalHost, until departure) {
 	mirrorFacts(host)
 	moveLegacyTrigger(host)
 	recordOutcome(host)
-	if !host.DeletionTimestamp.IsZero() && mayGo(host) {
+	if host.DeletionTimestamp.IsZero() {
+		return
+	}
+	if until.orphaned {
+		hoststate.SetLabel(host, infrav1.NeedsResetLabel, true)
+	}
+	if until.waits == "" {
 		controllerutil.RemoveFinalizer(host, infrav1.ElementalMachineFinalizer)
 	}
 }
@@ -69,12 +75,4 @@ func recordOutcome(host *infrav1.ElementalHost) {
 		host.Annotations = map[string]string{}
 	}
 	host.Annotations[infrav1.LastAttemptAnnotation] = fmt.Sprintf("%s=%s@%s", status.Attempt, outcome, status.Digest)
-}
-
-// mayGo says whether a host under deletion is nobody's any more: its machine has released it, or it has
-// none.
-func mayGo(host *infrav1.ElementalHost) bool {
-	return host.Spec.MachineRef == nil ||
-		hoststate.HasLabel(host, infrav1.NeedsResetLabel) ||
-		hoststate.HasLabel(host, infrav1.ResetLabel)
 }

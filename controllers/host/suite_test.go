@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -29,6 +30,10 @@ const watchFilter = "tested"
 
 var (
 	server *apiserver.Server
+	// workloads are of the same API server.
+	workloads = &fakeConnector{}
+	// clock of the controller.
+	clock = clocktesting.NewFakePassiveClock(time.Now())
 	// reads counts the reconciles: each begins with one read of an ElementalHost.
 	reads atomic.Int64
 	// writes counts what the controller writes.
@@ -44,7 +49,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() error { return server.Stop() })
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
-	Expect((&host.Reconciler{Client: counting(mgr), WatchFilterValue: watchFilter}).
+	Expect((&host.Reconciler{Client: counting(mgr), Workload: workloads, Clock: clock, WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
 	Expect(err).NotTo(HaveOccurred())

@@ -6,12 +6,6 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -51,70 +45,6 @@ func checkNodeSchedulable(_ context.Context, o *observation) (infrav1.PreflightR
 	return block("Node/"+o.node.Name, "was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start"), nil
 }
 
-// checkOtherNodes leaves out nodes that an attempt of ours has cordoned: they are expected to be down.
-func checkOtherNodes(ctx context.Context, o *observation) (infrav1.PreflightResult, error) {
-	nodes, err := o.workload.Nodes(ctx)
-	if err != nil {
-		return infrav1.PreflightResult{}, err
-	}
-	notReady, cordoned := []string{}, []string{}
-	for i := range nodes {
-		node := &nodes[i]
-		switch {
-		case node.Name == o.node.Name || workload.CordonedBy(node) != "":
-		case !workload.IsReady(node):
-			notReady = append(notReady, node.Name)
-		case node.Spec.Unschedulable:
-			cordoned = append(cordoned, node.Name)
-		}
-	}
-	if len(notReady) > 0 {
-		return block("Node/"+join(notReady), "is not Ready: the cluster must not lose another node"), nil
-	}
-	if len(cordoned) > 0 {
-		return warn("Node/"+join(cordoned), "is cordoned and takes no Pods from the node that is drained"), nil
-	}
-	return pass(), nil
-}
-
-// checkQuorum makes sure that etcd keeps its majority while a control plane node is down.
-func (r *Reconciler) checkQuorum(ctx context.Context, o *observation) (infrav1.PreflightResult, error) {
-	if !o.isControlPlane() {
-		return pass(), nil
-	}
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(o.upgrade.Namespace), client.MatchingLabels{
-		clusterv1.ClusterNameLabel: o.upgrade.Spec.ClusterName,
-	}, client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
-		return infrav1.PreflightResult{}, fmt.Errorf("listing control plane Machines: %w", err)
-	}
-	nodes, err := o.workload.Nodes(ctx)
-	if err != nil {
-		return infrav1.PreflightResult{}, err
-	}
-	others, majority := readyOthers(machines.Items, nodes, o.machine.Name), len(machines.Items)/2+1
-	if others >= majority {
-		return pass(), nil
-	}
-	return block("Cluster/"+o.upgrade.Spec.ClusterName, fmt.Sprintf(
-		"has %d other control plane nodes Ready and etcd needs %d of %d: bring them back first", others, majority, len(machines.Items))), nil
-}
-
-func readyOthers(machines []clusterv1.Machine, nodes []corev1.Node, self string) int {
-	ready := 0
-	for i := range machines {
-		if machines[i].Name == self {
-			continue
-		}
-		if slices.ContainsFunc(nodes, func(node corev1.Node) bool {
-			return node.Name == machines[i].Status.NodeRef.Name && workload.IsReady(&node)
-		}) {
-			ready++
-		}
-	}
-	return ready
-}
-
 func checkKubeletVersion(_ context.Context, o *observation) (infrav1.PreflightResult, error) {
 	runs, wants := o.node.Status.NodeInfo.KubeletVersion, o.machine.Spec.Version
 	if wants == "" || runs == wants {
@@ -135,9 +65,4 @@ func checkFreeSpace(_ context.Context, o *observation) (infrav1.PreflightResult,
 	return block("ElementalHost/"+o.host.Name, fmt.Sprintf(
 		"has %d MiB free on its state partition and the image takes at least %d MiB: free some, or delete snapshots",
 		report.FreeBytes/mebibyte, report.ImageBytes/mebibyte)), nil
-}
-
-func join(names []string) string {
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }

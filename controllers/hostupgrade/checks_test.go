@@ -154,3 +154,15 @@ func askedFor(attempt string) func(*infrav1.ElementalHost, []infrav1.ElementalHo
 		host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: attempt}
 	}
 }
+
+var _ = DescribeTable("isNodeOfAny", func(nodeRef, machineID, nodeID string, expected bool) {
+	machine := clusterv1.Machine{Spec: clusterv1.MachineSpec{ProviderID: machineID}}
+	machine.Status.NodeRef.Name = nodeRef
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: nodeID}}
+	Expect(isNodeOfAny(node, []clusterv1.Machine{{}, machine})).To(Equal(expected))
+},
+	Entry("the Machine's Node", "n", "", "", true),
+	Entry("one that has just joined", "", "elemental://ns/n", "elemental://ns/n", true),
+	Entry("another's", "m", "elemental://ns/m", "elemental://ns/n", false),
+	Entry("one that has no provider ID yet", "m", "elemental://ns/m", "", false),
+)

@@ -20,7 +20,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // typical is an attempt on a healthy worker that has not been triggered, with changes.
 func typical(changes ...func(*observation)) *observation {
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "12345678-90"}}
-	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ClusterName: "c", OSVersionHash: "hash", ImageURI: "oci://new"}
+	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ElementalMachineName: "em", ClusterName: "c", OSVersionHash: "hash", ImageURI: "oci://new"}
 	o := &observation{
 		now: noon, upgrade: upgrade, attempt: attemptOf(upgrade), options: infrav1.NodeUpgradeOption{}.WithDefaults(),
 		cluster:          &clusterv1.Cluster{},
@@ -30,6 +30,7 @@ func typical(changes ...func(*observation)) *observation {
 		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: "hash"},
 		node:             &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}
+	o.host.Spec.MachineRef = &corev1.ObjectReference{Name: "em"}
 	o.host.Status.OS.BootID = "boot-2"
 	o.node.Status.NodeInfo = corev1.NodeSystemInfo{BootID: "boot-2", KubeletVersion: "v1.36.3"}
 	o.node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -55,10 +56,13 @@ func assessedForTooLong(o *observation) {
 	o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: entered}}
 }
 
-func cancelled(o *observation)  { o.upgrade.Spec.Cancel = true }
-func otherHash(o *observation)  { o.wanted.OSVersionHash = "other" }
-func noHost(o *observation)     { o.host = nil }
-func noMachine(o *observation)  { o.machine = nil }
+func cancelled(o *observation) { o.upgrade.Spec.Cancel = true }
+func otherHash(o *observation) { o.wanted.OSVersionHash = "other" }
+func noHost(o *observation)    { o.host = nil }
+func noMachine(o *observation) { o.machine = nil }
+func deletedHost(o *observation) {
+	o.host.DeletionTimestamp = &metav1.Time{Time: noon}
+}
 func noCluster(o *observation)  { o.cluster = nil }
 func notReady(o *observation)   { o.node.Status.Conditions = nil }
 func cordoned(o *observation)   { o.node.Spec.Unschedulable = true }
@@ -86,6 +90,10 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 	Entry("superseded too late", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeRebooting), otherHash),
 	Entry("cancelled and superseded", infrav1.UpgradeAborted, cancelled, otherHash),
 	Entry("the host is gone", infrav1.UpgradeAborted, noHost),
+	Entry("the host is being deleted", infrav1.UpgradeAborted, deletedHost),
+	Entry("the host is being deleted, too late", infrav1.UpgradePhase(""), labelled, deletedHost),
+	Entry("the host serves nobody", infrav1.UpgradeAborted, func(o *observation) { o.host.Spec.MachineRef = nil }),
+	Entry("the host serves another machine", infrav1.UpgradeAborted, func(o *observation) { o.host.Spec.MachineRef.Name = "other" }),
 	Entry("the Machine is gone", infrav1.UpgradeAborted, noMachine),
 	Entry("the Cluster is gone", infrav1.UpgradeAborted, noCluster),
 	Entry("the host failed", infrav1.UpgradeFailed, labelled, reported(infrav1.HostUpgradeFailed)),

@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"fmt"
 	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -103,6 +104,18 @@ func (o *observation) superseded() bool {
 // machineLeaves says whether the Machine, or its whole Cluster, is being deleted or gone.
 func (o *observation) machineLeaves() bool {
 	return o.machine == nil || !o.machine.DeletionTimestamp.IsZero() || o.clusterLeaves()
+}
+
+// hostLeaves says why the host is not the Machine's to be upgraded any more; empty while it is.
+func (o *observation) hostLeaves() string {
+	const remedy = ": delete Machine %s to have it replaced"
+	switch ref := o.host.Spec.MachineRef; {
+	case !o.host.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("ElementalHost %s is being deleted"+remedy, o.host.Name, o.upgrade.Spec.MachineName)
+	case ref == nil || ref.Name != o.upgrade.Spec.ElementalMachineName:
+		return fmt.Sprintf("ElementalHost %s does not serve ElementalMachine %s"+remedy, o.host.Name, o.upgrade.Spec.ElementalMachineName, o.upgrade.Spec.MachineName)
+	}
+	return ""
 }
 
 func (o *observation) clusterLeaves() bool {

@@ -61,6 +61,8 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeFailed, because("ElementalHost "+o.host.Name+" could not be upgraded", report.Message)
 	case o.machineLeaves():
 		return infrav1.UpgradeAborted, "Machine " + o.upgrade.Spec.MachineName + " is being deleted"
+	case !o.triggered() && o.hostLeaves() != "":
+		return infrav1.UpgradeAborted, o.hostLeaves()
 	case o.mustFinish(), o.recordedTrigger() && o.hasNothingToDo():
 		// In the second case the host went all the way while nobody was there to ask it how it went.
 		return "", ""

@@ -26,7 +26,7 @@ func (r *Reconciler) checks() []check {
 		{"OtherAttempt", checkOtherAttempt},
 		{"NodeReady", checkNodeReady},
 		{"NodeSchedulable", checkNodeSchedulable},
-		{"OtherNodes", checkOtherNodes},
+		{"OtherNodes", r.checkOtherNodes},
 		{"ControlPlaneQuorum", r.checkQuorum},
 		{"KubeletVersion", checkKubeletVersion},
 		{"FreeSpace", checkFreeSpace},

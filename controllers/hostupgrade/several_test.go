@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -30,6 +32,24 @@ func (s *staleReader) Get(ctx context.Context, key client.ObjectKey, object clie
 }
 
 var _ = Describe("Attempts on several hosts", func() {
+	DescribeTable("are held by a node that is down if it is one that the cluster has",
+		func(ctx SpecContext, machine bool, verdict infrav1.PreflightVerdict, message string) {
+			w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+			second := w.namespace + "-b"
+			w.addWorker(ctx, second)
+			setNode(ctx, second, "boot-1", corev1.ConditionFalse, began)
+			if !machine {
+				Expect(live.Delete(ctx, &clusterv1.Machine{ObjectMeta: w.meta(second)})).To(Succeed())
+			}
+			w.rest(ctx)
+			Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).Status.Preflight).To(ConsistOf(SatisfyAll(
+				HaveField("Check", "OtherNodes"), HaveField("Verdict", verdict),
+				HaveField("Object", "Node/"+second), HaveField("Message", HavePrefix(message)))))
+		},
+		Entry("a Machine's", true, infrav1.PreflightBlock, "is not Ready: the cluster must not lose another node"),
+		Entry("one that a lost host left", false, infrav1.PreflightWarn, "is not Ready and belongs to no Machine"),
+	)
+
 	It("never share a slot, even if both have seen it free", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		second := w.namespace + "-b"

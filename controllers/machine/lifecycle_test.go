@@ -203,6 +203,24 @@ var _ = Describe("An ElementalMachine", func() {
 		))
 	})
 
+	It("does not take a host that registers under the name of its own for its own", func(ctx SpecContext) {
+		machine, host := w.running(ctx, "m1")
+		update(ctx, host, func() { host.Finalizers = nil }, false)
+		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		Eventually(gone(ctx, host)).Should(BeTrue())
+		again := w.host(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostReplacedReason),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+		))
+		Consistently(get(ctx, again)).Should(HaveField("Spec.MachineRef", BeNil()))
+
+		By("a person who knows that it is the same")
+		update(ctx, machine, func() { machine.Spec.HostRef.UID = again.UID }, false)
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(get(ctx, again)).Should(HaveField("Spec.MachineRef.Name", "m1"))
+	})
+
 	It("claims no host for a Machine that is being deleted", func(ctx SpecContext) {
 		machine := w.machine(ctx, "m1")
 		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}

@@ -133,6 +133,11 @@ func (r *Reconciler) findHost(ctx context.Context, s *scope) error {
 	case !association.Serves(host, s.machine) && host.Spec.MachineRef != nil:
 		lost("serves another machine")
 		return nil
+	case association.Replaced(host, s.machine):
+		condition.False(s.machine, infrav1.AssociationReadyCondition, infrav1.AssociatedHostReplacedReason,
+			"ElementalHost %s was registered anew and is not known to be the host that served the machine; delete the Machine "+
+				"to have it replaced or, if it is that host, set spec.hostRef.uid of the ElementalMachine to %s", name, host.UID)
+		return nil
 	}
 	s.host = host.DeepCopy()
 	condition.True(s.machine, infrav1.AssociationReadyCondition)

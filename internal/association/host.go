@@ -56,9 +56,21 @@ func Assign(host *infrav1.ElementalHost, claim Claim) {
 	host.Labels[clusterv1.ClusterNameLabel] = claim.ClusterName
 }
 
+// Replaced says whether the host is another than the one that the machine names: that one's
+// ElementalHost was removed, and a host has registered under its name since. Whoever knows the
+// registration's token can do that, so such a host is never taken for the former one. A host with a lock
+// is not asked: UIDs change with `clusterctl move`.
+func Replaced(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
+	ref := machine.Spec.HostRef
+	return ref != nil && ref.Name == host.Name && ref.UID != "" && ref.UID != host.UID && host.Spec.MachineRef == nil
+}
+
 // claimable says whether a host is free, read past the cache, or lost its lock although the machine
-// names it, as after a restore from a backup.
+// names it.
 func claimable(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
+	if Replaced(host, machine) {
+		return false
+	}
 	if hoststate.Free(host) {
 		return true
 	}

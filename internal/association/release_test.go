@@ -34,6 +34,52 @@ var _ = Describe("Releasing a host", func() {
 	})
 })
 
+var _ = Describe("A host that registered anew under the name of a machine's host", func() {
+	bound := func(ctx SpecContext) (*infrav1.ElementalMachine, string) {
+		GinkgoHelper()
+		ns := namespace(ctx)
+		machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1")
+		eventuallyCached(ctx, machine, host)
+		_, err := claimer(0).Claim(ctx, claimOf(machine))
+		Expect(err).NotTo(HaveOccurred())
+		live(ctx, host).Finalizers = nil
+		Expect(server.Client.Update(ctx, host)).To(Succeed())
+		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		return live(ctx, machine), ns
+	}
+
+	It("is not taken for that host", func(ctx SpecContext) {
+		machine, ns := bound(ctx)
+		host := makeHost(ctx, ns, "h1")
+		eventuallyCached(ctx, machine, host)
+		Expect(association.Replaced(host, machine)).To(BeTrue())
+		_, err := claimer(0).Claim(ctx, claimOf(machine))
+		Expect(err).To(HaveOccurred())
+		Expect(live(ctx, host).Spec.MachineRef).To(BeNil())
+		Expect(host.Spec.BootstrapSecret).To(BeNil())
+		Expect(claimer(0).Claimed(ctx, machine)).To(BeEmpty(), "it is free for others, and not reset")
+	})
+
+	It("is given back with the machine if it is bootstrapped, and of no other use", func(ctx SpecContext) {
+		machine, ns := bound(ctx)
+		host := makeHost(ctx, ns, "h1", func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true })
+		eventuallyCached(ctx, machine, host)
+		Expect(claimer(0).Claimed(ctx, machine)).To(ConsistOf(HaveField("UID", host.UID)))
+	})
+
+	It("is that host once a person says so", func(ctx SpecContext) {
+		machine, ns := bound(ctx)
+		host := makeHost(ctx, ns, "h1")
+		machine.Spec.HostRef.UID = host.UID
+		Expect(server.Client.Update(ctx, machine)).To(Succeed())
+		eventuallyCached(ctx, machine, host)
+		Expect(association.Replaced(host, machine)).To(BeFalse())
+		claimed, err := claimer(0).Claim(ctx, claimOf(machine))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(claimed.UID).To(Equal(host.UID))
+	})
+})
+
 var _ = DescribeTable("A host serves a machine",
 	func(ref *corev1.ObjectReference, hostRef, annotation string, needsReset bool, expected bool) {
 		host := &infrav1.ElementalHost{}

@@ -86,6 +86,14 @@ func (c *Cluster) Resume(ctx context.Context, node *corev1.Node) error {
 	})
 }
 
+// Delete removes a Node, if it is still the one that was read. One that is gone already is no error.
+func (c *Cluster) Delete(ctx context.Context, node *corev1.Node) error {
+	if err := c.live.Delete(ctx, node, client.Preconditions{UID: &node.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
 // patchNode writes a change with the resourceVersion that was read: a cordon or an annotation that a
 // person set in between must not be taken for ours.
 func (c *Cluster) patchNode(ctx context.Context, node *corev1.Node, doing string, change func(*corev1.Node)) error {

@@ -1,0 +1,87 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+const (
+	// resetPatience is how long a host that was deleted while it served a machine has to reset itself once
+	// it is released. One that cannot any more does not keep its ElementalHost for ever.
+	resetPatience = infrav1.DefaultRebootTimeout
+	// nodePatience is how long the deletion of a host waits for its workload cluster to answer, so that the
+	// host's Node can be deleted. What is left then is skipped by the checks before an upgrade.
+	nodePatience = 15 * time.Minute
+	// pollWorkload is how soon a workload cluster that does not answer is tried again.
+	pollWorkload = 10 * time.Second
+)
+
+// departure is what the deletion of a host waits for. The zero value is a host that may go, or that is
+// not being deleted.
+type departure struct {
+	// waits says what for; empty when the host may go.
+	waits string
+	// after is when to look again. Zero: an event tells.
+	after time.Duration
+	// orphaned says that the host's machine is gone without having released it.
+	orphaned bool
+	// node says that it is the host's Node that is waited for.
+	node bool
+}
+
+// departure says what the deletion of a host waits for. One that serves a machine waits to be released,
+// and then to be reset, so that no machine in the rack goes on as a node that nobody knows of. Its Node
+// goes before it: while the ElementalHost is there no other can register under its name, and the host,
+// which says from its recovery system that it resets itself, runs no kubelet that would make the Node anew.
+func (r *Reconciler) departure(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (departure, error) {
+	released := hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
+	switch {
+	case host.DeletionTimestamp.IsZero(), !released && host.Spec.MachineRef == nil:
+		return departure{}, nil
+	case !released:
+		orphaned, err := r.isOrphaned(ctx, host)
+		return departure{waits: "the host serves a machine", orphaned: orphaned}, err
+	}
+	if left := r.untilReset(host); left > 0 {
+		return departure{waits: "the host has not reset itself", after: left}, nil
+	}
+	return r.deleteNode(ctx, host, cluster)
+}
+
+// isOrphaned says whether the machine that would release the host does not exist any more.
+func (r *Reconciler) isOrphaned(ctx context.Context, host *infrav1.ElementalHost) (bool, error) {
+	key := client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.MachineRef.Name}
+	err := r.Client.Get(ctx, key, &infrav1.ElementalMachine{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading ElementalMachine %s: %w", key.Name, err)
+	}
+	return apierrors.IsNotFound(err), nil
+}
+
+// untilReset is how much longer the reset of a released host is waited for. Who deletes a host that had
+// been asked to reset itself before does so because it never will.
+func (r *Reconciler) untilReset(host *infrav1.ElementalHost) time.Duration {
+	if host.Status.Phase == infrav1.HostPhaseResetting || hoststate.HasLabel(host, infrav1.ResetLabel) {
+		return 0
+	}
+	asked := conditions.Get(host, infrav1.ResetReadyCondition)
+	if asked == nil || conditions.IsTrue(host, infrav1.ResetReadyCondition) {
+		return resetPatience
+	}
+	if asked.LastTransitionTime.Before(host.DeletionTimestamp) {
+		return 0
+	}
+	return asked.LastTransitionTime.Add(resetPatience).Sub(r.Clock.Now())
+}

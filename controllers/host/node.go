@@ -1,0 +1,89 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+)
+
+// deleteNode deletes the Node of a host that leaves. Cluster API has deleted the one of its Machine, but a
+// host that was away then has come back with its kubelet's credentials and has registered it again.
+func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (departure, error) {
+	if cluster == nil || !cluster.DeletionTimestamp.IsZero() {
+		return departure{}, nil
+	}
+	err := r.deleteNodeOf(ctx, host, cluster)
+	if err == nil || r.Clock.Since(host.DeletionTimestamp.Time) >= nodePatience {
+		return departure{}, nil
+	}
+	ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the workload cluster to delete the Node of a host", "ElementalHost", klog.KObj(host), "reason", err.Error())
+	return departure{
+		waits: fmt.Sprintf("The Node of the host cannot be deleted: the API server of workload Cluster %s does not answer", cluster.Name),
+		after: pollWorkload, node: true,
+	}, nil
+}
+
+func (r *Reconciler) deleteNodeOf(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) error {
+	remote, err := r.Workload.Connect(ctx, client.ObjectKeyFromObject(cluster))
+	if err != nil {
+		return err
+	}
+	nodes, err := remote.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		node := &nodes[i]
+		if !isNodeOf(node, host) {
+			continue
+		}
+		serves, err := r.isMachines(ctx, node, cluster)
+		if err != nil {
+			return err
+		}
+		if serves {
+			continue
+		}
+		ctrl.LoggerFrom(ctx).Info("Deleting the Node of a host that is reset", "Node", klog.KObj(node), "ElementalHost", klog.KObj(host))
+		if err := remote.Delete(ctx, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isNodeOf says whether a Node is the host's: it has its provider ID or, registered anew, none yet and the
+// host's last boot or name.
+func isNodeOf(node *corev1.Node, host *infrav1.ElementalHost) bool {
+	if node.Spec.ProviderID != "" {
+		return node.Spec.ProviderID == association.ProviderID(host)
+	}
+	booted := host.Status.OS.BootID
+	return node.Name == host.Name || booted != "" && node.Status.NodeInfo.BootID == booted
+}
+
+// isMachines says whether the Node belongs to a Machine that stays.
+func (r *Reconciler) isMachines(ctx context.Context, node *corev1.Node, cluster *clusterv1.Cluster) (bool, error) {
+	machines := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+		return false, fmt.Errorf("listing Machines of Cluster %s: %w", cluster.Name, err)
+	}
+	for i := range machines.Items {
+		if machines.Items[i].DeletionTimestamp.IsZero() && machines.Items[i].Status.NodeRef.Name == node.Name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
