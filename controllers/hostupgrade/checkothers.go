@@ -30,19 +30,7 @@ func (r *Reconciler) checkOtherNodes(ctx context.Context, o *observation) (infra
 	if err != nil {
 		return infrav1.PreflightResult{}, err
 	}
-	notReady, strangers, cordoned := []string{}, []string{}, []string{}
-	for i := range nodes {
-		node := &nodes[i]
-		switch {
-		case node.Name == o.node.Name || workload.CordonedBy(node) != "":
-		case !workload.IsReady(node) && !isNodeOfAny(node, machines):
-			strangers = append(strangers, node.Name)
-		case !workload.IsReady(node):
-			notReady = append(notReady, node.Name)
-		case node.Spec.Unschedulable:
-			cordoned = append(cordoned, node.Name)
-		}
-	}
+	notReady, strangers, cordoned := sortOthers(nodes, machines, o.node.Name)
 	switch {
 	case len(notReady) > 0:
 		return block("Node/"+join(notReady), "is not Ready: the cluster must not lose another node"), nil
@@ -52,6 +40,23 @@ func (r *Reconciler) checkOtherNodes(ctx context.Context, o *observation) (infra
 		return warn("Node/"+join(cordoned), "is cordoned and takes no Pods from the node that is drained"), nil
 	}
 	return pass(), nil
+}
+
+// sortOthers names the other nodes that are not as they should be.
+func sortOthers(nodes []corev1.Node, machines []clusterv1.Machine, self string) (notReady, strangers, cordoned []string) {
+	for i := range nodes {
+		node := &nodes[i]
+		switch {
+		case node.Name == self || workload.CordonedBy(node) != "":
+		case !workload.IsReady(node) && !isNodeOfAny(node, machines):
+			strangers = append(strangers, node.Name)
+		case !workload.IsReady(node):
+			notReady = append(notReady, node.Name)
+		case node.Spec.Unschedulable:
+			cordoned = append(cordoned, node.Name)
+		}
+	}
+	return notReady, strangers, cordoned
 }
 
 // isNodeOfAny says whether a Node is that of one of the Machines. One that is new has no nodeRef yet.
