@@ -1,7 +1,8 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hooks is the runtime extension: it answers Cluster API's in-place update hooks.
+// Package hooks is the runtime extension: it answers Cluster API's in-place update hooks, and those that give
+// a ClusterClass a variable for the OS image.
 //
 // CanUpdateMachine and CanUpdateMachineSet answer whether a kind of change can be made in place, from the
 // request and the replacement policy alone. Cluster API takes a "no" as leave to replace Machines and
@@ -10,4 +11,7 @@
 //
 // UpdateMachine records what is wanted, as one ElementalHostUpgrade, and translates how far that is. It
 // runs no step itself, so that any replica can answer, in milliseconds.
+//
+// DiscoverVariables and GeneratePatches are asked where a ClusterClass names them in a patch. They are pure
+// functions of the request.
 package hooks

@@ -22,6 +22,10 @@ const (
 	CanUpdateMachineHandler    = "elemental-can-update-machine"
 	CanUpdateMachineSetHandler = "elemental-can-update-machineset"
 	UpdateMachineHandler       = "elemental-update-machine"
+
+	// DiscoverVariablesHandler and GeneratePatchesHandler are those that a patch of a ClusterClass names.
+	DiscoverVariablesHandler = "elemental-discover-variables"
+	GeneratePatchesHandler   = "elemental-generate-patches"
 )
 
 const (
@@ -52,6 +56,8 @@ func Register(server *runtimeserver.Server, handlers *Handlers) error {
 		{Hook: runtimehooksv1.CanUpdateMachine, Name: CanUpdateMachineHandler, HandlerFunc: handlers.CanUpdateMachine},
 		{Hook: runtimehooksv1.CanUpdateMachineSet, Name: CanUpdateMachineSetHandler, HandlerFunc: handlers.CanUpdateMachineSet},
 		{Hook: runtimehooksv1.UpdateMachine, Name: UpdateMachineHandler, HandlerFunc: handlers.UpdateMachine},
+		{Hook: runtimehooksv1.DiscoverVariables, Name: DiscoverVariablesHandler, HandlerFunc: handlers.DiscoverVariables},
+		{Hook: runtimehooksv1.GeneratePatches, Name: GeneratePatchesHandler, HandlerFunc: handlers.GeneratePatches},
 	} {
 		handler.TimeoutSeconds = ptr.To[int32](handlerTimeoutSeconds)
 		handler.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyFail)
