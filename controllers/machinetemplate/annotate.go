@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -46,6 +47,9 @@ func (r *Reconciler) annotate(ctx context.Context, seen *observation) error {
 // annotateHash records the content once there is no owner left to be pointed to it. A paused Cluster may
 // be on its way from another management cluster, with Machines that are still to come.
 func (r *Reconciler) annotateHash(ctx context.Context, seen *observation, wanted map[string]string) error {
+	if labels.IsTopologyOwned(seen.template) {
+		return nil // the annotation is a copy of the class's template's, and the topology controller would turn it back
+	}
 	recorded, known := wanted[infrav1.RolledOutHashAnnotation]
 	if recorded == seen.hash || known && len(seen.owners) == 0 || len(seen.at(pending))+len(seen.at(managed)) > 0 {
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -56,16 +57,12 @@ func (r *Reconciler) reportHandled(seen *observation) {
 }
 
 // reportBlocked says what is in the way, and what to change.
-func (r *Reconciler) reportBlocked(template *infrav1.ElementalMachineTemplate, problems []problem) {
-	all := make([]string, 0, len(problems))
-	for _, found := range problems {
-		all = append(all, found.message)
-	}
-	message := strings.Join(all, "; ")
+func (r *Reconciler) reportBlocked(template *infrav1.ElementalMachineTemplate, problems []inplace.Problem) {
+	message := inplace.Messages(problems)
 	if isNews(template, infrav1.RolloutBlockedCondition, message) {
 		r.Recorder.Eventf(template, nil, corev1.EventTypeWarning, infrav1.EventRolloutBlocked, proveAction, "%s", shortened(message))
 	}
-	condition.TrueBecause(template, infrav1.RolloutBlockedCondition, problems[0].reason, "%s", message)
+	condition.TrueBecause(template, infrav1.RolloutBlockedCondition, problems[0].Reason, "%s", message)
 	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
 		"Nothing is changed, because Machines would be replaced instead of updated in place")
 }

@@ -227,6 +227,22 @@ var _ = Describe("A template", func() {
 		Expect(w.clones()).To(BeEmpty())
 	})
 
+	It("is not written to by us where it belongs to a topology, which would turn it back", func() {
+		// The topology controller copies the annotations of the class's template, and patches the content.
+		copied := ownertest.Template(w.namespace, "copied", imageB)
+		copied.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
+		copied.Annotations = map[string]string{infrav1.RolledOutHashAnnotation: w.template.Annotations[infrav1.RolledOutHashAnnotation]}
+		owned := ownertest.MachineDeployment(w.namespace, "owned", "c", "copied", 1)
+		owned.Labels = copied.Labels
+		create(copied, owned, ownertest.ElementalMachine(w.namespace, "of-copied", "copied", imageB))
+		w.template = copied
+		for range 2 {
+			w.reconcile()
+		}
+		Expect(copied.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, Not(BeElementOf("", w.hash()))))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+	})
+
 	It("of several clusters has a clone for each, with the options of each", func() {
 		cluster, elemental := ownertest.Cluster(w.namespace, "d", infrav1.NodeUpgradeOption{MaxConcurrent: 2})
 		other := ownertest.MachineDeployment(w.namespace, "other", "d", "t", 1)

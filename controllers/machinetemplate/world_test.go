@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const (
@@ -88,6 +89,14 @@ func patch(object client.Object, change func()) {
 func (w *world) refersTo() string {
 	GinkgoHelper()
 	return get(w.md).Spec.Template.Spec.InfrastructureRef.Name
+}
+
+// hash of the template's content.
+func (w *world) hash() string {
+	GinkgoHelper()
+	hash, err := rollout.ContentHash(w.template)
+	Expect(err).NotTo(HaveOccurred())
+	return hash
 }
 
 // clones of the template, by what they have been made of.

@@ -46,6 +46,9 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 	if owner.TemplateName(before) == "" && owner.TemplateName(after) == "" {
 		return nil
 	}
+	if err := g.checkReplacement(ctx, after); err != nil {
+		return err
+	}
 	reason, err := g.Owners.QuietPoint(ctx, before)
 	if err != nil {
 		return fmt.Errorf("looking whether the reference of %s can be changed now: %w", owner.Describe(after), err)

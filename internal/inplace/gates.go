@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package machinetemplate
+package inplace
 
 import (
 	"context"
@@ -26,9 +26,9 @@ const (
 // requiredGates of Cluster API, which are off by default, for in-place updates.
 var requiredGates = []string{"RuntimeSDK", "InPlaceUpdates"}
 
-func (r *Reconciler) providerDeployments(ctx context.Context, provider string) ([]appsv1.Deployment, error) {
+func (p *Prover) providerDeployments(ctx context.Context, provider string) ([]appsv1.Deployment, error) {
 	list := &appsv1.DeploymentList{}
-	if err := r.Live.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: provider}); err != nil {
+	if err := p.Live.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: provider}); err != nil {
 		return nil, fmt.Errorf("listing the Deployments of %s: %w", provider, err)
 	}
 	return list.Items, nil

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package machinetemplate
+package inplace
 
 import (
 	"cmp"
@@ -29,13 +29,13 @@ var ourHandlers = []string{hooks.CanUpdateMachineHandler, hooks.CanUpdateMachine
 
 // proveExtension makes sure that our ExtensionConfig, and no other, is asked about a namespace. It
 // returns ours where there is one, whatever its state.
-func (r *Reconciler) proveExtension(ctx context.Context, namespace string) (*runtimev1.ExtensionConfig, []problem, error) {
+func (p *Prover) proveExtension(ctx context.Context, namespace string) (*runtimev1.ExtensionConfig, []Problem, error) {
 	list := &runtimev1.ExtensionConfigList{}
-	if err := r.Live.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+	if err := p.Live.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("listing ExtensionConfigs: %w", err)
 	}
 	object := &corev1.Namespace{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Name: namespace}, object); err != nil {
+	if err := p.Live.Get(ctx, client.ObjectKey{Name: namespace}, object); err != nil {
 		return nil, nil, fmt.Errorf("reading Namespace %s: %w", namespace, err)
 	}
 	slices.SortFunc(list.Items, func(a, b runtimev1.ExtensionConfig) int { return cmp.Compare(a.Name, b.Name) })
@@ -43,10 +43,10 @@ func (r *Reconciler) proveExtension(ctx context.Context, namespace string) (*run
 	return ours, problems, nil
 }
 
-func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Namespace) (*runtimev1.ExtensionConfig, []problem) {
+func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Namespace) (*runtimev1.ExtensionConfig, []Problem) {
 	ours := slices.IndexFunc(configs, isOurs)
 	if ours < 0 {
-		return nil, []problem{{infrav1.ExtensionNotReadyReason, notInstalled(configs)}}
+		return nil, []Problem{{infrav1.ExtensionNotReadyReason, notInstalled(configs)}}
 	}
 	for i := range configs {
 		if isOurs(configs[i]) && matches(&configs[i], namespace) {
@@ -56,18 +56,18 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 	}
 	config := &configs[ours]
 	if !isDiscovered(config) {
-		return config, []problem{{infrav1.ExtensionNotReadyReason, fmt.Sprintf(
+		return config, []Problem{{infrav1.ExtensionNotReadyReason, fmt.Sprintf(
 			"ExtensionConfig %s is not discovered: see its conditions", config.Name)}}
 	}
 	if !matches(config, namespace) {
-		return config, []problem{{infrav1.ExtensionNotMatchingReason, fmt.Sprintf(
+		return config, []Problem{{infrav1.ExtensionNotMatchingReason, fmt.Sprintf(
 			"ExtensionConfig %s does not select Namespace %s: label the Namespace with %s=%s, or change the selector",
 			config.Name, namespace.Name, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled)}}
 	}
-	problems := []problem{}
+	problems := []Problem{}
 	for i := range configs {
 		if i != ours && offersInPlaceHook(&configs[i]) && matches(&configs[i], namespace) {
-			problems = append(problems, problem{infrav1.CompetingExtensionReason, fmt.Sprintf(
+			problems = append(problems, Problem{infrav1.CompetingExtensionReason, fmt.Sprintf(
 				"ExtensionConfig %s offers in-place update hooks to Namespace %s too, where Cluster API allows one: narrow its namespaceSelector",
 				configs[i].Name, namespace.Name)})
 		}

@@ -1,0 +1,121 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// Values of Cluster API's provider label on the Deployments whose feature gates matter.
+const (
+	coreProvider         = "cluster-api"
+	controlPlaneProvider = "control-plane-kubeadm"
+)
+
+// +kubebuilder:rbac:groups=runtime.cluster.x-k8s.io,resources=extensionconfigs,verbs=list
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+
+// Prover reads what decides between an update in place and a replacement.
+type Prover struct {
+	// Live reads from the API server: what is read is not watched, and must not be stale.
+	Live client.Reader
+	// Owners knows how owners roll out.
+	Owners *owner.Owners
+}
+
+// Problem is one reason why Machines would be replaced, with what to change.
+type Problem struct {
+	// Reason of the condition RolloutBlocked.
+	Reason string
+	// Message names the object and says what to change.
+	Message string
+}
+
+// Prove returns all that would make Cluster API replace the Machines of owners in a namespace, so that it
+// can be put right in one go. Nothing means that the way in place is proven.
+func (p *Prover) Prove(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
+	extension, problems, err := p.proveExtension(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	providers := []string{coreProvider}
+	if slices.ContainsFunc(owners, isControlPlane) {
+		providers = append(providers, controlPlaneProvider)
+	}
+	for _, provider := range providers {
+		found, err := p.proveGates(ctx, provider, extension)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, found...)
+	}
+	for _, candidate := range owners {
+		message, err := p.Owners.ReplacesInstead(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		if message != "" {
+			problems = append(problems, Problem{Reason: unsupportedReason(candidate), Message: message})
+		}
+	}
+	return problems, nil
+}
+
+// Messages of problems, as one line.
+func Messages(problems []Problem) string {
+	all := make([]string, 0, len(problems))
+	for _, found := range problems {
+		all = append(all, found.Message)
+	}
+	return strings.Join(all, "; ")
+}
+
+func isControlPlane(candidate owner.Owner) bool {
+	return candidate.Kind() == owner.KubeadmControlPlaneKind
+}
+
+func unsupportedReason(candidate owner.Owner) string {
+	if isControlPlane(candidate) {
+		return infrav1.UnsupportedControlPlaneReason
+	}
+	return infrav1.UnsupportedStrategyReason
+}
+
+// proveGates reads the feature gates of a provider's Deployments. What cannot be read counts as off,
+// unless the ExtensionConfig asserts the gates.
+func (p *Prover) proveGates(ctx context.Context, provider string, extension *runtimev1.ExtensionConfig) ([]Problem, error) {
+	deployments, err := p.providerDeployments(ctx, provider)
+	if err != nil {
+		return nil, err
+	}
+	if len(deployments) == 0 {
+		if extension != nil && extension.Annotations[infrav1.FeatureGatesAnnotation] == infrav1.FeatureGatesEnabled {
+			return nil, nil
+		}
+		return []Problem{{infrav1.FeatureGatesUnknownReason, gatesUnknown(provider)}}, nil
+	}
+	problems := []Problem{}
+	for i := range deployments {
+		if off := gatesOff(&deployments[i].Spec.Template.Spec); len(off) > 0 {
+			problems = append(problems, Problem{infrav1.FeatureGatesOffReason, gatesAreOff(&deployments[i], off)})
+		}
+	}
+	return problems, nil
+}
+
+func gatesUnknown(provider string) string {
+	return "The feature gates " + strings.Join(requiredGates, " and ") + " cannot be read, because no Deployment is labelled " +
+		clusterv1.ProviderNameLabel + "=" + provider + ": label it, or annotate our ExtensionConfig with " +
+		infrav1.FeatureGatesAnnotation + "=" + infrav1.FeatureGatesEnabled + " once they are on"
+}

@@ -1,0 +1,44 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// checkReplacement denies that the topology controller points an owner to another template where Cluster
+// API would answer that by replacing Machines. A variable or a class that is changed is no order to reset
+// hosts, and there is nobody to stop it later: with a surge or without the extension no hook is asked.
+// Whoever changes a reference by hand is a different matter.
+func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
+	if !owner.IsTopologyOwned(after) || owner.TemplateName(after) == "" {
+		return nil
+	}
+	doing := fmt.Sprintf("looking whether the Machines of %s would be replaced", owner.Describe(after))
+	namespace := after.Object().GetNamespace()
+	prover := &inplace.Prover{Live: g.Owners.Live, Owners: g.Owners}
+	problems, err := prover.Prove(ctx, namespace, after)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	options, where, err := hooks.ClusterOptions(ctx, g.Owners.Live, namespace, after.ClusterName())
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if options.WithDefaults().Replacement == infrav1.ReplacementAllow {
+		return nil
+	}
+	return denied(after, "its Machines would be replaced and their hosts reset, instead of updated in place. "+inplace.Messages(problems)+
+		". What belongs to the topology is changed in the ClusterClass or in the Cluster's spec.topology. "+
+		"Or let Machines be replaced by replacement: Allow in "+where)
+}
