@@ -119,6 +119,10 @@ const (
 // Source: clusterctl provider contract, "Move".
 const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
+// ClassTemplatesAnnotation on an ElementalCluster of a ClusterClass identifies what the ElementalMachineTemplates
+// of the class held last. It changes when one of them is changed, which makes Cluster API look at the class.
+const ClassTemplatesAnnotation = "infrastructure.cluster.x-k8s.io/class-templates"
+
 // QuarantineAnnotation on an ElementalCluster lists image digests that a host rolled back from, as
 // JSON: {"<digest>": "<host that rolled back>"}. No host of the cluster is upgraded to one of them
 // until a person takes it off the list or a host succeeds with it.

@@ -28,6 +28,20 @@ func ContentHash(template *infrav1.ElementalMachineTemplate) (string, error) {
 	return digest(contentHashLength, string(canonical)), nil
 }
 
+// ClassContent identifies what the templates of a ClusterClass hold together. They come in the order of their
+// names.
+func ClassContent(templates []*infrav1.ElementalMachineTemplate) (string, error) {
+	parts := []string{}
+	for _, template := range templates {
+		hash, err := ContentHash(template)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, template.Name, hash)
+	}
+	return digest(contentHashLength, parts...), nil
+}
+
 // ID identifies a rollout, which is an owner and the content it is brought to.
 func ID(ownerKind, namespace, ownerName, contentHash string) string {
 	return digest(idLength, ownerKind, namespace, ownerName, contentHash)
