@@ -15,7 +15,7 @@ import (
 )
 
 // controlPlaneStandIn is the CRD of a control plane that is managed elsewhere, as the workload cluster's
-// is: Cluster API drains nodes only for a cluster that has one.
+// is: Cluster API drains nodes only for a cluster that has one. A ClusterClass makes it from a template.
 //
 //go:embed labcontrolplane.yaml
 var controlPlaneStandIn []byte
@@ -45,10 +45,14 @@ func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string
 	if err := l.Kube.Get(ctx, keyOf(plane), plane); err != nil {
 		return fmt.Errorf("reading LabControlPlane %s: %w", name, err)
 	}
-	plane.Object["status"] = map[string]any{
+	status := map[string]any{
 		"externalManagedControlPlane": true,
 		"initialization":              map[string]any{"controlPlaneInitialized": true},
 	}
+	if version, found, _ := unstructured.NestedString(plane.Object, "spec", "version"); found {
+		status["version"] = version // the topology of a ClusterClass makes workers of a control plane that has one
+	}
+	plane.Object["status"] = status
 	if err := l.Kube.Status().Update(ctx, plane); err != nil {
 		return fmt.Errorf("initializing LabControlPlane %s: %w", name, err)
 	}

@@ -60,6 +60,8 @@ type Options struct {
 	Spare int
 	// MaxSurge of the MachineDeployment. Default 0.
 	MaxSurge int
+	// Class makes the cluster from a ClusterClass of its Namespace, ClassName. MaxSurge is that of the topology then.
+	Class bool
 	// Replacement policy; empty is the default.
 	Replacement string
 	// MaxConcurrent upgrades; zero is the default.
@@ -190,6 +192,9 @@ func (c *Cluster) register(ctx context.Context) error {
 func (c *Cluster) apply(ctx context.Context) error {
 	if err := c.Lab.ConnectTo(ctx, c.Workload(), c.Namespace(), c.Options.Name); err != nil {
 		return err
+	}
+	if c.Options.Class {
+		return c.applyClass(ctx)
 	}
 	if err := c.ApplyManifest(ctx, "cluster.yaml.tmpl"); err != nil {
 		return err

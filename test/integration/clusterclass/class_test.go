@@ -1,0 +1,146 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterclass_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
+	var (
+		cluster *scenario.Cluster
+		before  []scenario.Identity
+	)
+	BeforeAll(func(ctx SpecContext) {
+		// The spare host is for a Machine that must not be made: it would run, and another be deleted for it.
+		cluster = newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{Name: "shop", Workers: 2, Spare: 1, Class: true})
+		var err error
+		before, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	})
+	AfterEach(func(ctx SpecContext) { expectKept(ctx, cluster, before) })
+
+	// reached asserts that all hosts run the image, each after one upgrade, and that nothing goes on.
+	reached := func(ctx context.Context, wanted image.Image) {
+		GinkgoHelper()
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		Expect(attemptsFor(ctx, cluster, wanted)).To(HaveLen(2), "one attempt for each host")
+		expectAtRest(ctx, cluster)
+	}
+	settledReference := func(ctx context.Context) string {
+		GinkgoHelper()
+		name, err := reference(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+		return name
+	}
+
+	Describe("reaches the hosts in place", func() {
+		It("by the content of the class's template", func(ctx SpecContext) {
+			wanted := push(ctx, cluster, "content", image.OS{})
+			Expect(cluster.PatchPool(ctx, scenario.ClassTemplate, wanted)).To(Succeed())
+			reached(ctx, wanted)
+		})
+
+		It("by another template of the class", func(ctx SpecContext) {
+			wanted := push(ctx, cluster, "swapped", image.OS{})
+			Expect(cluster.SwapTemplate(ctx, "edge-workers-2", wanted)).To(Succeed())
+			reached(ctx, wanted)
+		})
+
+		It("by a variable that is patched inline", func(ctx SpecContext) {
+			wanted := push(ctx, cluster, "inline", image.OS{})
+			Expect(cluster.SetVariables(ctx, map[string]string{scenario.InlineVariable: wanted.URI()})).To(Succeed())
+			reached(ctx, wanted)
+		})
+
+		It("by the variable of the runtime extension", func(ctx SpecContext) {
+			wanted := push(ctx, cluster, "external", image.OS{})
+			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+			reached(ctx, wanted)
+		})
+
+		It("by another value while a host has rolled back from the last one", func(ctx SpecContext) {
+			bad := push(ctx, cluster, "bad", image.OS{Boot: source.BootUnhealthy})
+			good := push(ctx, cluster, "good", image.OS{})
+			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: bad.URI()})).To(Succeed())
+			_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: good.URI()})).To(Succeed())
+			reached(ctx, good)
+			Expect(attemptsFor(ctx, cluster, bad)).To(HaveLen(1))
+		})
+	})
+
+	It("refuses the image together with files of kubeadm, until they are put back", func(ctx SpecContext) {
+		wanted := push(ctx, cluster, "mixed", image.OS{})
+		Expect(cluster.SetVariables(ctx, map[string]string{
+			hooks.OSImageVariable: wanted.URI(), scenario.FileVariable: "changed",
+		})).To(Succeed())
+		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(And(
+			HaveField("Regarding.Kind", "MachineDeployment"),
+			HaveField("Note", ContainSubstring("KubeadmConfigTemplate spec.template.spec.files")),
+		)))
+		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
+		Expect(attemptsFor(ctx, cluster, wanted)).To(BeEmpty())
+
+		By("putting the files back")
+		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+		reached(ctx, wanted)
+	})
+
+	It("refuses a strategy with a surge before anything is pointed elsewhere, until it is put right", func(ctx SpecContext) {
+		wanted := push(ctx, cluster, "surge", image.OS{})
+		at := settledReference(ctx)
+		Expect(cluster.SetMaxSurge(ctx, 1)).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
+			ContainSubstring("would be replaced"), ContainSubstring("maxSurge 1: set maxSurge 0"), ContainSubstring("replacement: Allow")))
+		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
+		Expect(reference(ctx, cluster)).To(Equal(at))
+
+		By("putting the strategy right")
+		Expect(cluster.SetMaxSurge(ctx, 0)).To(Succeed())
+		reached(ctx, wanted)
+	})
+
+	It("tries again what is refused at an unquiet moment, and says why until then", func(ctx SpecContext) {
+		md, err := deployment(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+		pause := func(value string) {
+			GinkgoHelper()
+			_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "machinedeployment", md.Name, clusterv1.PausedAnnotation+value)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		first, last := push(ctx, cluster, "first", image.OS{}), push(ctx, cluster, "last", image.OS{})
+		at := settledReference(ctx)
+
+		By("changing the variable while Cluster API does not get to act on the last change")
+		pause("=")
+		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: first.URI()})).To(Succeed())
+		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
+		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: last.URI()})).To(Succeed())
+		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(ContainSubstring("was changed and has not been acted on yet"))
+
+		By("letting it act")
+		pause("-")
+		Expect(cluster.AwaitImage(ctx, last)).To(Succeed())
+		Expect(attemptsFor(ctx, cluster, last)).To(HaveLen(2))
+		expectAtRest(ctx, cluster)
+	})
+
+	It("has had no template and no reference written by us", func() {
+		Expect(writesOfOurs(cluster)).To(BeEmpty())
+	})
+})

@@ -1,0 +1,82 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterclass_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// expectKept asserts what must hold whatever was changed.
+func expectKept(ctx context.Context, cluster *scenario.Cluster, before []scenario.Identity) {
+	GinkgoHelper()
+	Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
+	Expect(audit.Deleted(auditOf(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
+}
+
+// attemptsFor an image.
+func attemptsFor(ctx context.Context, cluster *scenario.Cluster, os image.Image) ([]infrav1.ElementalHostUpgrade, error) {
+	attempts, err := cluster.Attempts(ctx)
+	return slices.DeleteFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ImageURI != os.URI() }), err
+}
+
+// expectAtRest asserts that the topology has all it wants, that Cluster API has deleted the template of the former
+// rollout, and that nobody writes the template of this one to and fro.
+func expectAtRest(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(BeEmpty())
+	Eventually(topologyTemplates, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
+	now, err := topologyTemplates(ctx, cluster)
+	Expect(err).NotTo(HaveOccurred())
+	Consistently(topologyTemplates, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(now), "templates are left alone")
+}
+
+// topologyTemplates are those that the topology controller made, with their versions.
+func topologyTemplates(ctx context.Context, cluster *scenario.Cluster) (map[string]string, error) {
+	list := &infrav1.ElementalMachineTemplateList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
+	found := map[string]string{}
+	for i := range list.Items {
+		found[list.Items[i].Name] = list.Items[i].ResourceVersion
+	}
+	return found, err
+}
+
+// refusals are the events that refuse a change.
+func refusals(ctx context.Context, cluster *scenario.Cluster) ([]eventsv1.Event, error) {
+	list := &eventsv1.EventList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason != infrav1.EventInPlaceRefused }), err
+}
+
+// writesOfOurs to what the topology controller keeps: MachineDeployments, and templates but for their annotations and
+// status.
+func writesOfOurs(cluster *scenario.Cluster) []string {
+	GinkgoHelper()
+	found := []string{}
+	for _, event := range auditOf(cluster.Lab.Management) {
+		ref := event.ObjectRef
+		if ref == nil || ref.Subresource != "" || !audit.IsWrite(event) || !strings.HasPrefix(event.User.Username, lab.ManagerUser) {
+			continue
+		}
+		annotating := ref.Resource == "elementalmachinetemplates" && event.Verb == "patch"
+		if !annotating && slices.Contains([]string{"machinedeployments", "clusters", "clusterclasses", "elementalmachinetemplates"}, ref.Resource) {
+			found = append(found, event.Verb+" "+ref.Resource+" "+ref.Name)
+		}
+	}
+	return found
+}
