@@ -1,0 +1,32 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+var (
+	ctx = context.Background()
+	c   client.Client
+)
+
+func TestInPlace(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "In place")
+}
+
+var _ = BeforeSuite(func() {
+	plane, err := apiserver.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
+	c = plane.Client
+})
