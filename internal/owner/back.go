@@ -35,20 +35,17 @@ func (o *Owners) returnToMachineSet(ctx context.Context, md machineDeployment, t
 	if err != nil {
 		return "", err
 	}
+	machines, err := o.machineMetadata(ctx, md)
+	if err != nil {
+		return "", err
+	}
 	half := ""
 	for i := range sets {
-		replicas := ptr.Deref(sets[i].Status.Replicas, 0)
+		replicas := remaining(&sets[i], machines)
 		if sets[i].Spec.Template.Spec.InfrastructureRef.Name == template && replicas > 0 && replicas < ptr.Deref(md.Spec.Replicas, 0) {
 			half = fmt.Sprintf("MachineSet %s of ElementalMachineTemplate %s is half rolled out (%d of %d Machines)",
 				sets[i].Name, template, replicas, ptr.Deref(md.Spec.Replicas, 0))
 		}
-	}
-	if half == "" {
-		return "", nil
-	}
-	machines, err := o.machineMetadata(ctx, md)
-	if err != nil {
-		return "", err
 	}
 	if len(withAnnotation(machines, clusterv1.UpdateInProgressAnnotation)) > 0 {
 		return "", nil

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,26 +31,52 @@ func (o *Owners) machineSets(ctx context.Context, md machineDeployment) ([]clust
 
 // machineMetadata of an owner's Machines, live. Whole Machines are not needed, and there may be thousands.
 func (o *Owners) machineMetadata(ctx context.Context, of Owner) ([]metav1.PartialObjectMetadata, error) {
-	label := client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
-	if of.Kind() == KubeadmControlPlaneKind {
-		label = client.MatchingLabels{
-			clusterv1.ClusterNameLabel:             of.ClusterName(),
-			clusterv1.MachineControlPlaneNameLabel: format.MustFormatValue(of.Object().GetName()),
-		}
-	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(machineKind + "List"))
-	if err := o.Live.List(ctx, list, client.InNamespace(of.Object().GetNamespace()), label); err != nil {
+	if err := o.Live.List(ctx, list, client.InNamespace(of.Object().GetNamespace()), machineLabels(of)); err != nil {
 		return nil, fmt.Errorf("listing the Machines of %s: %w", Describe(of), err)
 	}
 	return list.Items, nil
 }
 
-// withAnnotation returns the names of the objects that carry an annotation, sorted.
+// machineLabels are what Cluster API puts on the Machines of an owner, and on their infrastructure Machines.
+func machineLabels(of Owner) client.MatchingLabels {
+	if of.Kind() == KubeadmControlPlaneKind {
+		return client.MatchingLabels{
+			clusterv1.ClusterNameLabel:             of.ClusterName(),
+			clusterv1.MachineControlPlaneNameLabel: format.MustFormatValue(of.Object().GetName()),
+		}
+	}
+	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
+}
+
+// Made says whether a Machine of an owner, or its ElementalMachine, carries these labels.
+func Made(of Owner, set map[string]string) bool {
+	return labels.SelectorFromSet(labels.Set(machineLabels(of))).Matches(labels.Set(set))
+}
+
+// remaining is how many Machines a MachineSet has that are not being deleted: by its status, or by those
+// that were found where the status is older.
+func remaining(set *clusterv1.MachineSet, machines []metav1.PartialObjectMetadata) int32 {
+	var living, leaving int32
+	for i := range machines {
+		switch {
+		case !metav1.IsControlledBy(&machines[i], set):
+		case machines[i].DeletionTimestamp.IsZero():
+			living++
+		default:
+			leaving++
+		}
+	}
+	return max(living, ptr.Deref(set.Status.Replicas, 0)-leaving)
+}
+
+// withAnnotation returns the names of the objects that carry an annotation and are not being deleted,
+// sorted.
 func withAnnotation(objects []metav1.PartialObjectMetadata, annotation string) []string {
 	names := []string{}
 	for i := range objects {
-		if _, found := objects[i].Annotations[annotation]; found {
+		if _, found := objects[i].Annotations[annotation]; found && objects[i].DeletionTimestamp.IsZero() {
 			names = append(names, objects[i].Name)
 		}
 	}

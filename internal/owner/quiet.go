@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,10 @@ const settleTime = 30 * time.Second
 // QuietPoint says why the reference of an owner cannot be changed now, and is empty when it can. It
 // reads live. At any other moment Cluster API 1.14 can delete a Machine instead of updating it: one that
 // a MachineSet has above its spec.replicas, or one that has just been moved to another MachineSet.
+//
+// Machines that are being deleted do not count, or a drain that never ends would keep a bad image from
+// being replaced by a good one: whether Cluster API deletes or moves what a MachineSet has too many, it
+// takes those first (machineset_deletion_order.go and startMoveMachines of Cluster API 1.14).
 func (o *Owners) QuietPoint(ctx context.Context, of Owner) (string, error) {
 	fresh, err := o.reload(ctx, of)
 	if err != nil {
@@ -45,14 +50,14 @@ func (o *Owners) machineDeploymentQuiet(ctx context.Context, md machineDeploymen
 	if err != nil {
 		return "", err
 	}
-	for i := range sets {
-		if reason := o.machineSetQuiet(&sets[i]); reason != "" {
-			return reason, nil
-		}
-	}
 	machines, err := o.machineMetadata(ctx, md)
 	if err != nil {
 		return "", err
+	}
+	for i := range sets {
+		if reason := o.machineSetQuiet(&sets[i], machines); reason != "" {
+			return reason, nil
+		}
 	}
 	if moving := withAnnotation(machines, clusterv1.PendingAcknowledgeMoveAnnotation); len(moving) > 0 {
 		return fmt.Sprintf("Machine %s is being moved to another MachineSet", strings.Join(moving, ", ")), nil
@@ -60,11 +65,12 @@ func (o *Owners) machineDeploymentQuiet(ctx context.Context, md machineDeploymen
 	return "", nil
 }
 
-func (o *Owners) machineSetQuiet(set *clusterv1.MachineSet) string {
+func (o *Owners) machineSetQuiet(set *clusterv1.MachineSet, machines []metav1.PartialObjectMetadata) string {
 	wanted, present := ptr.Deref(set.Spec.Replicas, 0), ptr.Deref(set.Status.Replicas, 0)
+	staying := remaining(set, machines)
 	switch {
-	case present > wanted:
-		return fmt.Sprintf("MachineSet %s has %d Machines and is to have %d", set.Name, present, wanted)
+	case staying > wanted:
+		return fmt.Sprintf("MachineSet %s has %d Machines and is to have %d", set.Name, staying, wanted)
 	case present < wanted && o.writtenRecently(set):
 		return fmt.Sprintf("MachineSet %s is growing to %d Machines", set.Name, wanted)
 	case set.Status.ObservedGeneration != set.Generation && o.writtenRecently(set):

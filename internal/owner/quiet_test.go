@@ -62,6 +62,24 @@ var _ = Describe("QuietPoint of a MachineDeployment", func() {
 			"Machine m is being moved to another MachineSet"),
 		Entry("a MachineSet with a Machine too many", func(r *rollingOut) { scale(r.bad, 0); observe(r.bad, 1) }, longAfter,
 			"MachineSet ms-bad has 1 Machines and is to have 0"),
+		Entry("a MachineSet whose Machine too many is being deleted, however long that takes", func(r *rollingOut) {
+			scale(r.bad, 0)
+			observe(r.bad, 1)
+			leave(r.machine)
+		}, longAfter, ""),
+		Entry("a MachineSet with one Machine too many beside one that is being deleted", func(r *rollingOut) {
+			other := ownertest.Machine(r.bad, "other")
+			create(other)
+			scale(r.bad, 0)
+			observe(r.bad, 2)
+			leave(other)
+		}, longAfter, "MachineSet ms-bad has 1 Machines and is to have 0"),
+		Entry("a MachineSet whose status does not count a Machine yet", func(r *rollingOut) { create(ownertest.Machine(r.bad, "other")) }, longAfter,
+			"MachineSet ms-bad has 2 Machines and is to have 1"),
+		Entry("a Machine that was moved and is being deleted", func(r *rollingOut) {
+			annotate(r.machine, clusterv1.PendingAcknowledgeMoveAnnotation, "")
+			leave(r.machine)
+		}, longAfter, ""),
 		Entry("a MachineSet that grows", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 2) }, atOnce,
 			"MachineSet ms-old is growing to 3 Machines"),
 		Entry("a MachineSet that cannot grow", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 2) }, longAfter, ""),
@@ -89,6 +107,14 @@ var _ = Describe("QuietPoint of a MachineDeployment", func() {
 	})
 })
 
+// leave has a Machine being deleted, for as long as the spec lasts.
+func leave(machine *clusterv1.Machine) {
+	GinkgoHelper()
+	machine.Finalizers = []string{"test.example.com/draining"}
+	Expect(c.Update(ctx, machine)).To(Succeed())
+	Expect(c.Delete(ctx, machine)).To(Succeed())
+}
+
 func scale(set *clusterv1.MachineSet, replicas int32) {
 	GinkgoHelper()
 	set.Spec.Replicas = ptr.To(replicas)
@@ -108,7 +134,22 @@ var _ = Describe("ReturnTo", func() {
 		Entry("to a name that Cluster API may be taking Machines from", func(*rollingOut) {}, "old",
 			"MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)"),
 		Entry("while a Machine is held, so that nothing is taken", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, "old", ""),
-		Entry("to a name that has no Machines left", func(r *rollingOut) { scale(r.bad, 0); observe(r.bad, 0) }, "bad", ""),
+		Entry("while the Machine that was held is being deleted", func(r *rollingOut) {
+			annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "")
+			leave(r.machine)
+		}, "old", "MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)"),
+		Entry("to a name that has all Machines but for one that is being deleted", func(r *rollingOut) {
+			leaving := ownertest.Machine(r.old, "leaving")
+			create(leaving)
+			scale(r.old, 3)
+			observe(r.old, 3)
+			leave(leaving)
+		}, "old", "MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)"),
+		Entry("to a name that has no Machines left", func(r *rollingOut) {
+			scale(r.bad, 0)
+			observe(r.bad, 0)
+			Expect(c.Delete(ctx, r.machine)).To(Succeed())
+		}, "bad", ""),
 		Entry("to a name that has all Machines", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 3) }, "old", ""),
 	)
 
