@@ -96,10 +96,9 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	}
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
-		r.reportHandled(seen)
-		return ctrl.Result{}, r.collect(ctx, seen)
+		return r.watchOver(ctx, seen)
 	}
-	problems, err := r.prove(ctx, seen)
+	problems, err := r.prove(ctx, seen, seen.at(pending))
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -108,6 +107,30 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return ctrl.Result{RequeueAfter: blockedRetry}, nil
 	}
 	return r.move(ctx, seen)
+}
+
+// watchOver a rollout that Cluster API is carrying out: what is needed for it may be taken away half-way,
+// and Cluster API says so in its log only. The references stay as they are.
+func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Result, error) {
+	r.reportHandled(seen)
+	under, err := r.underWay(ctx, seen)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(under) == 0 {
+		r.reportUnblocked(seen.template)
+		return ctrl.Result{}, r.collect(ctx, seen)
+	}
+	problems, err := r.prove(ctx, seen, under)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(problems) == 0 {
+		r.reportUnblocked(seen.template)
+	} else {
+		r.reportObstacles(seen.template, problems)
+	}
+	return ctrl.Result{RequeueAfter: blockedRetry}, r.collect(ctx, seen)
 }
 
 // patchStatus writes the status where it changed.

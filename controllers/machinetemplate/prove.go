@@ -10,11 +10,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// prove looks for anything that would make Cluster API replace the Machines of pending owners instead of
+// prove looks for anything that would make Cluster API replace the Machines of these owners instead of
 // updating them in place.
-func (r *Reconciler) prove(ctx context.Context, seen *observation) ([]inplace.Problem, error) {
+func (r *Reconciler) prove(ctx context.Context, seen *observation, candidates []placed) ([]inplace.Problem, error) {
 	owners := []owner.Owner{}
-	for _, candidate := range seen.at(pending) {
+	for _, candidate := range candidates {
 		owners = append(owners, candidate.Owner)
 	}
 	prover := &inplace.Prover{Live: r.Live, Owners: r.Owners}

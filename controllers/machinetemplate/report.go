@@ -39,11 +39,10 @@ func (r *Reconciler) reportReverted(seen *observation) {
 	condition.TrueBecause(template, infrav1.ReferenceRevertedCondition, infrav1.RevertedByOtherReason, "%s", message)
 }
 
-// reportHandled says that there is nothing left to do for us.
+// reportHandled says that there is no reference left to change for us.
 func (r *Reconciler) reportHandled(seen *observation) {
 	template := seen.template
 	reportClones(seen)
-	condition.False(template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
 	switch back, byTopology := seen.at(reverted), seen.at(managed); {
 	case len(byTopology) > 0:
 		condition.False(template, infrav1.RolledOutCondition, infrav1.ManagedByTopologyReason, "%s",
@@ -56,22 +55,31 @@ func (r *Reconciler) reportHandled(seen *observation) {
 	}
 }
 
-// reportBlocked says what is in the way, and what to change.
+// reportBlocked says what is in the way of a rollout that was not begun, and what to change.
 func (r *Reconciler) reportBlocked(template *infrav1.ElementalMachineTemplate, problems []inplace.Problem) {
+	r.reportObstacles(template, problems)
+	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
+		"Nothing is changed, because Machines would be replaced instead of updated in place")
+}
+
+func (r *Reconciler) reportUnblocked(template *infrav1.ElementalMachineTemplate) {
+	condition.False(template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
+}
+
+// reportObstacles says what is in the way, and what to change.
+func (r *Reconciler) reportObstacles(template *infrav1.ElementalMachineTemplate, problems []inplace.Problem) {
 	message := inplace.Messages(problems)
 	if isNews(template, infrav1.RolloutBlockedCondition, message) {
 		r.Recorder.Eventf(template, nil, corev1.EventTypeWarning, infrav1.EventRolloutBlocked, proveAction, "%s", shortened(message))
 	}
 	condition.TrueBecause(template, infrav1.RolloutBlockedCondition, problems[0].Reason, "%s", message)
-	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
-		"Nothing is changed, because Machines would be replaced instead of updated in place")
 }
 
 // reportMoving says which owners are held back, or were just pointed to their clones.
 func (r *Reconciler) reportMoving(seen *observation, held []waiting, moved []string) {
 	template := seen.template
 	reportClones(seen)
-	condition.False(template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
+	r.reportUnblocked(template)
 	if len(held) > 0 {
 		condition.False(template, infrav1.RolledOutCondition, held[0].reason, "%s", messages(held))
 		return

@@ -218,6 +218,38 @@ var _ = Describe("A template", func() {
 		w.haveCondition(infrav1.ReferenceRevertedCondition, metav1.ConditionFalse, infrav1.NotRevertedReason)
 	})
 
+	It("says what came in the way of a rollout that is under way, and changes no reference for it", func() {
+		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		patch(machine, func() { machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"} })
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0), "it is looked at again")
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+		version := w.md.ResourceVersion
+
+		rival := foreignExtension("rival", nil)
+		installExtension(rival)
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0))
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.CompetingExtensionReason)
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("ExtensionConfig rival"))
+
+		By("its going away")
+		Expect(c.Delete(ctx, rival)).To(Succeed())
+		w.reconcile()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+
+		By("the last update, which goes on although the Machine is made from the clone by then")
+		patch(machine, func() {
+			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = w.refersTo()
+			machine.Annotations[clusterv1.UpdateInProgressAnnotation] = ""
+		})
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0))
+		patch(machine, func() { delete(machine.Annotations, clusterv1.UpdateInProgressAnnotation) })
+		Expect(w.reconcile().RequeueAfter).To(BeZero(), "the rollout has come to its end")
+		Expect(w.md.ResourceVersion).To(Equal(version))
+	})
+
 	It("leaves owners alone that belong to a topology", func() {
 		patch(w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
 		w.patch(imageB)
