@@ -71,6 +71,9 @@ const (
 	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/claiming-host"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
+	// HookRetryAnnotation on an ElementalMachine is when Cluster API was last made to call a hook again
+	// whose calls fail. It is gone when they do not.
+	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/hook-retry"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template

@@ -4,15 +4,10 @@
 package machine_test
 
 import (
-	"context"
-	"fmt"
-	"time"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,29 +60,6 @@ var _ = Describe("An ElementalMachine", func() {
 		owner.Namespace, owner.Name = machine.Namespace, machine.OwnerReferences[0].Name
 		Eventually(get(ctx, owner)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.HostAnnotation, host.Name)))
 	})
-
-	DescribeTable("gives a Machine the mark back that Cluster API has lost, once it has had the time to set it itself",
-		func(ctx SpecContext, lose func(context.Context, *clusterv1.Machine, *infrav1.ElementalMachine) error) {
-			w.host(ctx, "h1")
-			machine := w.machine(ctx, "m1")
-			owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.OwnerReferences[0].Name}}
-			Eventually(get(ctx, owner)).Should(HaveField("Annotations", HaveKey(infrav1.HostAnnotation)))
-			clock.SetTime(time.Now())
-			Expect(lose(ctx, owner, machine)).To(Succeed())
-
-			Consistently(get(ctx, owner)).ShouldNot(HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)))
-			clock.SetTime(time.Now().Add(time.Minute))
-			Eventually(get(ctx, owner)).Should(HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)))
-		},
-		Entry("after the Machine was moved to another MachineSet",
-			func(ctx context.Context, owner *clusterv1.Machine, _ *infrav1.ElementalMachine) error {
-				return annotate(ctx, owner, clusterv1.PendingAcknowledgeMoveAnnotation)
-			}),
-		Entry("after its ElementalMachine got the new spec",
-			func(ctx context.Context, _ *clusterv1.Machine, machine *infrav1.ElementalMachine) error {
-				return annotate(ctx, machine, clusterv1.UpdateInProgressAnnotation)
-			}),
-	)
 
 	It("never overwrites another provider ID", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
@@ -265,9 +237,3 @@ var _ = Describe("An ElementalMachine", func() {
 		Expect(get(ctx, object)()).To(BeAssignableToTypeOf(&corev1.Node{}))
 	})
 })
-
-// annotate puts an empty annotation on an object, as Cluster API marks the stages of an update.
-func annotate(ctx context.Context, object client.Object, key string) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:""}}}`, key)
-	return server.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
-}

@@ -16,59 +16,128 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // lostMarkPatience is how long the marks of a Machine have to contradict one another before they count as
 // lost: Cluster API writes them one after the other.
 const lostMarkPatience = 5 * time.Second
 
-// restoreUpdateMark gives a Machine the mark of an update back that Cluster API has lost.
+// restoreUpdateMark gives a Machine the mark of an update back that was lost before the update came to its
+// end. Without it the hook is not called, and Cluster API believes that the Machine is up to date.
 //
-// When an update in place completes, the Machine controller of Cluster API 1.14.2 takes the mark
-// update-in-progress off twice: at once, and again with the patch at the end of the same reconcile, which
-// carries no resourceVersion. If the owner wants another template by then, which is how a bad image is
-// got over, the MachineSet controller has often set the mark for the next update in between. The second
-// patch takes that one off, the update never begins, and the owner waits for it for ever.
+// Cluster API loses it by itself: when an update in place completes, the Machine controller of Cluster API
+// 1.14.2 takes the mark update-in-progress off twice: at once, and again with the patch at the end of the
+// same reconcile, which carries no resourceVersion. If the owner wants another template by then, which is
+// how a bad image is got over, the MachineSet controller has often set the mark for the next update in
+// between. The second patch takes that one off, the update never begins, and the owner waits for it for
+// ever.
+//
+// A person can take it off, too. Cluster API then cleans up what else marks the update, and goes on with
+// the next Machine as if this one had been updated.
 func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.owner == nil || !lacksUpdateMark(s.owner, s.machine) {
+	if s.owner == nil {
 		return ctrl.Result{}, nil
+	}
+	template, err := r.clonedFrom(ctx, s.machine)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	pinned := pinnedBy(template)
+	seen := marks{owner: s.owner, machine: s.machine, host: s.host, pinned: pinned}
+	if lost, err := seen.lost(ctx, r.Client); err != nil || !lost {
+		return ctrl.Result{}, err
 	}
 	// The cache lags behind, and keeps no record of who wrote what when.
-	owner, machine := &clusterv1.Machine{}, &infrav1.ElementalMachine{}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.owner), owner); err != nil {
+	now := marks{owner: &clusterv1.Machine{}, machine: &infrav1.ElementalMachine{}, host: s.host, pinned: pinned}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.owner), now.owner); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.machine), machine); err != nil {
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.machine), now.machine); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !owner.DeletionTimestamp.IsZero() || !lacksUpdateMark(owner, machine) {
-		return ctrl.Result{}, nil
+	if lost, err := now.lost(ctx, r.APIReader); err != nil || !lost || !now.owner.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, err
 	}
-	if left := lostMarkPatience - r.Clock.Since(lastWritten(owner, machine)); left > 0 {
+	if left := lostMarkPatience - r.Clock.Since(lastWritten(now.owner, now.machine)); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Restoring the mark of an update in place that Cluster API has lost", "Machine", klog.KObj(owner))
-	before := owner.DeepCopy()
-	annotations.AddAnnotations(owner, map[string]string{clusterv1.UpdateInProgressAnnotation: ""})
+	ctrl.LoggerFrom(ctx).Info("Restoring the mark of an update in place that was lost", "Machine", klog.KObj(now.owner))
+	before := now.owner.DeepCopy()
+	annotations.AddAnnotations(now.owner, map[string]string{clusterv1.UpdateInProgressAnnotation: ""})
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, owner, patch); err != nil {
-		return ctrl.Result{}, fmt.Errorf("restoring the update mark of Machine %s: %w", owner.Name, err)
+	if err := r.Client.Patch(ctx, now.owner, patch); err != nil {
+		return ctrl.Result{}, fmt.Errorf("restoring the update mark of Machine %s: %w", now.owner.Name, err)
 	}
 	return ctrl.Result{}, nil
 }
 
-// lacksUpdateMark says whether a Machine is not marked as being updated although it was just moved to
-// another MachineSet, or its ElementalMachine is marked and no hook is pending that would clean that up.
-func lacksUpdateMark(owner *clusterv1.Machine, machine *infrav1.ElementalMachine) bool {
-	marks := owner.Annotations
-	if has(marks, clusterv1.UpdateInProgressAnnotation) || has(marks, runtimev1.PendingHooksAnnotation) {
-		return false
-	}
-	return has(marks, clusterv1.PendingAcknowledgeMoveAnnotation) || has(machine.Annotations, clusterv1.UpdateInProgressAnnotation)
+// marks are what says that a Machine is being updated, and what the update is about.
+type marks struct {
+	owner   *clusterv1.Machine
+	machine *infrav1.ElementalMachine
+	host    *infrav1.ElementalHost
+	// pinned is the digest that the rollout resolved the image to, if it did.
+	pinned string
 }
 
-func has(marks map[string]string, key string) bool {
-	_, found := marks[key]
+func pinnedBy(template *infrav1.ElementalMachineTemplate) string {
+	if template == nil {
+		return ""
+	}
+	return template.Annotations[infrav1.RolloutDigestAnnotation]
+}
+
+// lost says whether the update of a Machine has not come to its end, and nothing says so any more.
+func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
+	set := m.owner.Annotations
+	if has(set, clusterv1.UpdateInProgressAnnotation) || has(set, runtimev1.PendingHooksAnnotation) {
+		return false, nil
+	}
+	if has(set, clusterv1.PendingAcknowledgeMoveAnnotation) || has(m.machine.Annotations, clusterv1.UpdateInProgressAnnotation) {
+		return true, nil
+	}
+	return m.abandoned(ctx, reader)
+}
+
+// abandoned says whether the attempt to bring the machine to the OS it asks for has not ended well. The
+// hook has not said done of it then: it does so of one that succeeded, of one that was superseded, and
+// where the host runs the OS in spite of all.
+func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error) {
+	hash := osversion.Hash(m.machine.Spec.OSVersionManagement)
+	if hash == "" {
+		return false, nil
+	}
+	attempt := &infrav1.ElementalHostUpgrade{}
+	key := client.ObjectKey{Namespace: m.machine.Namespace, Name: rollout.UpgradeName(m.owner.Name, templateName(m.machine), hash)}
+	if err := reader.Get(ctx, key, attempt); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
+	}
+	switch attempt.Status.Phase {
+	case infrav1.UpgradeSucceeded, infrav1.UpgradeSuperseded:
+		return false, nil
+	case infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted:
+		return m.runsOther(attempt), nil
+	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing, infrav1.UpgradeHostLost:
+	}
+	return true, nil
+}
+
+// runsOther says whether the host certainly runs something else than an attempt was for. A digest that is
+// the same counts, as it does for the hook.
+func (m marks) runsOther(attempt *infrav1.ElementalHostUpgrade) bool {
+	booted := m.host.Status.OS.Digest
+	return hoststate.Runs(m.host, m.machine.Spec.OSVersionManagement) == hoststate.MatchOther &&
+		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned)
+}
+
+func has(annotations map[string]string, key string) bool {
+	_, found := annotations[key]
 	return found
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,9 @@ import (
 
 // reconcileNormal is the life of a machine, in order. Without a host there is nothing after the first.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if changed, err := r.followTemplate(ctx, s); err != nil || changed {
+		return ctrl.Result{}, err
+	}
 	result, err := r.associate(ctx, s)
 	if err != nil || s.host == nil {
 		return result, errors.Join(err, r.observeUpToDate(ctx, s))
@@ -36,6 +40,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	observeHost(s)
 	provision(s)
 	result, err = r.restoreUpdateMark(ctx, s)
+	result = util.LowestNonZeroResult(result, r.askAgain(s))
 	return result, errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
 }
 

@@ -76,6 +76,7 @@ func machineChanged() predicate.Funcs {
 			strconv.FormatBool(machine.DeletionTimestamp.IsZero()),
 			strconv.FormatBool(has(machine.Annotations, clusterv1.UpdateInProgressAnnotation)),
 			strconv.FormatBool(has(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)),
+			strconv.FormatBool(hookFails(machine)),
 		}
 	})
 }

@@ -1,0 +1,44 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+// followTemplate gives a machine that has no host yet the OS that its template asks for by now, and says
+// whether that was another.
+//
+// Cluster API makes a machine from what it has read of the template before. If the template is patched at
+// that instant, its new content counts as rolled out before this machine is seen, and neither Cluster
+// API, which compares names, nor a later rollout of that content would ever bring it to the machine. No
+// host runs anything for the machine yet, so that nothing is disturbed. From the moment there is a host,
+// the OS is changed by an update only.
+func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool, err error) {
+	name := templateName(s.machine)
+	if s.machine.Spec.HostRef != nil || name == "" {
+		return false, nil
+	}
+	template := &infrav1.ElementalMachineTemplate{}
+	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}, template); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
+	}
+	if osversion.Same(templateOS(template), s.machine.Spec.OSVersionManagement) {
+		return false, nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
+	s.machine.Spec.OSVersionManagement = templateOS(template.DeepCopy())
+	return true, nil
+}

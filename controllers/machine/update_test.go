@@ -1,0 +1,153 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// Serial, because there is one clock.
+var _ = Describe("A Machine in an update in place", Serial, func() {
+	var (
+		w       *world
+		machine *infrav1.ElementalMachine
+		host    *infrav1.ElementalHost
+		owner   *clusterv1.Machine
+	)
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorld(ctx)
+		clock.SetTime(time.Now())
+		machine, host = w.running(ctx, "m1", madeFrom("t1"))
+		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
+	})
+	marked := func() OmegaMatcher { return HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)) }
+	// attempt makes the attempt to bring the host from os:v1 to os:v2, and lets it end.
+	attempt := func(ctx SpecContext, phase infrav1.UpgradePhase, digest string) {
+		GinkgoHelper()
+		wanted := image("oci://os:v2")
+		update(ctx, machine, func() { machine.Spec.OSVersionManagement = wanted }, false)
+		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.ns, Name: rollout.UpgradeName("m1", "t1", osversion.Hash(wanted)),
+		}}
+		upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
+			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
+			ImageURI: "oci://os:v2", OSVersionManagement: wanted,
+		}
+		Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+		update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Digest = phase, digest }, true)
+	}
+
+	DescribeTable("gets the mark back that was lost, once Cluster API has had the time to set it itself",
+		func(ctx SpecContext, lose func(ctx SpecContext)) {
+			lose(ctx)
+			Consistently(get(ctx, owner)).ShouldNot(marked())
+			clock.SetTime(time.Now().Add(time.Minute))
+			// Only an event makes the controller look at the clock again.
+			Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
+			Eventually(get(ctx, owner)).Should(marked())
+		},
+		Entry("after it was moved to another MachineSet", func(ctx SpecContext) {
+			Expect(annotate(ctx, owner, clusterv1.PendingAcknowledgeMoveAnnotation)).To(Succeed())
+		}),
+		Entry("after its ElementalMachine got the new spec", func(ctx SpecContext) {
+			Expect(annotate(ctx, machine, clusterv1.UpdateInProgressAnnotation)).To(Succeed())
+		}),
+		Entry("while the attempt goes on", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeProgressing, "") }),
+		Entry("while the host does not come back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeHostLost, "sha256:2") }),
+		Entry("although the host fell back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2") }),
+		Entry("although the attempt failed", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "") }),
+	)
+
+	DescribeTable("is left alone where its update has come to its end, or is marked",
+		func(ctx SpecContext, prepare func(ctx SpecContext)) {
+			prepare(ctx)
+			clock.SetTime(time.Now().Add(time.Minute))
+			Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
+			Consistently(get(ctx, owner)).ShouldNot(marked())
+		},
+		Entry("there is no attempt", func(SpecContext) {}),
+		Entry("the attempt succeeded, and the host fell back weeks later", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSucceeded, "sha256:2") }),
+		Entry("the attempt was superseded", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSuperseded, "sha256:2") }),
+		Entry("the host runs that very digest in spite of a failure", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "sha256:1") }),
+		Entry("a hook is pending", func(ctx SpecContext) {
+			Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())
+			attempt(ctx, infrav1.UpgradeProgressing, "")
+		}),
+	)
+
+	It("has the hook called again while its calls fail, and not more often than needed", func(ctx SpecContext) {
+		updating := func(reason string) {
+			update(ctx, owner, func() {
+				owner.Status.Conditions = []metav1.Condition{{
+					Type: clusterv1.MachineUpdatingCondition, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Now(),
+				}}
+			}, true)
+		}
+		asked := func() string {
+			GinkgoHelper()
+			Expect(get(ctx, machine)()).NotTo(BeNil())
+			return machine.Annotations[infrav1.HookRetryAnnotation]
+		}
+		updating(clusterv1.MachineInPlaceUpdateFailedReason)
+		Eventually(asked).ShouldNot(BeEmpty())
+		first := asked()
+		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
+		Consistently(asked).Should(Equal(first))
+
+		clock.SetTime(time.Now().Add(time.Minute))
+		update(ctx, machine, func() { delete(machine.Annotations, "test.example.com/touched") }, false)
+		Eventually(asked).ShouldNot(Equal(first))
+
+		updating(clusterv1.MachineInPlaceUpdatingReason)
+		Eventually(asked).Should(BeEmpty())
+	})
+})
+
+var _ = Describe("A template that is patched while a machine is made from it", func() {
+	It("is followed until the machine has a host, and not after that", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t1"}}
+		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
+		Expect(server.Client.Create(ctx, template)).To(Succeed())
+		machine := w.machine(ctx, "m1", madeFrom("t1"))
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+
+		host := w.host(ctx, "h1")
+		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") }, false)
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+		Expect(machine.Spec.OSVersionManagement).To(Equal(image("oci://os:v2")))
+	})
+})
+
+// madeFrom marks a machine as Cluster API does that makes it from a template.
+func madeFrom(template string) func(*infrav1.ElementalMachine) {
+	return func(m *infrav1.ElementalMachine) {
+		m.Annotations = map[string]string{
+			clusterv1.TemplateClonedFromNameAnnotation:      template,
+			clusterv1.TemplateClonedFromGroupKindAnnotation: "ElementalMachineTemplate.infrastructure.cluster.x-k8s.io",
+		}
+	}
+}
+
+// annotate puts an empty annotation on an object, as Cluster API marks the stages of an update.
+func annotate(ctx context.Context, object client.Object, key string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:""}}}`, key)
+	return server.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+}
