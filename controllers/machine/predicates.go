@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -76,6 +77,7 @@ func machineChanged() predicate.Funcs {
 			strconv.FormatBool(machine.DeletionTimestamp.IsZero()),
 			strconv.FormatBool(has(machine.Annotations, clusterv1.UpdateInProgressAnnotation)),
 			strconv.FormatBool(has(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)),
+			strconv.FormatBool(has(machine.Annotations, runtimev1.PendingHooksAnnotation)),
 			strconv.FormatBool(hookFails(machine)),
 		}
 	})

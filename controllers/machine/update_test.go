@@ -90,6 +90,16 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		}),
 	)
 
+	It("gets the mark back when Cluster API has cleaned up after a person who took it off, without any other event", func(ctx SpecContext) {
+		Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())
+		attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2")
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason))
+		clock.SetTime(time.Now().Add(time.Minute))
+		Consistently(get(ctx, owner)).ShouldNot(marked())
+		update(ctx, owner, func() { delete(owner.Annotations, runtimev1.PendingHooksAnnotation) }, false)
+		Eventually(get(ctx, owner)).Should(marked())
+	})
+
 	It("has the hook called again while its calls fail, and not more often than needed", func(ctx SpecContext) {
 		updating := func(reason string) {
 			update(ctx, owner, func() {

@@ -9,14 +9,13 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	eventsv1 "k8s.io/api/events/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
+// That it is refused by default is tried in package references.
 var _ = Describe("A change that cannot be made in place", func() {
 	// A Machine's nodeDrainTimeout and the like are propagated by Cluster API without a rollout; the
 	// bootstrap configuration is not.
@@ -27,18 +26,6 @@ var _ = Describe("A change that cannot be made in place", func() {
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", scenario.Deployment, "--type", "merge", "--patch", patch)
 		Expect(err).NotTo(HaveOccurred())
 	}
-
-	It("is refused with an event that names the fields, by default", func(ctx SpecContext) {
-		cluster := newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{Workers: 1, Spare: 1})
-		before, err := cluster.Identities(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		changeBootstrap(ctx, cluster)
-
-		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).
-			Should(ContainElement(ContainSubstring("KubeadmConfigTemplate")))
-		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(1))
-		expectKept(ctx, cluster, before)
-	})
 
 	It("replaces the Machine, and resets its host, where that is allowed", func(ctx SpecContext) {
 		cluster := newCluster(ctx, startLab(ctx, lab.Options{}),
@@ -61,16 +48,3 @@ var _ = Describe("A change that cannot be made in place", func() {
 		}, 2*patience, look).WithContext(ctx).Should(Succeed())
 	})
 })
-
-// refusals are the messages of the events that refuse a change.
-func refusals(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
-	list := &eventsv1.EventList{}
-	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
-	notes := []string{}
-	for i := range list.Items {
-		if list.Items[i].Reason == infrav1.EventInPlaceRefused {
-			notes = append(notes, list.Items[i].Note)
-		}
-	}
-	return notes, err
-}

@@ -76,7 +76,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		expectKept(ctx, cluster, before)
 	})
 
-	It("stops at a bad image, and goes on with the next good one", func(ctx SpecContext) {
+	It("stops at a bad image, and goes on with the next good one (finding 10)", func(ctx SpecContext) {
 		former, err := digests(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		bad := push(ctx, cluster, "v4", image.OS{Boot: source.BootUnhealthy})

@@ -1,0 +1,63 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// Cluster API takes a Machine for updated when the mark is taken off it, and goes on with the next.
+var _ = Describe("The mark update-in-progress, taken off a Machine by hand (finding 15)", func() {
+	// forget takes the mark off the Machine of an attempt.
+	forget := func(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) {
+		GinkgoHelper()
+		machine, err := machineOf(ctx, attempt)
+		Expect(err).NotTo(HaveOccurred())
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, clusterv1.UpdateInProgressAnnotation)
+		Expect(cluster.Lab.Kube.Patch(ctx, machine, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+		Expect(machine.Annotations).NotTo(HaveKey(clusterv1.UpdateInProgressAnnotation))
+	}
+	marked := HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation))
+
+	It("is put back while the attempt goes on, which comes to its end", func(ctx SpecContext) {
+		template, before := atRest(ctx), upgrades()
+		wanted := push(ctx, image.OS{UpgradeSeconds: 2 * writing})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		attempt := begun(ctx, wanted)
+		forget(ctx, attempt)
+		Expect(upToDate(ctx)).To(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.UpgradeInProgressReason))
+		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
+		reaches(ctx, wanted)
+		for host, count := range upgrades() {
+			Expect(count).To(Equal(before[host]+1), "elemental upgrade runs once on host "+host)
+		}
+	})
+
+	It("is put back on a Machine whose host fell back, which says so", func(ctx SpecContext) {
+		template := atRest(ctx)
+		bad := push(ctx, image.OS{Boot: source.BootUnhealthy})
+		Expect(cluster.PatchPool(ctx, template, bad)).To(Succeed())
+		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred())
+		forget(ctx, attempt)
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.HostRunsOtherOSReason))
+		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
+
+		By("going on with a good image")
+		good := push(ctx, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, good)).To(Succeed())
+		reaches(ctx, good)
+	})
+})

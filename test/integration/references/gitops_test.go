@@ -1,0 +1,117 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// every is how often a tool looks.
+const every = time.Second
+
+// tool keeps the reference of the MachineDeployment as it is in git, as a GitOps tool does.
+type tool struct{ git atomic.Pointer[string] }
+
+// keep begins to put the reference back to a template, until the spec ends.
+func keep(template string) *tool {
+	t := &tool{}
+	t.git.Store(&template)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = wait.PollUntilContextCancel(ctx, every, true, t.sync)
+	}()
+	DeferCleanup(func() {
+		stop()
+		<-ended
+	})
+	return t
+}
+
+// sync tries once; a webhook may refuse, and the tool tries again.
+func (t *tool) sync(ctx context.Context) (bool, error) {
+	if now, err := reference(ctx); err == nil && now != *t.git.Load() {
+		_ = pointTo(ctx, *t.git.Load())
+	}
+	return false, nil
+}
+
+// commit is a rotation by name: a template with a new name, and the reference to it.
+func (t *tool) commit(ctx context.Context, os image.Image) {
+	GinkgoHelper()
+	template := newTemplate(ctx, os)
+	t.git.Store(&template)
+}
+
+var _ = Describe("A GitOps tool that keeps the reference of a patched template", func() {
+	const reverted = "True/" + infrav1.RevertedByOtherReason
+	// expectNoFight asserts that we wrote the reference once, and say that somebody turned it back.
+	expectNoFight := func(ctx context.Context, template string, since time.Time) {
+		GinkgoHelper()
+		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix(reverted))
+		Eventually(told, patience, look).WithContext(ctx).WithArguments(infrav1.EventReferenceReverted).
+			Should(ContainElement(And(HavePrefix("MachineDeployment workers: "), ContainSubstring(template))))
+		Consistently(reference, calm, look).WithContext(ctx).Should(Equal(template))
+		Expect(referencesWritten(since)).To(Equal(1), "the reference is written once")
+		expectKept(ctx)
+	}
+
+	It("reverts our rotation at once: nothing is lost, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
+		template, since := atRest(ctx), time.Now()
+		wanted := push(ctx, image.OS{UpgradeSeconds: writing})
+		gitops := keep(template)
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		expectNoFight(ctx, template, since)
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(ContainElement("False/"+infrav1.TemplateDiffersReason),
+			"Cluster API takes these Machines for up to date")
+
+		gitops.commit(ctx, wanted)
+		reaches(ctx, wanted)
+		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix("False/"))
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+	})
+
+	It("reverts it in the middle: one host is upgraded, the other says that it is not (finding 9)", func(ctx SpecContext) {
+		template, since := atRest(ctx), time.Now()
+		wanted := push(ctx, image.OS{UpgradeSeconds: writing})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		first := begun(ctx, wanted).Spec.HostName
+		gitops := keep(template)
+		expectNoFight(ctx, template, since)
+		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(template))
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(And(
+			HaveKeyWithValue(first, "True"), ContainElement("False/"+infrav1.TemplateDiffersReason)))
+
+		before := upgrades()
+		gitops.commit(ctx, wanted)
+		reaches(ctx, wanted)
+		Expect(upgrades()).To(HaveKeyWithValue(first, before[first]), "nothing is done on the host that runs it")
+		Expect(referencesWritten(since)).To(Equal(1))
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+	})
+
+	It("reverts it at the end: all hosts stay upgraded (finding 9)", func(ctx SpecContext) {
+		template, since := atRest(ctx), time.Now()
+		wanted := push(ctx, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		reaches(ctx, wanted)
+		before := upgrades()
+		keep(template)
+		expectNoFight(ctx, template, since)
+		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(template))
+		reaches(ctx, wanted)
+		Expect(upgrades()).To(Equal(before), "the hosts run it already")
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+	})
+})

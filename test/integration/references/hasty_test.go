@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A template that is patched again and again", func() {
+	It("is rolled out when it returns to what it asked for before (B, then A again)", func(ctx SpecContext) {
+		template, former := atRest(ctx), running
+		other := push(ctx, image.OS{})
+		names := map[string]bool{template: true}
+		for _, wanted := range []image.Image{other, former} {
+			Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+			reaches(ctx, wanted)
+			name, err := reference(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			names[name] = true
+		}
+		Expect(names).To(HaveLen(3), "no name was used twice")
+		Eventually(clonesOf, patience, look).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
+	})
+
+	It("brings the hosts to the last of ten patches, with one attempt per host at a time", func(ctx SpecContext) {
+		const pause = 3 * time.Second
+		template := atRest(ctx)
+		active := watchAttempts(ctx)
+		var last image.Image
+		for range 10 {
+			last = push(ctx, image.OS{})
+			Expect(cluster.PatchPool(ctx, template, last)).To(Succeed())
+			// Some are seen by Cluster API, some are overtaken by the next.
+			_ = scenario.Await(ctx, "the patch to be rolled out", pause, func(ctx context.Context) (string, error) {
+				attempt, err := attemptFor(ctx, last)
+				return map[bool]string{true: "no attempt"}[attempt.Name == ""], err
+			})
+		}
+		reaches(ctx, last)
+		Expect(active.most()).To(Equal(1), "attempts of a host that had not ended, at a time")
+		Eventually(clonesOf, patience, look).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
+		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+	})
+})
+
+// attempts counts those of each host that have not ended.
+type attempts struct {
+	mu     sync.Mutex
+	active map[string]map[string]bool
+	peak   int
+}
+
+// watchAttempts counts from now on, until the spec ends.
+func watchAttempts(ctx context.Context) *attempts {
+	GinkgoHelper()
+	a := &attempts{active: map[string]map[string]bool{}}
+	watcher, err := cluster.Lab.Kube.Watch(ctx, &infrav1.ElementalHostUpgradeList{}, client.InNamespace(cluster.Namespace()))
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(watcher.Stop)
+	go func() {
+		for event := range watcher.ResultChan() {
+			if attempt, isAttempt := event.Object.(*infrav1.ElementalHostUpgrade); isAttempt {
+				a.record(attempt, event.Type == watch.Deleted)
+			}
+		}
+	}()
+	return a
+}
+
+func (a *attempts) record(attempt *infrav1.ElementalHostUpgrade, deleted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	host := attempt.Spec.HostName
+	if a.active[host] == nil {
+		a.active[host] = map[string]bool{}
+	}
+	switch attempt.Status.Phase {
+	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing:
+		a.active[host][attempt.Name] = true
+	default:
+		deleted = true
+	}
+	if deleted {
+		delete(a.active[host], attempt.Name)
+	}
+	a.peak = max(a.peak, len(a.active[host]))
+}
+
+func (a *attempts) most() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.peak
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// newTemplate makes a template as a person would who rotates by hand, and returns its name.
+func newTemplate(ctx context.Context, os image.Image) string {
+	GinkgoHelper()
+	made++
+	template := &infrav1.ElementalMachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: fmt.Sprintf("workers-%d", made)},
+		Spec: infrav1.ElementalMachineTemplateSpec{Template: infrav1.ElementalMachineTemplateResource{
+			Spec: infrav1.ElementalMachineSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}},
+				OSVersionManagement: infrav1.OSVersionManagement{
+					infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
+				},
+			},
+		}},
+	}
+	Expect(cluster.Lab.Kube.Create(ctx, template)).To(Succeed())
+	return template.Name
+}
+
+// pointTo changes the reference of the MachineDeployment, as kubectl does.
+func pointTo(ctx context.Context, template string) error {
+	patch := strings.ReplaceAll(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"NAME"}}}}}`, "NAME", template)
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", scenario.Deployment, "--type", "merge", "--patch", patch)
+	return err
+}
+
+// reference is the template that the MachineDeployment refers to.
+func reference(ctx context.Context) (string, error) {
+	md := &clusterv1.MachineDeployment{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Deployment}, md)
+	return md.Spec.Template.Spec.InfrastructureRef.Name, err
+}
+
+func elementalMachines(ctx context.Context) ([]infrav1.ElementalMachine, error) {
+	list := &infrav1.ElementalMachineList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+	return list.Items, err
+}
+
+// madeFrom are the templates that the Machines were last given the content of.
+func madeFrom(ctx context.Context) ([]string, error) {
+	machines, err := elementalMachines(ctx)
+	names := []string{}
+	for i := range machines {
+		names = append(names, machines[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation])
+	}
+	return names, err
+}
+
+// upToDate are our own conditions of that name, by host: "True", or "False/" and the reason.
+func upToDate(ctx context.Context) (map[string]string, error) {
+	machines, err := elementalMachines(ctx)
+	said := map[string]string{}
+	for i := range machines {
+		condition := conditions.Get(&machines[i], infrav1.UpToDateCondition)
+		switch {
+		case condition == nil || machines[i].Spec.HostRef == nil:
+		case condition.Status == metav1.ConditionTrue:
+			said[machines[i].Spec.HostRef.Name] = string(condition.Status)
+		default:
+			said[machines[i].Spec.HostRef.Name] = string(condition.Status) + "/" + condition.Reason
+		}
+	}
+	return said, err
+}
+
+// conditionOf a template, as "Status/Reason: message".
+func conditionOf(ctx context.Context, template, conditionType string) (string, error) {
+	object := &infrav1.ElementalMachineTemplate{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: template}, object)
+	condition := conditions.Get(object, conditionType)
+	if condition == nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s/%s: %s", condition.Status, condition.Reason, condition.Message), err
+}
+
+// clonesOf a template.
+func clonesOf(ctx context.Context, template string) ([]string, error) {
+	list := &infrav1.ElementalMachineTemplateList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()), client.MatchingLabels{infrav1.SourceTemplateLabel: template})
+	names := []string{}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, err
+}
+
+// told are the notes of events with a reason.
+func told(ctx context.Context, reason string) ([]string, error) {
+	list := &eventsv1.EventList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+	notes := []string{}
+	for i := range list.Items {
+		if event := &list.Items[i]; event.Reason == reason {
+			notes = append(notes, event.Regarding.Kind+" "+event.Regarding.Name+": "+event.Note)
+		}
+	}
+	return notes, err
+}
+
+// attemptFor is the first attempt to bring a host to an image; it has no name while there is none.
+func attemptFor(ctx context.Context, os image.Image) (*infrav1.ElementalHostUpgrade, error) {
+	attempts, err := cluster.Attempts(ctx)
+	for i := range attempts {
+		if attempts[i].Spec.ImageURI == os.URI() {
+			return &attempts[i], nil
+		}
+	}
+	return &infrav1.ElementalHostUpgrade{}, err
+}
+
+// begun waits until the first host has been triggered to write an image, and returns its attempt.
+func begun(ctx context.Context, os image.Image) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", HavePrefix("Reboot")))
+	attempt, err := attemptFor(ctx, os)
+	Expect(err).NotTo(HaveOccurred())
+	return attempt
+}
+
+// machineOf an attempt.
+func machineOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) (*clusterv1.Machine, error) {
+	machine := &clusterv1.Machine{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.MachineName}, machine)
+	return machine, err
+}
+
+// upgrades counts the runs of `elemental upgrade` by host.
+func upgrades() map[string]int {
+	GinkgoHelper()
+	counted := map[string]int{}
+	for _, host := range cluster.Lab.Hosts() {
+		count, err := host.Upgrades()
+		Expect(err).NotTo(HaveOccurred())
+		counted[host.Name()] = count
+	}
+	return counted
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A change that cannot be made in place", func() {
+	// A Machine's nodeDrainTimeout and the like are propagated by Cluster API without a rollout; the
+	// bootstrap configuration is not.
+	bootstrapFrom := func(ctx context.Context, name string) {
+		GinkgoHelper()
+		patch := strings.ReplaceAll(`{"spec":{"template":{"spec":{"bootstrap":{"configRef":{"name":"NAME"}}}}}}`, "NAME", name)
+		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", scenario.Deployment, "--type", "merge", "--patch", patch)
+		Expect(err).NotTo(HaveOccurred())
+	}
+
+	It("is refused with an event that names the fields, and stands in the way of nothing once it is taken back (finding 8)", func(ctx SpecContext) {
+		template := atRest(ctx)
+		Expect(cluster.ApplyManifest(ctx, "bootstrap-changed.yaml.tmpl")).To(Succeed())
+		bootstrapFrom(ctx, "workers-changed")
+		Eventually(told, patience, look).WithContext(ctx).WithArguments(infrav1.EventInPlaceRefused).
+			Should(ContainElement(ContainSubstring("KubeadmConfigTemplate")))
+		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(len(workers)))
+		expectKept(ctx)
+
+		bootstrapFrom(ctx, scenario.Deployment)
+		wanted := push(ctx, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		reaches(ctx, wanted)
+	})
+})

@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+const rivalName = "rival"
+
+// newRival registers another extension that offers the in-place hooks to the namespace; our own server
+// serves it, under its name. It returns what removes it.
+func newRival(ctx context.Context) (remove func(ctx context.Context)) {
+	GinkgoHelper()
+	ours := &runtimev1.ExtensionConfig{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, ours)).To(Succeed())
+	rival := &runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: rivalName}, Spec: *ours.Spec.DeepCopy()}
+	rival.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": cluster.Namespace()}}
+	Expect(cluster.Lab.Kube.Create(ctx, rival)).To(Succeed())
+	remove = func(ctx context.Context) {
+		GinkgoHelper()
+		Expect(client.IgnoreNotFound(cluster.Lab.Kube.Delete(ctx, rival))).To(Succeed())
+	}
+	DeferCleanup(func(ctx SpecContext) { remove(ctx) })
+	Eventually(func(ctx context.Context) (bool, error) {
+		err := cluster.Lab.Kube.Get(ctx, client.ObjectKeyFromObject(rival), rival)
+		return conditions.IsTrue(rival, runtimev1.ExtensionConfigDiscoveredCondition), err
+	}, patience, look).WithContext(ctx).Should(BeTrue())
+	return remove
+}
+
+var _ = Describe("A second extension for the in-place hooks of the namespace", func() {
+	const competes = "True/" + infrav1.CompetingExtensionReason + ": ExtensionConfig " + rivalName
+	const unblocked = "False/" + infrav1.NotBlockedReason
+
+	It("blocks a rollout before anything moves", func(ctx SpecContext) {
+		template := atRest(ctx)
+		remove := newRival(ctx)
+		wanted := push(ctx, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
+		Consistently(reference, calm, look).WithContext(ctx).Should(Equal(template))
+		Expect(madeFrom(ctx)).To(HaveEach(template))
+		Expect(clonesOf(ctx, template)).To(BeEmpty())
+
+		remove(ctx)
+		reaches(ctx, wanted)
+		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
+	})
+
+	It("holds a rollout in its middle, which goes on without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
+		template := atRest(ctx)
+		wanted := push(ctx, image.OS{UpgradeSeconds: writing})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		attempt := begun(ctx, wanted)
+		remove := newRival(ctx)
+		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
+		Eventually(func(ctx context.Context) (string, error) {
+			machine, err := machineOf(ctx, attempt)
+			return conditions.GetReason(machine, clusterv1.MachineUpdatingCondition), err
+		}, patience, look).WithContext(ctx).Should(Equal(clusterv1.MachineInPlaceUpdateFailedReason))
+
+		By("bringing the host to its end meanwhile, and touching no other")
+		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
+		Expect(err).NotTo(HaveOccurred())
+		first := retried(ctx, attempt)
+		Expect(first).NotTo(BeEmpty())
+		Eventually(retried, patience, look).WithContext(ctx).WithArguments(attempt).ShouldNot(Equal(first), "the hook is called again and again")
+		Expect(cluster.Attempts(ctx)).To(WithTransform(hostsOf(wanted), ConsistOf(attempt.Spec.HostName)))
+		expectKept(ctx)
+
+		remove(ctx)
+		reaches(ctx, wanted)
+		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
+		Eventually(retried, patience, look).WithContext(ctx).WithArguments(attempt).Should(BeEmpty())
+	})
+})
+
+// retried is when Cluster API was last made to call the hook for the Machine of an attempt.
+func retried(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) string {
+	GinkgoHelper()
+	machine := &infrav1.ElementalMachine{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}, machine)).To(Succeed())
+	return machine.Annotations[infrav1.HookRetryAnnotation]
+}
+
+// hostsOf returns the hosts that attempts for an image are about.
+func hostsOf(os image.Image) func([]infrav1.ElementalHostUpgrade) []string {
+	return func(attempts []infrav1.ElementalHostUpgrade) []string {
+		hosts := []string{}
+		for i := range attempts {
+			if attempts[i].Spec.ImageURI == os.URI() {
+				hosts = append(hosts, attempts[i].Spec.HostName)
+			}
+		}
+		return hosts
+	}
+}
