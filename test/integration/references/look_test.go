@@ -150,14 +150,14 @@ func machineOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) (*clu
 	return machine, err
 }
 
-// upgrades counts the runs of `elemental upgrade` by host.
+// upgrades counts the runs of `elemental upgrade` on the workers' hosts.
 func upgrades() map[string]int {
 	GinkgoHelper()
 	counted := map[string]int{}
-	for _, host := range cluster.Lab.Hosts() {
-		count, err := host.Upgrades()
+	for _, worker := range workers {
+		count, err := cluster.Lab.Host(worker.Node).Upgrades()
 		Expect(err).NotTo(HaveOccurred())
-		counted[host.Name()] = count
+		counted[worker.Node] = count
 	}
 	return counted
 }
