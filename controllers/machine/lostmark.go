@@ -45,20 +45,12 @@ func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	pinned := pinnedBy(template)
-	seen := marks{owner: s.owner, machine: s.machine, host: s.host, pinned: pinned}
+	seen := marks{owner: s.owner, machine: s.machine, host: s.host, pinned: pinnedBy(template)}
 	if lost, err := seen.lost(ctx, r.Client); err != nil || !lost {
 		return ctrl.Result{}, err
 	}
-	// The cache lags behind, and keeps no record of who wrote what when.
-	now := marks{owner: &clusterv1.Machine{}, machine: &infrav1.ElementalMachine{}, host: s.host, pinned: pinned}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.owner), now.owner); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.machine), now.machine); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if lost, err := now.lost(ctx, r.APIReader); err != nil || !lost || !now.owner.DeletionTimestamp.IsZero() {
+	now, lost, err := r.lostNow(ctx, seen)
+	if err != nil || !lost {
 		return ctrl.Result{}, err
 	}
 	if left := lostMarkPatience - r.Clock.Since(lastWritten(now.owner, now.machine)); left > 0 {
@@ -72,6 +64,19 @@ func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("restoring the update mark of Machine %s: %w", now.owner.Name, err)
 	}
 	return ctrl.Result{}, nil
+}
+
+// lostNow is lost by live reads: the cache lags behind, and keeps no record of who wrote what when.
+func (r *Reconciler) lostNow(ctx context.Context, seen marks) (now marks, lost bool, err error) {
+	now = marks{owner: &clusterv1.Machine{}, machine: &infrav1.ElementalMachine{}, host: seen.host, pinned: seen.pinned}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(seen.owner), now.owner); err != nil {
+		return now, false, client.IgnoreNotFound(err)
+	}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(seen.machine), now.machine); err != nil {
+		return now, false, client.IgnoreNotFound(err)
+	}
+	lost, err = now.lost(ctx, r.APIReader)
+	return now, lost && now.owner.DeletionTimestamp.IsZero(), err
 }
 
 // marks are what says that a Machine is being updated, and what the update is about.
