@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -22,7 +23,7 @@ const requested = "Upgrade requested"
 func (h *Handlers) translate(ctx context.Context, wanted *wantedOS, seen *observation) (answer, error) {
 	attempt := seen.attempt
 	if !attempt.DeletionTimestamp.IsZero() {
-		return inProgress(requested), nil
+		return leaving(attempt), nil
 	}
 	switch attempt.Status.Phase {
 	case infrav1.UpgradeSucceeded:
@@ -71,10 +72,21 @@ func (h *Handlers) renew(ctx context.Context, attempt *infrav1.ElementalHostUpgr
 	return inProgress(requested), nil
 }
 
-// mayBeCordoned says whether an ended attempt has left its node cordoned.
+// leaving is the answer while an attempt is being deleted: another one follows it, but what its host has
+// begun is brought to its end first.
+func leaving(attempt *infrav1.ElementalHostUpgrade) answer {
+	if hasEnded(attempt) {
+		return inProgress(requested)
+	}
+	return answer{retryAfter: requestedRetrySeconds, message: progressMessage(attempt)}
+}
+
+// mayBeCordoned says whether an ended attempt has left its node cordoned: by policy, or because the
+// former OS was not good either.
 func mayBeCordoned(attempt *infrav1.ElementalHostUpgrade) bool {
 	return attempt.Status.Phase == infrav1.UpgradeRolledBack &&
-		attempt.Spec.Options.WithDefaults().OnRollback == infrav1.RollbackKeepCordoned
+		(attempt.Spec.Options.WithDefaults().OnRollback == infrav1.RollbackKeepCordoned ||
+			conditions.IsFalse(attempt, infrav1.FormerOSHealthyCondition))
 }
 
 // progressMessage is one line that changes with the step or what it waits for, and with nothing else.

@@ -229,6 +229,15 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(c.Status().Update(ctx, attempt)).To(Succeed())
 			Expect(w.call()).To(beInProgress("RolledBack: m"))
 		})
+		It("is not done while the attempt has left the node cordoned because the former OS is not good either", func() {
+			w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
+			w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Message: "m", Conditions: []metav1.Condition{{
+				Type: infrav1.FormerOSHealthyCondition, Status: metav1.ConditionFalse, Reason: infrav1.FormerOSNotGoodReason,
+				LastTransitionTime: metav1.Now(),
+			}}})
+			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
+			Expect(w.call()).To(beInProgress("RolledBack: m"))
+		})
 	})
 
 	Describe("of an attempt that succeeded", func() {

@@ -137,4 +137,10 @@ const (
 	// UpgradeSucceededCondition is True once the host runs the wanted OS and serves again, and False,
 	// with the end as its reason, when the attempt ended otherwise.
 	UpgradeSucceededCondition = "Succeeded"
+
+	// FormerOSHealthyCondition says, after a roll-back, whether the host found its former OS good. While it
+	// is False and the node is cordoned, not even another image is tried.
+	FormerOSHealthyCondition = "FormerOSHealthy"
+	FormerOSGoodReason       = "FormerOSGood"
+	FormerOSNotGoodReason    = "FormerOSNotGood"
 )

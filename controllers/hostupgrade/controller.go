@@ -99,7 +99,7 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 
 // ownConditions are written by nobody else.
 var ownConditions = patch.WithOwnedConditions{Conditions: []string{
-	infrav1.UpgradeProgressingCondition, infrav1.UpgradeSucceededCondition,
+	infrav1.UpgradeProgressingCondition, infrav1.UpgradeSucceededCondition, infrav1.FormerOSHealthyCondition,
 }}
 
 // paused keeps the Paused condition and says whether to stop here. A Cluster that is gone pauses nothing.

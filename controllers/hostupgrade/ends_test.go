@@ -142,6 +142,12 @@ var scenarios = map[string]scenario{
 		message: "ElementalHost HOST runs its former OS again: the wanted snapshot did not boot",
 		marks:   with(rolledBack, cordonedByUs),
 	},
+	"not Superseded after a roll-back to an OS that is not good either, to be kept cordoned anyway": {
+		options: keepCordoned, prepare: fallBackUnhealthy, then: wantOther,
+		when:    "ElementalHost HOST runs its former OS again: the wanted snapshot did not boot",
+		message: "ElementalHost HOST runs its former OS again: the wanted snapshot did not boot",
+		marks:   with(rolledBack, cordonedByUs),
+	},
 	"Aborted while paused": {
 		options: manual, then: cancel, marks: marks{Phase: infrav1.UpgradeAborted, OS: oldDigest, Pin: newDigest},
 		when: "Node HOST is paused: remove its annotation " + infrav1.NodeUpgradePauseAnnotation +
@@ -156,7 +162,8 @@ var scenarios = map[string]scenario{
 	begunMeanwhile: {
 		prepare: sleep, when: waitsForAgent,
 		then:    func(ctx context.Context, w *world) { cancel(ctx, w); beginUnheard(ctx, w) },
-		message: "Node HOST runs " + newImage, marks: clean,
+		message: "Node HOST runs " + newImage + " (spec.cancel comes too late: what the host has begun cannot be undone)",
+		marks:   clean,
 	},
 	"somebody else's skip-remediation": {
 		prepare: func(ctx context.Context, w *world) {

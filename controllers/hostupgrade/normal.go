@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -41,7 +42,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	case err != nil:
 		return ctrl.Result{}, err
 	case report.Completed():
-		return r.end(ctx, o, infrav1.UpgradeSucceeded, fmt.Sprintf("Node %s runs %s", o.nodeName(), o.upgrade.Spec.ImageURI))
+		return r.end(ctx, o, infrav1.UpgradeSucceeded, fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate()))
 	case report.Result.IsEnd():
 		return r.end(ctx, o, infrav1.UpgradePhase(report.Result.Outcome), report.Result.Message)
 	}
@@ -63,8 +64,7 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeAborted, "Machine " + o.upgrade.Spec.MachineName + " is being deleted"
 	case !o.triggered() && o.hostLeaves() != "":
 		return infrav1.UpgradeAborted, o.hostLeaves()
-	case o.mustFinish(), o.recordedTrigger() && o.hasNothingToDo():
-		// In the second case the host went all the way while nobody was there to ask it how it went.
+	case o.goesOn():
 		return "", ""
 	case o.upgrade.Spec.Cancel:
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
@@ -72,6 +72,25 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
 	}
 	return "", ""
+}
+
+// goesOn says whether the attempt is carried on whatever is wanted by now: it cannot be broken off, or
+// the host went all the way while nobody was there to ask it how it went.
+func (o *observation) goesOn() bool {
+	return o.mustFinish() || o.recordedTrigger() && o.hasNothingToDo()
+}
+
+// tooLate is the part of a message that says that a person's wish comes too late to be followed.
+func (o *observation) tooLate() string {
+	switch {
+	case !o.goesOn():
+		return ""
+	case !o.upgrade.DeletionTimestamp.IsZero():
+		return " (being deleted: what the host has begun is brought to its end first)"
+	case o.upgrade.Spec.Cancel:
+		return " (spec.cancel comes too late: what the host has begun cannot be undone)"
+	}
+	return ""
 }
 
 func because(what, why string) string {
@@ -125,11 +144,11 @@ func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.R
 		phase, o.upgrade.Spec.MachineName, o.wanted.TemplateName))
 }
 
-// leftUnhealthy says whether a roll-back left the node cordoned although the policy was to uncordon
-// it: its former OS was not good either, and a person has to look at it first. A node that cannot be
+// leftUnhealthy says whether a roll-back left the node cordoned because its former OS was not good
+// either, whatever the policy: a person has to look at it first, and uncordon it. A node that cannot be
 // seen is not known to be better.
 func (o *observation) leftUnhealthy() bool {
-	if o.options.OnRollback != infrav1.RollbackUncordon {
+	if !conditions.IsFalse(o.upgrade, infrav1.FormerOSHealthyCondition) {
 		return false
 	}
 	return o.workload == nil || o.node != nil && workload.CordonedBy(o.node) == o.attempt

@@ -53,7 +53,7 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
 		r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), report.Result.Message)
 	}
-	r.recordWait(o, report.Position(), report.Result.Message)
+	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate())
 }
 
 // recordWait reports what is waited for. An empty step keeps the one that is there.
@@ -98,7 +98,24 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	conditions.Set(o.upgrade, metav1.Condition{
 		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionFalse, Reason: string(outcome), Message: message,
 	})
+	if outcome == infrav1.UpgradeRolledBack {
+		o.recordFormerOS()
+	}
 	r.Recorder.Eventf(o.upgrade, nil, kind, infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
+}
+
+// recordFormerOS keeps what the host has found of the OS that it fell back to: the host forgets it once
+// the attempt is withdrawn.
+func (o *observation) recordFormerOS() {
+	former := metav1.Condition{
+		Type: infrav1.FormerOSHealthyCondition, Status: metav1.ConditionTrue, Reason: infrav1.FormerOSGoodReason,
+		Message: "ElementalHost " + o.host.Name + " found its former OS good",
+	}
+	if !o.hostReport().Healthy {
+		former.Status, former.Reason = metav1.ConditionFalse, infrav1.FormerOSNotGoodReason
+		former.Message = "ElementalHost " + o.host.Name + " did not find its former OS good either: look at it, then kubectl uncordon " + o.nodeName()
+	}
+	conditions.Set(o.upgrade, former)
 }
 
 // recordWaiver leaves a trace of a check that a person chose to ignore.

@@ -56,6 +56,16 @@ func (r *Reconciler) steps() []step {
 	}
 }
 
+// StepNames are the names of the steps of an upgrade, in their order. What is tried at every step is made
+// from them.
+func StepNames() []string {
+	names := []string{}
+	for _, s := range (&Reconciler{}).steps() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // firstStep is the earliest step that can still matter. Once the host has been told to go there is
 // nothing left to prepare, and what was prepared must not be judged again: the node is down.
 func firstStep(steps []step, o *observation) int {
