@@ -14,6 +14,8 @@ const (
 	powerOff controlKind = iota
 	powerOn
 	killAgent
+	stopAgent
+	startAgent
 )
 
 // control is what a test does to a host from the outside.
@@ -52,3 +54,9 @@ func (h *Host) PowerOn(ctx context.Context) error { return h.send(ctx, powerOn) 
 // KillAgent kills the agent and what it runs, as the kernel's out-of-memory killer would. It is started
 // again after Options.RestartDelay.
 func (h *Host) KillAgent(ctx context.Context) error { return h.send(ctx, killAgent) }
+
+// StopAgent kills the agent and keeps it from being started again, until StartAgent or the next boot.
+func (h *Host) StopAgent(ctx context.Context) error { return h.send(ctx, stopAgent) }
+
+// StartAgent starts an agent that was stopped.
+func (h *Host) StartAgent(ctx context.Context) error { return h.send(ctx, startAgent) }

@@ -97,6 +97,15 @@ var _ = Describe("A host", func() {
 		Expect(l.Boots()).To(HaveLen(1))
 	})
 
+	It("leaves an agent that was stopped, until it is told otherwise", func() {
+		l := newLab()
+		Expect(l.StopAgent(GinkgoT().Context())).To(Succeed())
+		Eventually(l.AgentPID).Should(BeZero())
+		Consistently(l.AgentPID, "1s").Should(BeZero())
+		Expect(l.StartAgent(GinkgoT().Context())).To(Succeed())
+		Eventually(l.AgentPID).ShouldNot(BeZero())
+	})
+
 	DescribeTable("falls back from an image that is bad, each time anew", func(how string, bad host.Outcome) {
 		l := newLab()
 		l.upgrade(l.push("v2", image.OS{Boot: how}))

@@ -36,7 +36,9 @@ type running struct {
 
 	agent   *agent
 	restart *time.Timer
-	joined  *kubelet.Join
+	// agentStopped says that the agent is not to be started again.
+	agentStopped bool
+	joined       *kubelet.Join
 	// etcd is the member of a control plane host; nil on others.
 	etcd *etcd.Member
 	// stopKubelet ends the kubelet.
@@ -73,9 +75,13 @@ func (r *running) loop(ctx context.Context) next {
 			r.startServices()
 		case <-r.agentEnded():
 			r.agentGone()
-			r.restart.Reset(r.opts.RestartDelay)
+			if !r.agentStopped {
+				r.restart.Reset(r.opts.RestartDelay)
+			}
 		case <-r.restart.C:
-			r.startAgent()
+			if r.agent == nil {
+				r.startAgent()
+			}
 		case <-r.assessed:
 			r.verdict()
 		case request := <-r.power.Requests:
@@ -114,6 +120,13 @@ func (r *running) obey(c control) bool {
 	switch c.kind {
 	case killAgent:
 		r.agent.kill()
+	case stopAgent:
+		r.agentStopped = true
+		r.restart.Stop()
+		r.agent.kill()
+	case startAgent:
+		r.agentStopped = false
+		r.restart.Reset(0)
 	case powerOff:
 		r.event(LostPower, "")
 		r.isOff = c.done

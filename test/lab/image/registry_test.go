@@ -69,4 +69,23 @@ var _ = Describe("The registry", Ordered, func() {
 		Expect(registry.Asked(one)).To(ContainElement(HaveField("UserAgent", HavePrefix("host-1"))))
 		Expect(registry.Asked(two)).To(HaveLen(asked))
 	})
+
+	It("holds content back, but not what an image is", func() {
+		held, err := registry.Push(GinkgoT().Context(), "elemental/os", "held", image.OS{})
+		Expect(err).NotTo(HaveOccurred())
+		letGo := registry.Hold()
+		DeferCleanup(letGo)
+		ref, err := name.ParseReference(held.Ref)
+		Expect(err).NotTo(HaveOccurred())
+		pulled, err := remote.Image(ref, remote.WithTransport(registry.Transport()))
+		Expect(err).NotTo(HaveOccurred())
+		came := make(chan error, 1)
+		go func() {
+			_, err := pulled.RawConfigFile()
+			came <- err
+		}()
+		Consistently(came, "200ms").ShouldNot(Receive())
+		letGo()
+		Eventually(came).Should(Receive(BeNil()))
+	})
 })

@@ -33,6 +33,39 @@ func (r Request) Manifest() (repository, reference string, ok bool) {
 type requestLog struct {
 	mu       sync.Mutex
 	requests []Request
+	// held is closed when content is given out again; nil while it is.
+	held chan struct{}
+}
+
+// Hold keeps the content of images from whoever asks for it, until the returned function is called or he
+// gives up.
+func (l *requestLog) Hold() (letGo func()) {
+	held := make(chan struct{})
+	l.mu.Lock()
+	l.held = held
+	l.mu.Unlock()
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		l.held = nil
+		l.mu.Unlock()
+		close(held)
+	})
+}
+
+// await waits while content is held. It says whether there is still somebody to give it to.
+func (l *requestLog) await(r *http.Request) bool {
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	if held == nil || r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") {
+		return true
+	}
+	select {
+	case <-held:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
 }
 
 func (l *requestLog) logged(next http.Handler) http.Handler {
@@ -46,7 +79,9 @@ func (l *requestLog) logged(next http.Handler) http.Handler {
 			RemoteAddr: r.RemoteAddr,
 		})
 		l.mu.Unlock()
-		next.ServeHTTP(w, r)
+		if l.await(r) {
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
