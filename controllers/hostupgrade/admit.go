@@ -7,10 +7,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -25,7 +23,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if host, quarantined, err := quarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
 		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), quarantineMessage(o, host)), err
 	}
-	taken, err := r.liveSlots(ctx, o)
+	taken, lost, err := r.liveSlots(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err
 	}
@@ -33,7 +31,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 		return sequence.Done(), nil
 	}
 	if waitFor := slotBlocker(taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
-		return sequence.Wait(pollCluster, "%s", waitFor), nil
+		return sequence.Wait(pollCluster, "%s", waitFor+remedy(lost)), nil
 	}
 	mine := infrav1.UpgradeSlot{Attempt: o.attempt, Upgrade: o.upgrade.Name, ControlPlane: o.isControlPlane()}
 	err = r.writeSlots(ctx, o, append(taken, mine))
@@ -54,13 +52,16 @@ func slotBlocker(taken []infrav1.UpgradeSlot, maxConcurrent int32, controlPlane 
 	return ""
 }
 
-func slotNames(slots []infrav1.UpgradeSlot) string {
-	names := make([]string, 0, len(slots))
-	for _, slot := range slots {
-		names = append(names, slot.Upgrade)
+// remedy says what a person can do where slots are held by attempts that go on by themselves no more.
+func remedy(lost []infrav1.UpgradeSlot) string {
+	if len(lost) == 0 {
+		return ""
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("; the host of %s is lost: bring it back, delete its Machine, or set spec.release of the ElementalHostUpgrade", slotNames(lost))
+}
+
+func slotNames(slots []infrav1.UpgradeSlot) string {
+	return joined(slots, func(slot infrav1.UpgradeSlot) string { return slot.Upgrade })
 }
 
 func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
@@ -68,19 +69,26 @@ func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
 }
 
 // liveSlots are the slots whose attempts still exist. Those of attempts that were removed by force
-// would otherwise be taken for ever.
-func (r *Reconciler) liveSlots(ctx context.Context, o *observation) ([]infrav1.UpgradeSlot, error) {
+// would otherwise be taken for ever. The lost ones are those whose hosts have not come back.
+func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (live, lost []infrav1.UpgradeSlot, err error) {
 	attempts := &infrav1.ElementalHostUpgradeList{}
 	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+		return nil, nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
 	}
-	existing := sets.New[string]()
+	phases := map[string]infrav1.UpgradePhase{}
 	for i := range attempts.Items {
-		existing.Insert(attemptOf(&attempts.Items[i]))
+		phases[attemptOf(&attempts.Items[i])] = attempts.Items[i].Status.Phase
 	}
-	return slices.DeleteFunc(slices.Clone(o.elementalCluster.Status.UpgradeSlots), func(s infrav1.UpgradeSlot) bool {
-		return !existing.Has(s.Attempt)
-	}), nil
+	for _, slot := range o.elementalCluster.Status.UpgradeSlots {
+		phase, exists := phases[slot.Attempt]
+		if exists {
+			live = append(live, slot)
+		}
+		if phase == infrav1.UpgradeHostLost {
+			lost = append(lost, slot)
+		}
+	}
+	return live, lost, nil
 }
 
 // freeSlot gives the slot back.

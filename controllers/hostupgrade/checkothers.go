@@ -17,10 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// checkOtherNodes makes sure that the cluster does not lose a second node. It leaves out nodes that an
-// attempt of ours has cordoned: they are expected to be down. A Node of no Machine does not count as one
-// that the cluster has: it is what a lost host leaves that came back after its Machine was deleted, and
-// Cluster API does not clean it up.
+// checkOtherNodes makes sure that the cluster does not lose a second node.
 func (r *Reconciler) checkOtherNodes(ctx context.Context, o *observation) (infrav1.PreflightResult, error) {
 	nodes, err := o.workload.Nodes(ctx)
 	if err != nil {
@@ -30,33 +27,80 @@ func (r *Reconciler) checkOtherNodes(ctx context.Context, o *observation) (infra
 	if err != nil {
 		return infrav1.PreflightResult{}, err
 	}
-	notReady, strangers, cordoned := sortOthers(nodes, machines, o.node.Name)
+	others := o.sortOthers(nodes, machines)
+	if others.notReady, err = r.withoutReleased(ctx, o, others.notReady); err != nil {
+		return infrav1.PreflightResult{}, err
+	}
 	switch {
-	case len(notReady) > 0:
-		return block("Node/"+join(notReady), "is not Ready: the cluster must not lose another node"), nil
-	case len(strangers) > 0:
-		return warn("Node/"+join(strangers), "is not Ready and belongs to no Machine: delete it if its host is gone"), nil
-	case len(cordoned) > 0:
-		return warn("Node/"+join(cordoned), "is cordoned and takes no Pods from the node that is drained"), nil
+	case len(others.notReady) > 0:
+		return block("Node/"+names(others.notReady), "is not Ready: the cluster must not lose another node"), nil
+	case len(others.strangers) > 0:
+		return warn("Node/"+names(others.strangers), "is not Ready and belongs to no Machine: delete it if its host is gone"), nil
+	case len(others.left) > 0:
+		return warn("Node/"+names(others.left), fmt.Sprintf(
+			"was left cordoned by ElementalHostUpgrade %s and takes no Pods from the node that is drained: give its Machine a good image, or kubectl uncordon it",
+			cordoners(others.left))), nil
+	case len(others.cordoned) > 0:
+		return warn("Node/"+names(others.cordoned), "is cordoned and takes no Pods from the node that is drained"), nil
 	}
 	return pass(), nil
 }
 
-// sortOthers names the other nodes that are not as they should be.
-func sortOthers(nodes []corev1.Node, machines []clusterv1.Machine, self string) (notReady, strangers, cordoned []string) {
+// otherNodes are those that are not as they should be.
+type otherNodes struct {
+	notReady []*corev1.Node
+	// strangers are not Ready either, but do not count as nodes that the cluster has: a Node of no Machine is
+	// what a lost host leaves that came back after its Machine was deleted, and Cluster API does not clean it up.
+	strangers []*corev1.Node
+	// left are cordoned by an attempt that has ended.
+	left     []*corev1.Node
+	cordoned []*corev1.Node
+}
+
+// sortOthers leaves out nodes whose attempts hold a slot: they are expected to be down, and counted there. An attempt
+// that has given its slot back may have left its node cordoned, and that node may go down like any other.
+func (o *observation) sortOthers(nodes []corev1.Node, machines []clusterv1.Machine) otherNodes {
+	others := otherNodes{}
 	for i := range nodes {
 		node := &nodes[i]
+		by := workload.CordonedBy(node)
 		switch {
-		case node.Name == self || workload.CordonedBy(node) != "":
+		case node.Name == o.node.Name || by != "" && o.isAdmitted(by):
 		case !workload.IsReady(node) && !isNodeOfAny(node, machines):
-			strangers = append(strangers, node.Name)
+			others.strangers = append(others.strangers, node)
 		case !workload.IsReady(node):
-			notReady = append(notReady, node.Name)
+			others.notReady = append(others.notReady, node)
+		case by != "":
+			others.left = append(others.left, node)
 		case node.Spec.Unschedulable:
-			cordoned = append(cordoned, node.Name)
+			others.cordoned = append(others.cordoned, node)
 		}
 	}
-	return notReady, strangers, cordoned
+	return others
+}
+
+func (o *observation) isAdmitted(attempt string) bool {
+	return o.elementalCluster != nil && holdsSlot(o.elementalCluster.Status.UpgradeSlots, attempt)
+}
+
+// withoutReleased leaves out nodes of lost hosts that a person has said not to wait for.
+func (r *Reconciler) withoutReleased(ctx context.Context, o *observation, nodes []*corev1.Node) ([]*corev1.Node, error) {
+	kept := []*corev1.Node{}
+	for _, node := range nodes {
+		name, _, cordoned := strings.Cut(workload.CordonedBy(node), "/")
+		if !cordoned {
+			kept = append(kept, node)
+			continue
+		}
+		attempt, err := read(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, o.upgrade.Namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if attempt == nil || attempt.Status.Phase != infrav1.UpgradeHostLost || !attempt.Spec.Release {
+			kept = append(kept, node)
+		}
+	}
+	return kept, nil
 }
 
 // isNodeOfAny says whether a Node is that of one of the Machines. One that is new has no nodeRef yet.
@@ -115,7 +159,23 @@ func readyOthers(machines []clusterv1.Machine, nodes []corev1.Node, self string)
 	return ready
 }
 
-func join(names []string) string {
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+func names(nodes []*corev1.Node) string {
+	return joined(nodes, func(node *corev1.Node) string { return node.Name })
+}
+
+// cordoners are the attempts that have cordoned the nodes.
+func cordoners(nodes []*corev1.Node) string {
+	return joined(nodes, func(node *corev1.Node) string {
+		name, _, _ := strings.Cut(workload.CordonedBy(node), "/")
+		return name
+	})
+}
+
+func joined[T any](items []T, name func(T) string) string {
+	all := make([]string, 0, len(items))
+	for _, item := range items {
+		all = append(all, name(item))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }

@@ -31,6 +31,13 @@ func (s *staleReader) Get(ctx context.Context, key client.ObjectKey, object clie
 	return s.Reader.Get(ctx, key, object, options...)
 }
 
+// cordonedOther is the state of another attempt that has cordoned its node, and of that node.
+type cordonedOther struct {
+	phase          infrav1.UpgradePhase
+	ready          corev1.ConditionStatus
+	slot, released bool
+}
+
 var _ = Describe("Attempts on several hosts", func() {
 	DescribeTable("are held by a node that is down if it is one that the cluster has",
 		func(ctx SpecContext, machine bool, verdict infrav1.PreflightVerdict, message string) {
@@ -49,6 +56,55 @@ var _ = Describe("Attempts on several hosts", func() {
 		Entry("a Machine's", true, infrav1.PreflightBlock, "is not Ready: the cluster must not lose another node"),
 		Entry("one that a lost host left", false, infrav1.PreflightWarn, "is not Ready and belongs to no Machine"),
 	)
+
+	DescribeTable("are held by a node that another attempt has cordoned, as soon as that holds no slot",
+		func(ctx SpecContext, o cordonedOther, expected ...any) {
+			w := newWorld(ctx, infrav1.NodeUpgradeOption{MaxConcurrent: 2})
+			takeSlot(ctx, w)
+			second := w.namespace + "-z"
+			attempt := get(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{})
+			attempt.Spec.Release = o.released
+			Expect(live.Update(ctx, attempt)).To(Succeed())
+			attempt.Status.Phase = o.phase
+			Expect(live.Status().Update(ctx, attempt)).To(Succeed())
+			if !o.slot {
+				freeSlots(ctx, w)
+			}
+			node := &corev1.Node{}
+			Expect(live.Get(ctx, client.ObjectKey{Name: second}, node)).To(Succeed())
+			node.Spec.Unschedulable, node.Annotations = true, map[string]string{infrav1.CordonedByAnnotation: attemptOf(attempt)}
+			Expect(live.Update(ctx, node)).To(Succeed())
+			setNode(ctx, second, "boot-1", o.ready, began)
+			w.rest(ctx)
+			results := []any{}
+			for _, result := range get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).Status.Preflight {
+				Expect(result.Check).To(Equal("OtherNodes"))
+				Expect(result.Object).To(Equal("Node/" + second))
+				results = append(results, result.Verdict, result.Message)
+			}
+			Expect(results).To(Equal(append([]any{}, expected...)))
+		},
+		Entry("in its reboot", cordonedOther{infrav1.UpgradeProgressing, corev1.ConditionFalse, true, false}),
+		Entry("lost", cordonedOther{infrav1.UpgradeHostLost, corev1.ConditionUnknown, true, false}),
+		Entry("lost and released", cordonedOther{infrav1.UpgradeHostLost, corev1.ConditionUnknown, false, true}),
+		Entry("rolled back and kept cordoned", cordonedOther{infrav1.UpgradeRolledBack, corev1.ConditionTrue, false, false},
+			infrav1.PreflightWarn, "was left cordoned by ElementalHostUpgrade upgrade-z and takes no Pods from the node that is drained: "+
+				"give its Machine a good image, or kubectl uncordon it"),
+		Entry("rolled back, kept cordoned and down since", cordonedOther{infrav1.UpgradeRolledBack, corev1.ConditionFalse, false, false},
+			infrav1.PreflightBlock, "is not Ready: the cluster must not lose another node"),
+	)
+
+	It("are told what to do about a lost host that holds their slot", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		takeSlot(ctx, w)
+		attempt := get(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{})
+		attempt.Status.Phase = infrav1.UpgradeHostLost
+		Expect(live.Status().Update(ctx, attempt)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Step).To(Equal("Admit (4/12)"))
+		Expect(w.status(ctx).Message).To(Equal("waiting for a free upgrade slot: 1 of 1 taken by upgrade-z; the host of upgrade-z is lost: " +
+			"bring it back, delete its Machine, or set spec.release of the ElementalHostUpgrade"))
+	})
 
 	It("never share a slot, even if both have seen it free", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
