@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// ManagerUser is our manager in the audit log; its further replicas have a number behind it.
+	// ManagerUser is our manager in the audit log. Replicas after the first are called so with a number behind it; that
+	// name is a group of theirs in the audit log.
 	ManagerUser = "elemental-manager"
 	// ManagerNamespace is where replicas of our manager keep their lease.
 	ManagerNamespace = "elemental-system"
@@ -82,7 +83,7 @@ func (l *Lab) newManager(index int) *capi.Provider {
 		name += "-" + strconv.Itoa(index+1)
 	}
 	return &capi.Provider{
-		Name: name, Binary: filepath.Join(l.options.Root, "bin", "manager"), Namespace: ManagerNamespace,
+		Name: name, User: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Namespace: ManagerNamespace,
 		Roles: []string{filepath.Join(rbac, "role.yaml"), filepath.Join(rbac, "leader_election_role.yaml")},
 	}
 }

@@ -155,6 +155,12 @@ var _ = Describe("Writes", func() {
 		Expect(audit.Writes(events, "somebody-else", at(1), at(5))).To(BeEmpty())
 	})
 
+	It("are those of one of a user's processes", func() {
+		one := strings.Replace(line(1, "patch", "nodes", "a", 200, `{}`), `"username":"drainer"`, `"username":"drainer","groups":["drainer-2"]`, 1)
+		events := log(one, line(2, "patch", "nodes", "a", 200, `{}`))
+		Expect(audit.Writes(audit.By(events, "drainer-2"), "drainer", at(1), at(5))).To(Equal(map[string]int{"nodes": 1}))
+	})
+
 	It("tell what was deleted", func() {
 		Expect(audit.Deleted(log(
 			line(1, "delete", "machines", "m-1", 200, `{}`), line(2, "delete", "machines", "m-2", 404, `{}`),

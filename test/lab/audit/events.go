@@ -68,6 +68,12 @@ func Forbidden(events []auditv1.Event, user string) []string {
 	return slices.Compact(refused)
 }
 
+// By chooses the requests of users of a group. Each process of the lab that has to be told from others of its user is a
+// group of its own.
+func By(events []auditv1.Event, group string) []auditv1.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(event auditv1.Event) bool { return !slices.Contains(event.User.Groups, group) })
+}
+
 // IsWrite says whether a request could change an object.
 func IsWrite(event auditv1.Event) bool {
 	switch event.Verb {

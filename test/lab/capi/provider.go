@@ -22,6 +22,8 @@ const startTimeout = 2 * time.Minute
 type Provider struct {
 	// Name of the provider, also its user in the audit log.
 	Name string
+	// User in the audit log, if it is one of several replicas, which all have the same.
+	User string
 	// Binary of its manager.
 	Binary string
 	// Manifests are files with CRDs and webhook configurations, and the Deployment it has for real.

@@ -4,6 +4,7 @@
 package capi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -39,14 +40,14 @@ func (p *Provider) kubeconfig(ctx context.Context, env Env) (string, error) {
 			return "", fmt.Errorf("granting %s to %s: %w", role.GetName(), p.Name, err)
 		}
 	}
-	return env.Management.WriteUserKubeconfig(p.Name)
+	return env.Management.WriteUserKubeconfig(cmp.Or(p.User, p.Name), p.Name)
 }
 
 // bindingTo grants a role to the manager's user.
 func (p *Provider) bindingTo(role *unstructured.Unstructured) client.Object {
 	meta := metav1.ObjectMeta{Namespace: role.GetNamespace(), Name: p.Name + "-" + role.GetName()}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.GetKind(), Name: role.GetName()}
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.Name}}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cmp.Or(p.User, p.Name)}}
 	if role.GetKind() == kindRole {
 		return &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}
 	}

@@ -140,18 +140,21 @@ func (c *Cluster) kubeconfig(user string, groups ...string) ([]byte, error) {
 
 // WriteKubeconfig writes a kubeconfig for a user of the group system:masters beside the cluster's other files.
 func (c *Cluster) WriteKubeconfig(user string) (string, error) {
-	return c.writeKubeconfig(user, admins)
+	return c.writeKubeconfig(user, user, admins)
 }
 
-// WriteUserKubeconfig does so for a user of no group, who may do only what was granted to the user's name.
-func (c *Cluster) WriteUserKubeconfig(user string) (string, error) { return c.writeKubeconfig(user) }
+// WriteUserKubeconfig does so for a process that may do only what was granted to its user's name. The file, and a group
+// of the user, have the process's name: the audit log tells by it the processes of one user.
+func (c *Cluster) WriteUserKubeconfig(user, process string) (string, error) {
+	return c.writeKubeconfig(process, user, process)
+}
 
-func (c *Cluster) writeKubeconfig(user string, groups ...string) (string, error) {
+func (c *Cluster) writeKubeconfig(name, user string, groups ...string) (string, error) {
 	content, err := c.kubeconfig(user, groups...)
 	if err != nil {
 		return "", err
 	}
-	file := c.path(user + ".kubeconfig")
+	file := c.path(name + ".kubeconfig")
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		return "", fmt.Errorf("writing the kubeconfig of %s: %w", user, err)
 	}
