@@ -12,6 +12,16 @@ const (
 	// ControlPlaneEndpointReadyCondition says whether spec.controlPlaneEndpoint is set.
 	ControlPlaneEndpointReadyCondition = "ControlPlaneEndpointReady"
 	MissingControlPlaneEndpointReason  = "MissingControlPlaneEndpoint"
+
+	// NodesUpToDateCondition says whether all nodes run the OS that their owners want. Its message is the
+	// status line of the cluster.
+	NodesUpToDateCondition = "NodesUpToDate"
+	NodesUpToDateReason    = "NodesUpToDate"
+	NodesUpgradingReason   = "NodesUpgrading"
+	NodesHeldReason        = "NodesHeld"
+	NodesDriftedReason     = "NodesDrifted"
+	NodesWaitingReason     = "NodesWaiting"
+	NoNodesReason          = "NoNodes"
 )
 
 // Condition types and reasons of ElementalMachine.
@@ -48,6 +58,14 @@ const (
 	UpgradeInProgressReason = "UpgradeInProgress"
 	OSNotManagedReason      = "OSNotManaged"
 	HostOSUnknownReason     = "HostOSUnknown"
+
+	// OSDriftedCondition is True while the host runs another OS than the ElementalMachine asks for outside
+	// of any attempt, as after a fallback weeks later.
+	OSDriftedCondition        = "OSDrifted"
+	HostFellBackReason        = "HostFellBack"
+	NotDriftedReason          = "NotDrifted"
+	AttemptNotSucceededReason = "AttemptNotSucceeded"
+	HostNotBootstrappedReason = "HostNotBootstrapped"
 
 	// DeletingCondition says what the deletion of the object waits for.
 	DeletingCondition        = "Deleting"

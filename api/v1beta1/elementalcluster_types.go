@@ -21,7 +21,8 @@ type ElementalClusterSpec struct {
 
 // ElementalClusterStatus is what is observed of an ElementalCluster.
 type ElementalClusterStatus struct {
-	// conditions of the ElementalCluster: Ready, CAPIClusterReady, ControlPlaneEndpointReady, Paused.
+	// conditions of the ElementalCluster: Ready, CAPIClusterReady, ControlPlaneEndpointReady, NodesUpToDate,
+	// Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

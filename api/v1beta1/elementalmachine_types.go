@@ -39,7 +39,7 @@ type ElementalMachineSpec struct {
 // ElementalMachineStatus is what is observed of an ElementalMachine.
 type ElementalMachineStatus struct {
 	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, UpToDate,
-	// Deleting, Paused.
+	// OSDrifted, Deleting, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -73,6 +73,7 @@ type ElementalMachineStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the machine is ready"
 // +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".spec.hostRef.name",description="ElementalHost that serves the machine"
 // +kubebuilder:printcolumn:name="UpToDate",type="string",JSONPath=".status.conditions[?(@.type=='UpToDate')].status",description="Whether the host runs the OS that the template asks for"
+// +kubebuilder:printcolumn:name="Drifted",type="string",JSONPath=".status.conditions[?(@.type=='OSDrifted')].status",description="Whether the host left its OS outside of any upgrade",priority=1
 // +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=".spec.providerID",description="Provider ID",priority=1
 // +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Machine\")].name",description="Machine that owns the ElementalMachine",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

@@ -11,6 +11,15 @@ const (
 	EventHostReleased = "HostReleased"
 	// EventHostRegistered (ElementalHost): a new host registered.
 	EventHostRegistered = "HostRegistered"
+	// EventUnmanagedUpgradeStarted (ElementalHost): a person triggered an upgrade and the host has begun.
+	EventUnmanagedUpgradeStarted = "UnmanagedUpgradeStarted"
+	// EventUnmanagedUpgradeEnded (ElementalHost): it ended; the message says how.
+	EventUnmanagedUpgradeEnded = "UnmanagedUpgradeEnded"
+
+	// EventOSDrifted (ElementalMachine): the host runs another OS than it was brought to.
+	EventOSDrifted = "OSDrifted"
+	// EventOSDriftEnded (ElementalMachine): the host runs the right OS again, or is being brought to it.
+	EventOSDriftEnded = "OSDriftEnded"
 
 	// EventRolloutStarted (ElementalMachineTemplate): owners were pointed to a clone.
 	EventRolloutStarted = "RolloutStarted"
@@ -29,4 +38,6 @@ const (
 	EventPreflightWaived = "PreflightWaived"
 	// EventDigestQuarantined (ElementalCluster): an image rolled back and is offered to no further host.
 	EventDigestQuarantined = "DigestQuarantined"
+	// EventQuarantineLifted (ElementalCluster): a host succeeded with an image that was quarantined.
+	EventQuarantineLifted = "QuarantineLifted"
 )

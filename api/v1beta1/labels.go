@@ -52,6 +52,9 @@ const (
 	// LastAttemptAnnotation records the last finished attempt as "<attempt>=<outcome>@<digest>".
 	// It is an annotation because `clusterctl move` does not carry status.
 	LastAttemptAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/last-attempt"
+	// ManualUpgradesAnnotation counts the upgrades by hand that the host has ended. The next one has the
+	// next number in its id, so that it is not taken for one that was carried out before.
+	ManualUpgradesAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/manual-upgrades"
 )
 
 // Marks on objects of the workload cluster.

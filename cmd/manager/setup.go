@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -25,6 +26,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
@@ -44,6 +46,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, 
 		func() error { return addWebhooks(mgr, owners) },
 		func() error { return addHooks(mgr, server, owners) },
 		func() error { return addHostAPI(mgr, o) },
+		func() error { return addMetrics(mgr) },
 		func() error { return addChecks(mgr) },
 	} {
 		if err := add(); err != nil {
@@ -145,6 +148,15 @@ func addHostAPI(mgr ctrl.Manager, o *options) error {
 		return fmt.Errorf("adding the Elemental API: %w", err)
 	}
 	return nil
+}
+
+func addMetrics(mgr ctrl.Manager) error {
+	return metrics.Register(mgr, gauges()...)
+}
+
+// gauges are counted from the objects that there are.
+func gauges() []metrics.Gauge {
+	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges())
 }
 
 func addChecks(mgr ctrl.Manager) error {

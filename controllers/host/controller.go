@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -31,6 +32,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts/status;elementalhosts/finalizers,verbs=get;update;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const controllerName = "elementalhost"
 
@@ -42,6 +44,8 @@ type Reconciler struct {
 	Workload workload.Connector
 	// Clock is the time. Default: the real one.
 	Clock clock.PassiveClock
+	// Recorder of events. Default: the manager's.
+	Recorder events.EventRecorder
 	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalHosts have to
 	// carry; put it among the hostLabels of a registration. Empty: all of them.
 	WatchFilterValue string
@@ -51,6 +55,9 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
+	}
+	if r.Recorder == nil {
+		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
 	clusterToHosts, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalHostList{}, mgr.GetScheme())
 	if err != nil {
@@ -131,6 +138,9 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing labels of ElementalHost %s: %w", host.Name, err)
 	}
+	if err == nil {
+		r.announceMarks(before, host)
+	}
 	return true, nil
 }
 
@@ -140,12 +150,16 @@ func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.Elementa
 	if err != nil {
 		return fmt.Errorf("preparing the patch: %w", err)
 	}
+	before := host.DeepCopy()
 	if err := observe(host, until); err != nil {
 		return err
 	}
 	err = helper.Patch(ctx, host, patch.WithOwnedConditions{Conditions: owned})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing conditions of ElementalHost %s: %w", host.Name, err)
+	}
+	if err == nil {
+		r.announceConditions(before, host)
 	}
 	return nil
 }

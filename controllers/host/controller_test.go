@@ -85,7 +85,7 @@ func haveCondition(conditionType string, status metav1.ConditionStatus, reason s
 	}, Equal(string(status)+"/"+reason))
 }
 
-var manual = "manual-" + osversion.Hash(image("oci://os:v2"))
+var manual = "manual-" + osversion.Hash(image("oci://os:v2")) + "-1"
 
 // managed asks for the attempt a1, and triggers it.
 func managed(host *infrav1.ElementalHost) {
@@ -131,7 +131,7 @@ var _ = DescribeTable("The outcome of an attempt",
 	Entry("of a run by hand, while an attempt is active", managed, manual, infrav1.HostUpgradeSucceeded, "pending", ""),
 	Entry("of a run by hand", byHand, manual, infrav1.HostUpgradeSucceeded, "done", manual+"=done@sha256:2"),
 	Entry("of a run by hand that rolled back", byHand, manual, infrav1.HostUpgradeRolledBack, "rolled-back", manual+"=rolled-back@sha256:2"),
-	Entry("of a run by hand for another OS", byHand, "manual-0123456789", infrav1.HostUpgradeSucceeded, "pending", ""),
+	Entry("of a run by hand for another OS", byHand, "manual-0123456789-1", infrav1.HostUpgradeSucceeded, "pending", ""),
 	Entry("without a trigger", func(h *infrav1.ElementalHost) { managed(h); h.Labels[infrav1.InPlaceUpgradeLabel] = "failed" },
 		"a1", infrav1.HostUpgradeSucceeded, "failed", ""),
 )

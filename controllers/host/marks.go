@@ -4,8 +4,6 @@
 package host
 
 import (
-	"fmt"
-
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -70,9 +68,5 @@ func recordOutcome(host *infrav1.ElementalHost) {
 	if !ended {
 		return
 	}
-	host.Labels[infrav1.InPlaceUpgradeLabel] = outcome
-	if host.Annotations == nil {
-		host.Annotations = map[string]string{}
-	}
-	host.Annotations[infrav1.LastAttemptAnnotation] = fmt.Sprintf("%s=%s@%s", status.Attempt, outcome, status.Digest)
+	hoststate.RecordOutcome(host, status, outcome)
 }

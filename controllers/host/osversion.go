@@ -22,7 +22,7 @@ func observeOSVersion(host *infrav1.ElementalHost) {
 	case osversion.Hash(host.Spec.OSVersionManagement) == "":
 		condition.True(host, osReady)
 	case match == hoststate.MatchSame:
-		reportRunning(host, status)
+		reportRunning(host)
 	case status != nil && hoststate.Ended(status.Phase):
 		reportEnd(host, status)
 	case match == hoststate.MatchUnknown:
@@ -51,8 +51,9 @@ func reportProgress(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStat
 	condition.False(host, osReady, reason, "Attempt %s is in phase %s", status.Attempt, status.Phase)
 }
 
-func reportRunning(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
-	if status != nil && hoststate.Unmanaged(status.Attempt) && status.Phase == infrav1.HostUpgradeSucceeded {
+// reportRunning goes by what is recorded: the agent forgets a run as soon as its end is.
+func reportRunning(host *infrav1.ElementalHost) {
+	if hoststate.UpgradedByHand(host) {
 		condition.TrueBecause(host, osReady, infrav1.UnmanagedReason, "Upgraded by hand")
 		return
 	}

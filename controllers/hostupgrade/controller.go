@@ -76,10 +76,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("preparing the patch of ElementalHostUpgrade %s: %w", upgrade.Name, err)
 	}
+	before := upgrade.DeepCopy()
 	defer func() {
 		if err := helper.Patch(ctx, upgrade, ownConditions); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, client.IgnoreNotFound(err)})
+			return
 		}
+		count(before, upgrade)
 	}()
 	return r.advance(ctx, o)
 }

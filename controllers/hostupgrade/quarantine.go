@@ -68,7 +68,10 @@ func (r *Reconciler) setQuarantine(ctx context.Context, o *observation, digest s
 	if bad {
 		r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
 			"ElementalHost %s rolled back from %s (%s): it is offered to no further host", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
+		return nil
 	}
+	r.Recorder.Eventf(o.elementalCluster, nil, "Normal", infrav1.EventQuarantineLifted, "Quarantine",
+		"ElementalHost %s runs %s (%s): it is offered to other hosts again", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
 	return nil
 }
 

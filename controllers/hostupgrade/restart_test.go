@@ -25,6 +25,7 @@ var disturbed = []string{
 func disturb(ctx context.Context, name string, plan func(f *faults, writes int)) bool {
 	GinkgoHelper()
 	s := scenarios[name]
+	ended, left := ends(), stepCounts()
 	w := newWorld(ctx, s.options)
 	defer removeClusterScoped(ctx)
 	if s.prepare != nil {
@@ -44,6 +45,9 @@ func disturb(ctx context.Context, name string, plan func(f *faults, writes int))
 	Expect(found).To(Equal(expected))
 	Expect(w.status(ctx).Message).To(Equal(w.inWords(s.message)))
 	Expect(len(w.agent.applied)).To(BeNumerically("<=", 1), "the image is written once")
+	for _, counted := range []map[string]float64{since(ended, ends()), since(left, stepCounts())} {
+		Expect(counted).NotTo(ContainElement(BeNumerically(">", 1)), "no end and no step is counted twice: %v", counted)
+	}
 	return w.faults.disturbed
 }
 

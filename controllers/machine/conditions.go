@@ -14,8 +14,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// summarized are the conditions that make an ElementalMachine Ready. UpToDate is not one of them: a
-// machine serves while its OS is upgraded.
+// summarized are the conditions that make an ElementalMachine Ready. UpToDate and OSDrifted are not among
+// them: a machine serves while its OS is upgraded, or is not the wanted one.
 var summarized = conditions.ForConditionTypes{
 	infrav1.DeletingCondition,
 	infrav1.AssociationReadyCondition,
@@ -31,6 +31,7 @@ var owned = []string{
 	infrav1.HostReadyCondition,
 	infrav1.ProviderIDReadyCondition,
 	infrav1.UpToDateCondition,
+	infrav1.OSDriftedCondition,
 	infrav1.DeletingCondition,
 }
 

@@ -90,10 +90,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("preparing the patch: %w", err)
 	}
+	before := machine.DeepCopy()
 	defer func() {
 		if err := r.patch(ctx, helper, machine); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
+			return
 		}
+		r.recordDrift(before, machine)
 	}()
 
 	if !machine.DeletionTimestamp.IsZero() {

@@ -90,8 +90,19 @@ func specChanged() predicate.Funcs {
 func upgradeChanged() predicate.Funcs {
 	return changed(func(object client.Object) any {
 		upgrade, ok := object.(*infrav1.ElementalHostUpgrade)
-		return ok && inProgress(upgrade.Status.Phase)
+		if !ok {
+			return nil
+		}
+		return endOf(upgrade)
 	})
+}
+
+// endOf an attempt; empty while it is in progress.
+func endOf(upgrade *infrav1.ElementalHostUpgrade) infrav1.UpgradePhase {
+	if inProgress(upgrade.Status.Phase) {
+		return ""
+	}
+	return upgrade.Status.Phase
 }
 
 func nodeChanged() predicate.Funcs {

@@ -17,29 +17,33 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// osFacts is all that UpToDate is judged by.
+// osFacts is all that UpToDate and OSDrifted are judged by.
 type osFacts struct {
 	machine *infrav1.ElementalMachine
+	// owner is the Machine of the machine. Nil if there is none.
+	owner *clusterv1.Machine
 	// template the machine was made from. Nil if it is gone, or was never known.
 	template *infrav1.ElementalMachineTemplate
 	// host of the machine. Nil if it has none.
 	host *infrav1.ElementalHost
-	// upgrade is the name of the attempt that is in progress.
+	// upgrade is the name of the attempt that is in progress, last the newest attempt that there is.
 	upgrade string
+	last    *infrav1.ElementalHostUpgrade
 }
 
 // observeUpToDate compares the machine's OS with its template's content and with what is booted. Cluster
 // API's own condition of that name follows the reference's name only.
 func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
-	facts := osFacts{machine: s.machine, host: s.host}
+	facts := osFacts{machine: s.machine, owner: s.owner, host: s.host}
 	var err error
 	if facts.template, err = r.clonedFrom(ctx, s.machine); err != nil {
 		return err
 	}
-	if facts.upgrade, err = r.upgradeInProgress(ctx, s.machine); err != nil {
+	if facts.upgrade, facts.last, err = r.attempts(ctx, s.machine); err != nil {
 		return err
 	}
 	judgeUpToDate(facts)
+	judgeDrift(facts)
 	return nil
 }
 
@@ -117,24 +121,34 @@ func templateName(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
 }
 
-// upgradeInProgress returns the name of the machine's ElementalHostUpgrade that has not ended, and ""
-// if there is none.
-func (r *Reconciler) upgradeInProgress(ctx context.Context, machine *infrav1.ElementalMachine) (string, error) {
+// attempts returns the name of the machine's ElementalHostUpgrade that has not ended, and "" if there is
+// none, and the newest of all.
+func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMachine) (name string, last *infrav1.ElementalHostUpgrade, err error) {
 	upgrades := &infrav1.ElementalHostUpgradeList{}
 	if err := r.Client.List(ctx, upgrades,
 		client.InNamespace(machine.Namespace),
 		client.MatchingFields{upgradeMachineIndex: machine.Name},
 	); err != nil {
-		return "", fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+		return "", nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}
-	name := ""
 	for i := range upgrades.Items {
+		upgrade := &upgrades.Items[i]
 		// The first by name, so that the message does not depend on the order of a list.
-		if upgrade := &upgrades.Items[i]; inProgress(upgrade.Status.Phase) && (name == "" || upgrade.Name < name) {
+		if inProgress(upgrade.Status.Phase) && (name == "" || upgrade.Name < name) {
 			name = upgrade.Name
 		}
+		if last == nil || newer(upgrade, last) {
+			last = upgrade
+		}
 	}
-	return name, nil
+	return name, last, nil
+}
+
+func newer(a, b *infrav1.ElementalHostUpgrade) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name > b.Name
+	}
+	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
 func inProgress(phase infrav1.UpgradePhase) bool {

@@ -323,10 +323,24 @@ var _ = Describe("Bootstrap data", func() {
 		Entry("from a host that has to reset", func(h *infrav1.ElementalHost) {
 			h.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
 		}, 403, "reset"),
+		Entry("from a host that is bootstrapped", func(h *infrav1.ElementalHost) {
+			h.Labels = map[string]string{infrav1.BootstrappedLabel: "true"}
+		}, 403, "is bootstrapped"),
 		Entry("of another namespace", func(h *infrav1.ElementalHost) {
 			h.Spec.BootstrapSecret.Namespace = "kube-system"
 		}, 403, "another namespace"),
 	)
+
+	It("is handed out until the host says that it has applied it, and not after that", func(ctx SpecContext) {
+		who := newCaller(ctx)
+		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
+		who.host.change(ctx, associate)
+		for range 2 {
+			Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusOK), "the host may have been killed before it applied it")
+		}
+		Expect(who.host.report(ctx, wire.Report{Phase: wire.HostRunning, Installed: true, Bootstrapped: true}).status).To(Equal(http.StatusNoContent))
+		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusForbidden))
+	})
 
 	It("is not for who held the name before", func(ctx SpecContext) {
 		who := newCaller(ctx)

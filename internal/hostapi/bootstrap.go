@@ -56,6 +56,9 @@ func checkBootstrap(host *infrav1.ElementalHost) error {
 		return refuse(http.StatusForbidden, "host %s has to reset itself", host.Name)
 	case host.Spec.MachineRef == nil || secret == nil || secret.Name == "":
 		return refuse(http.StatusNotFound, "there is no bootstrap data for host %s yet", host.Name)
+	case bootstrapped(host):
+		// Whoever has the host's key now needs what is in it no more, and could join another node with it.
+		return refuse(http.StatusForbidden, "host %s is bootstrapped: its bootstrap data are not handed out again", host.Name)
 	case secret.Namespace != "" && secret.Namespace != host.Namespace:
 		return refuse(http.StatusForbidden, "bootstrap data of host %s is in another namespace than the host", host.Name)
 	}

@@ -9,16 +9,9 @@ import (
 	"encoding/json"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
-)
-
-// Ids of attempts that no ElementalHostUpgrade stands behind. The rest of the id is osversion.Hash.
-const (
-	// ManualAttemptPrefix: a person set the trigger label.
-	ManualAttemptPrefix = "manual-"
-	// IdleAttemptPrefix: the host serves nothing yet, and gets its OS before it does.
-	IdleAttemptPrefix = "idle-"
 )
 
 // revisionLength in hex digits. Two revisions of one host have to differ, no more.
@@ -47,9 +40,9 @@ func upgradeOf(host *infrav1.ElementalHost, reset bool) *wire.Upgrade {
 	case reset:
 		return nil
 	case pending(host):
-		return ownUpgrade(ManualAttemptPrefix, host)
-	case wantsOtherImage(host):
-		return ownUpgrade(IdleAttemptPrefix, host)
+		return ownUpgrade(hoststate.ManualAttempt(host), host)
+	case wantsOtherImage(host) && !succeeded(host, hoststate.IdleAttempt(host)):
+		return ownUpgrade(hoststate.IdleAttempt(host), host)
 	}
 	return nil
 }
@@ -67,13 +60,8 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 
 // ownUpgrade is nil where spec.osVersionManagement asks for nothing: the predecessor answered a trigger
 // without an image with success.
-func ownUpgrade(prefix string, host *infrav1.ElementalHost) *wire.Upgrade {
-	hash := osversion.Hash(host.Spec.OSVersionManagement)
-	if hash == "" {
-		return nil
-	}
-	attempt := prefix + hash
-	if prefix == IdleAttemptPrefix && succeeded(host, attempt) {
+func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
+	if attempt == "" {
 		return nil
 	}
 	return &wire.Upgrade{

@@ -72,7 +72,7 @@ var (
 	hash2        = osversion.Hash(image("oci://r/os:2"))
 	managed      = wire.Upgrade{Attempt: "a-1", Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
 	managedApply = wire.Upgrade{Attempt: "a-1", Apply: true, Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
-	manual       = wire.Upgrade{Attempt: "manual-" + hash2, Apply: true, OSVersionManagement: asked("oci://r/os:2")}
+	manual       = wire.Upgrade{Attempt: "manual-" + hash2 + "-1", Apply: true, OSVersionManagement: asked("oci://r/os:2")}
 	idleUpgrade  = wire.Upgrade{Attempt: "idle-" + hash2, Apply: true, OSVersionManagement: asked("oci://r/os:2")}
 )
 

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -86,5 +87,7 @@ var _ = Describe("Metrics", func() {
 			seen = append(seen, labels["route"]+" "+labels["code"])
 		}
 		Expect(seen).To(ContainElements("getRegistration 200", "createHost 201", "getBootstrap 403"))
+		Expect(testutil.GatherAndLint(metrics.Registry, "elemental_hostapi_held_polls", "elemental_hostapi_request_duration_seconds",
+			"elemental_hostapi_reports_total")).To(BeEmpty(), "the conventions of Prometheus")
 	})
 })

@@ -4,24 +4,11 @@
 package hoststate
 
 import (
-	"strings"
-
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // labelTrue is the value of the labels that say a plain yes.
 const labelTrue = "true"
-
-// Ids of attempts that no ElementalHostUpgrade stands behind begin with one of these. The rest is the
-// hash of the OS that spec asks for, so that what was done for one OS is not taken for another's. The
-// Elemental API makes the same ids.
-const (
-	// manualAttemptPrefix: a person set InPlaceUpgradeLabel to "pending".
-	manualAttemptPrefix = "manual-"
-	// idleAttemptPrefix: the host serves nothing yet, and gets its OS before it does.
-	idleAttemptPrefix = "idle-"
-)
 
 // Reported says whether the host's agent has reported to this management cluster. `clusterctl move`
 // carries no status, so a moved host is silent until its agent connects anew.
@@ -127,11 +114,7 @@ func CurrentAttempt(host *infrav1.ElementalHost) string {
 	if host.Spec.Upgrade != nil {
 		return host.Spec.Upgrade.Attempt
 	}
-	hash := osversion.Hash(host.Spec.OSVersionManagement)
-	if hash == "" {
-		return ""
-	}
-	return manualAttemptPrefix + hash
+	return ManualAttempt(host)
 }
 
 // CurrentStatus is what the host reports of CurrentAttempt, and nil if it reports nothing of it.
@@ -149,15 +132,11 @@ func OSStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
 	if status := CurrentStatus(host); status != nil || host.Status.Upgrade == nil || host.Spec.Upgrade != nil {
 		return status
 	}
-	hash := osversion.Hash(host.Spec.OSVersionManagement)
-	if hash == "" || host.Status.Upgrade.Attempt != idleAttemptPrefix+hash {
+	if host.Status.Upgrade.Attempt != IdleAttempt(host) {
 		return nil
 	}
 	return host.Status.Upgrade
 }
-
-// Unmanaged says whether an attempt is one that a person triggered.
-func Unmanaged(attempt string) bool { return strings.HasPrefix(attempt, manualAttemptPrefix) }
 
 // Pending says whether the host is triggered, in either spelling of the label.
 func Pending(host *infrav1.ElementalHost) bool {

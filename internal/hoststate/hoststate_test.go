@@ -134,7 +134,7 @@ var _ = Describe("The current attempt", func() {
 	})
 
 	It("is not one for another OS", func() {
-		manual := "manual-" + osversion.Hash(image("os:v2"))
+		manual := "manual-" + osversion.Hash(image("os:v2")) + "-1"
 		Expect(hoststate.CurrentStatus(host(wants("os:v2"), attempt(manual, infrav1.HostUpgradeSucceeded)))).NotTo(BeNil())
 		Expect(hoststate.CurrentStatus(host(wants("os:v3"), attempt(manual, infrav1.HostUpgradeSucceeded)))).To(BeNil())
 		Expect(hoststate.CurrentStatus(host(wants("os:v2"), asked("a1", "os:v2"), attempt(manual, infrav1.HostUpgradeSucceeded)))).To(BeNil())
