@@ -77,9 +77,23 @@ var _ = Describe("reference.md", func() {
 		Expect(missingRows(page("reference.md"), flags)).To(BeEmpty())
 	})
 
-	It("has a line for every metric of the Elemental API", func() {
-		names := regexp.MustCompile(`elemental_hostapi_[a-z_]+`).FindAllString(page("../internal/hostapi/metrics.go"), -1)
+	It("has a line for every metric", func() {
+		sources, err := filepath.Glob("../*/*/metrics.go")
+		Expect(err).NotTo(HaveOccurred())
+		names := []string{}
+		for _, source := range sources {
+			names = append(names, regexp.MustCompile(`elemental_[a-z_]+`).FindAllString(page(source), -1)...)
+		}
+		Expect(len(names)).To(BeNumerically(">=", 9))
 		Expect(missingRows(page("reference.md"), names)).To(BeEmpty())
+	})
+
+	It("names every state of a host", func() {
+		states := valuesOf(constants("internal/hoststate"), begins("State"))
+		Expect(states).NotTo(BeEmpty())
+		for _, state := range states {
+			Expect(page("reference.md")).To(ContainSubstring("`" + state + "`"))
+		}
 	})
 })
 

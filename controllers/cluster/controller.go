@@ -34,7 +34,14 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters/status;elementalclusters/finalizers,verbs=get;update;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
-const controllerName = "elementalcluster"
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhosts;elementalhostupgrades;elementalmachinetemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machinesets;machinedeployments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch
+
+const (
+	controllerName = "elementalcluster"
+	infraKind      = "ElementalCluster"
+)
 
 // Reconciler reconciles ElementalClusters.
 type Reconciler struct {
@@ -48,7 +55,8 @@ type Reconciler struct {
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := mgr.GetLogger().WithValues("controller", controllerName)
-	kind := infrav1.GroupVersion.WithKind("ElementalCluster")
+	kind := infrav1.GroupVersion.WithKind(infraKind)
+	toCluster := handler.EnqueueRequestsFromMapFunc(r.memberToCluster)
 	err := capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&infrav1.ElementalCluster{}, builder.WithPredicates(
@@ -60,6 +68,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &infrav1.ElementalCluster{})),
 			predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+		Watches(&infrav1.ElementalMachine{}, toCluster, lineChanged()).
+		Watches(&infrav1.ElementalHost{}, toCluster, lineChanged()).
+		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, lineChanged()).
+		Watches(&clusterv1.Machine{}, toCluster, lineChanged()).
+		Watches(&clusterv1.MachineDeployment{}, toCluster, lineChanged()).
+		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), lineChanged()).
 		Complete(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
@@ -100,7 +114,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 	}()
 	observe(object, owner)
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, r.observeLine(ctx, object, owner)
+}
+
+// observeLine keeps the status line of the cluster's nodes.
+func (r *Reconciler) observeLine(ctx context.Context, object *infrav1.ElementalCluster, owner *clusterv1.Cluster) error {
+	if owner == nil {
+		return nil
+	}
+	nodes, err := r.observeNodes(ctx, client.ObjectKeyFromObject(owner))
+	if err != nil {
+		return err
+	}
+	conditions.Set(object, statusLine(nodes))
+	return nil
 }
 
 // skip leaves alone what another manager, or another tool, looks after. The predicates say the same, but
@@ -150,7 +177,7 @@ func writeBack(ctx context.Context, helper *patch.Helper, object *infrav1.Elemen
 	); err != nil {
 		return fmt.Errorf("summing up conditions: %w", err)
 	}
-	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}, summarized...)
+	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition, infrav1.NodesUpToDateCondition}, summarized...)
 	if err := helper.Patch(ctx, object, patch.WithOwnedConditions{Conditions: owned}); err != nil {
 		return fmt.Errorf("writing ElementalCluster %s: %w", object.Name, err)
 	}

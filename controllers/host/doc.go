@@ -6,6 +6,6 @@
 // keeps it.
 //
 // It writes the conditions, the labels installed and bootstrapped, the outcome values of the
-// in-place-upgrade label and the last-attempt annotation; all else of a host has another writer. An
+// in-place-upgrade label and the annotations last-attempt and manual-upgrades; all else of a host has another writer. An
 // idle host is neither reconciled nor written.
 package host

@@ -1,0 +1,184 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// target is an OS that nodes of the cluster have to run.
+type target struct {
+	// image is its URI; empty where none is asked for.
+	image string
+	// digest of the image; empty until it is known.
+	digest string
+}
+
+// node is what the status line says of a node.
+type node struct {
+	name   string
+	target target
+	// onTarget says that the node's host runs the target.
+	onTarget bool
+	// drifted says that the host left its OS by itself.
+	drifted bool
+	// attempt is the newest on the node. Nil if there is none.
+	attempt *infrav1.ElementalHostUpgrade
+}
+
+// observeNodes returns the nodes of a cluster, by name. A machine is a node once a host serves it.
+func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey) ([]node, error) {
+	machines := &infrav1.ElementalMachineList{}
+	err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing ElementalMachines of Cluster %s: %w", cluster.Name, err)
+	}
+	attempts, err := r.newestAttempts(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	wishes := &wishes{owners: &owner.Owners{Client: r.Client}, reader: r.Client, known: map[string]wish{}}
+	nodes := make([]node, 0, len(machines.Items))
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		if machine.Spec.HostRef == nil || !machine.DeletionTimestamp.IsZero() {
+			continue
+		}
+		found, err := r.observeNode(ctx, machine, wishes)
+		if err != nil {
+			return nil, err
+		}
+		found.attempt = attempts[machine.Name]
+		nodes = append(nodes, found)
+	}
+	slices.SortFunc(nodes, func(a, b node) int { return cmp.Compare(a.name, b.name) })
+	return nodes, nil
+}
+
+func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.ElementalMachine, wishes *wishes) (node, error) {
+	found := node{name: machine.Spec.HostRef.Name, drifted: conditions.IsTrue(machine, infrav1.OSDriftedCondition)}
+	made, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return node{}, fmt.Errorf("reading the Machine of ElementalMachine %s: %w", machine.Name, err)
+	}
+	if err == nil && made != nil && made.Status.NodeRef.IsDefined() {
+		found.name = made.Status.NodeRef.Name
+	}
+	wanted, err := wishes.of(ctx, made, machine)
+	if err != nil {
+		return node{}, err
+	}
+	found.target = wanted.target()
+	host := &infrav1.ElementalHost{}
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.HostRef.Name}, host)
+	if client.IgnoreNotFound(err) != nil {
+		return node{}, fmt.Errorf("reading ElementalHost %s: %w", machine.Spec.HostRef.Name, err)
+	}
+	found.onTarget = err == nil && runs(host, wanted)
+	if found.onTarget && found.target.digest == "" {
+		found.target.digest = host.Status.OS.Digest
+	}
+	return found, nil
+}
+
+// runs says whether a host runs what is wanted of it: the digest that the rollout is pinned to, and else
+// the image.
+func runs(host *infrav1.ElementalHost, wanted wish) bool {
+	if wanted.pinned != "" && host.Status.OS.Digest != "" {
+		return host.Status.OS.Digest == wanted.pinned
+	}
+	return hoststate.Runs(host, wanted.os) == hoststate.MatchSame
+}
+
+// newestAttempts are the newest attempts of a cluster, by ElementalMachine.
+func (r *Reconciler) newestAttempts(ctx context.Context, cluster client.ObjectKey) (map[string]*infrav1.ElementalHostUpgrade, error) {
+	list := &infrav1.ElementalHostUpgradeList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	}
+	newest := map[string]*infrav1.ElementalHostUpgrade{}
+	for i := range list.Items {
+		attempt := &list.Items[i]
+		if attempt.Spec.ClusterName != cluster.Name {
+			continue
+		}
+		if other := newest[attempt.Spec.ElementalMachineName]; other == nil || isNewer(attempt, other) {
+			newest[attempt.Spec.ElementalMachineName] = attempt
+		}
+	}
+	return newest, nil
+}
+
+func isNewer(a, b *infrav1.ElementalHostUpgrade) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name > b.Name
+	}
+	return b.CreationTimestamp.Before(&a.CreationTimestamp)
+}
+
+// wish is the OS that a machine is to run in the end.
+type wish struct {
+	os infrav1.OSVersionManagement
+	// pinned is the digest that the rollout is pinned to; empty until it is.
+	pinned string
+}
+
+func (w wish) target() target {
+	version, err := osversion.Decode(w.os)
+	if err != nil {
+		return target{}
+	}
+	_, asked, _ := strings.Cut(version.ImageURI, "@")
+	return target{image: version.ImageURI, digest: cmp.Or(w.pinned, asked)}
+}
+
+// wishes asks each owner once.
+type wishes struct {
+	owners *owner.Owners
+	reader client.Reader
+	known  map[string]wish
+}
+
+// of a machine is what its owner's template asks for by now, which in the middle of a rollout is not yet
+// in the machine; without such an owner it is what the machine asks for.
+func (w *wishes) of(ctx context.Context, made *clusterv1.Machine, machine *infrav1.ElementalMachine) (wish, error) {
+	own := wish{os: machine.Spec.OSVersionManagement}
+	if made == nil || metav1.GetControllerOf(made) == nil {
+		return own, nil
+	}
+	key := metav1.GetControllerOf(made).Kind + "/" + metav1.GetControllerOf(made).Name
+	if known, asked := w.known[key]; asked {
+		return known, nil
+	}
+	want, found, err := w.owners.WantsOS(ctx, made)
+	if err != nil {
+		return wish{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", made.Name, err)
+	}
+	if !found {
+		return own, nil
+	}
+	template := &infrav1.ElementalMachineTemplate{}
+	err = w.reader.Get(ctx, client.ObjectKey{Namespace: made.Namespace, Name: want.TemplateName}, template)
+	if client.IgnoreNotFound(err) != nil {
+		return wish{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", want.TemplateName, err)
+	}
+	w.known[key] = wish{os: want.OSVersionManagement, pinned: template.Annotations[infrav1.RolloutDigestAnnotation]}
+	return w.known[key], nil
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+const (
+	v1Image, v2Image   = "oci://r/os:v1", "oci://r/os:v2"
+	v1Digest, v2Digest = "sha256:1111111111111111", "sha256:2222222222222222"
+)
+
+// pool is a MachineDeployment with two machines, whose hosts run v1.
+type pool struct {
+	cluster    *infrav1.ElementalCluster
+	deployment *clusterv1.MachineDeployment
+	machines   []*infrav1.ElementalMachine
+	hosts      []*infrav1.ElementalHost
+}
+
+func makePool(ctx SpecContext) *pool {
+	GinkgoHelper()
+	owner, object := makeCluster(ctx, func(c *infrav1.ElementalCluster) { c.Spec.ControlPlaneEndpoint = endpoint })
+	own(ctx, owner, object)
+	p := &pool{cluster: object}
+	namespace := object.Namespace
+	Expect(server.Client.Create(ctx, ownertest.Template(namespace, "workers", v1Image))).To(Succeed())
+	p.deployment = ownertest.MachineDeployment(namespace, "workers", "c1", "workers", 2)
+	Expect(server.Client.Create(ctx, p.deployment)).To(Succeed())
+	set := ownertest.MachineSet(p.deployment, "workers-1", "workers", 2)
+	Expect(server.Client.Create(ctx, set)).To(Succeed())
+	for _, name := range []string{"node-1", "node-2"} {
+		p.add(ctx, set, name)
+	}
+	return p
+}
+
+func (p *pool) add(ctx SpecContext, set *clusterv1.MachineSet, name string) {
+	GinkgoHelper()
+	labels := map[string]string{clusterv1.ClusterNameLabel: "c1"}
+	machine := ownertest.Machine(set, "m-"+name)
+	machine.Labels = labels
+	Expect(server.Client.Create(ctx, machine)).To(Succeed())
+	update(ctx, machine, func() { machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name} }, true)
+	host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "host-" + name, Labels: labels}}
+	Expect(server.Client.Create(ctx, host)).To(Succeed())
+	update(ctx, host, func() { host.Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} }, true)
+	elemental := &infrav1.ElementalMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: machine.Name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID,
+		}}},
+		Spec: infrav1.ElementalMachineSpec{
+			HostRef: &corev1.ObjectReference{Name: host.Name}, OSVersionManagement: ownertest.OS(v1Image),
+		},
+	}
+	Expect(server.Client.Create(ctx, elemental)).To(Succeed())
+	p.machines, p.hosts = append(p.machines, elemental), append(p.hosts, host)
+}
+
+// says what the status line is.
+func (p *pool) says(ctx SpecContext) func() (string, error) {
+	return func() (string, error) {
+		object, err := get(ctx, p.cluster)()
+		if line := conditions.Get(object, infrav1.NodesUpToDateCondition); line != nil {
+			return line.Reason + ": " + line.Message, err
+		}
+		return "", err
+	}
+}
+
+var _ = Describe("The status line of a cluster", func() {
+	It("follows a rollout, a roll-back and a drift", func(ctx SpecContext) {
+		p := makePool(ctx)
+		namespace := p.cluster.Namespace
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
+		written := p.cluster.ResourceVersion
+
+		By("a word of a host, and of an attempt, that is not in the line")
+		update(ctx, p.hosts[0], func() { p.hosts[0].Status.Message = "hello" }, true)
+		Consistently(get(ctx, p.cluster)).Should(HaveField("ResourceVersion", written))
+
+		By("an owner that is pointed to a clone")
+		clone := ownertest.Template(namespace, "workers-2", v2Image)
+		Expect(server.Client.Create(ctx, clone)).To(Succeed())
+		update(ctx, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name }, false)
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
+		update(ctx, clone, func() { clone.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: v2Digest} }, false)
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
+
+		By("an attempt")
+		attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "u1"}}
+		attempt.Spec = infrav1.ElementalHostUpgradeSpec{
+			ClusterName: "c1", MachineName: "m-node-1", ElementalMachineName: "m-node-1", HostName: "host-node-1",
+			ImageURI: v2Image, OSVersionManagement: ownertest.OS(v2Image),
+		}
+		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
+		update(ctx, attempt, func() {
+			attempt.Status.Phase, attempt.Status.Step, attempt.Status.Message = infrav1.UpgradeProgressing, "Drain (6/12)", "3 Pods"
+		}, true)
+		Eventually(p.says(ctx)).Should(Equal("NodesUpgrading: 0 of 2 nodes on sha256:222222222222, node-1 draining (6/12)"))
+		written = p.cluster.ResourceVersion
+		update(ctx, attempt, func() { attempt.Status.Message = "2 Pods" }, true)
+		Consistently(get(ctx, p.cluster)).Should(HaveField("ResourceVersion", written), "what a step waits for is not in the line")
+
+		By("its roll-back")
+		update(ctx, attempt, func() { attempt.Status.Phase, attempt.Status.Message = infrav1.UpgradeRolledBack, "it did not boot" }, true)
+		Eventually(p.says(ctx)).Should(Equal("NodesHeld: 0 of 2 nodes on sha256:222222222222, node-1 rolled back: it did not boot"))
+
+		By("hosts that run the image")
+		for _, host := range p.hosts {
+			update(ctx, host, func() { host.Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} }, true)
+		}
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:222222222222"))
+		Expect(get(ctx, p.cluster)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+
+		By("one that falls back weeks later")
+		update(ctx, p.hosts[1], func() { p.hosts[1].Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} }, true)
+		update(ctx, p.machines[1], func() {
+			conditions.Set(p.machines[1], metav1.Condition{Type: infrav1.OSDriftedCondition, Status: metav1.ConditionTrue, Reason: infrav1.HostFellBackReason})
+		}, true)
+		Eventually(p.says(ctx)).Should(Equal("NodesDrifted: 1 of 2 nodes on sha256:222222222222, node-2 drifted"))
+		Expect(get(ctx, p.cluster)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			"the infrastructure is ready whatever the nodes run")
+
+		By("a machine that goes")
+		Expect(server.Client.Delete(ctx, p.machines[1])).To(Succeed())
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 1 of 1 nodes on sha256:222222222222"))
+	})
+})

@@ -1,0 +1,222 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+const (
+	// maxNamed nodes are named in the line; it is to be read at a glance.
+	maxNamed = 8
+	// maxReason is how much of the message of an attempt is in the line, in bytes.
+	maxReason = 160
+	// shownDigits of a digest are enough to tell images apart.
+	shownDigits = 12
+)
+
+// doing says what a node does at a step. Steps that are not in it speak for themselves.
+var doing = map[string]string{
+	"Preflight":     "checking",
+	"Prefetch":      "fetching",
+	"Approve":       "paused",
+	"Admit":         "waiting for a slot",
+	"Cordon":        "cordoning",
+	"Drain":         "draining",
+	"DetachVolumes": "detaching volumes",
+	"Trigger":       "triggering",
+	"Reboot":        "rebooting",
+	"Assess":        "assessing",
+	"Uncordon":      "uncordoning",
+	"Settle":        "settling",
+}
+
+// stepApprove is the step at which a person is waited for.
+const stepApprove = "Approve"
+
+// endings are the ends after which a node waits for somebody.
+var endings = map[infrav1.UpgradePhase]string{
+	infrav1.UpgradeRolledBack: "rolled back",
+	infrav1.UpgradeFailed:     "failed",
+	infrav1.UpgradeAborted:    "aborted",
+	infrav1.UpgradeHostLost:   "lost",
+}
+
+// urgency of what is said of a node; the most urgent one is the reason of the condition.
+type urgency int
+
+const (
+	calm urgency = iota
+	waits
+	upgrades
+	drifts
+	held
+)
+
+var reasons = map[urgency]string{
+	calm:     infrav1.NodesUpToDateReason,
+	waits:    infrav1.NodesWaitingReason,
+	upgrades: infrav1.NodesUpgradingReason,
+	drifts:   infrav1.NodesDriftedReason,
+	held:     infrav1.NodesHeldReason,
+}
+
+// statusLine sums up the nodes of a cluster, like "2 of 5 nodes on sha256:0123456789ab, node-3 draining
+// (6/12)". It depends on nothing but the nodes, and is the same as long as they are.
+func statusLine(nodes []node) metav1.Condition {
+	line := metav1.Condition{Type: infrav1.NodesUpToDateCondition, Status: metav1.ConditionFalse}
+	counts, said, most := countTargets(nodes), []string{}, calm
+	for _, n := range nodes {
+		what, urgent := n.news()
+		if what != "" {
+			said = append(said, n.name+" "+what)
+		}
+		most = max(most, urgent)
+	}
+	line.Reason = reasons[most]
+	switch {
+	case len(nodes) == 0:
+		line.Reason, counts = infrav1.NoNodesReason, []string{"no nodes"}
+	case len(counts) == 0:
+		counts = []string{fmt.Sprintf("%d nodes, whose OS is not managed", len(nodes))}
+		if most == calm {
+			line.Reason = infrav1.OSNotManagedReason
+		}
+	}
+	if most == calm {
+		line.Status = metav1.ConditionTrue
+	}
+	line.Message = strings.Join(append(counts, shortened(said)...), ", ")
+	return line
+}
+
+// news says what there is to tell of a node besides what it runs, and how urgent that is.
+func (n node) news() (what string, urgent urgency) {
+	switch {
+	case n.attempt != nil && isActive(n.attempt):
+		return activity(n.attempt)
+	case n.attempt != nil && !n.onTarget && endings[n.attempt.Status.Phase] != "":
+		return endings[n.attempt.Status.Phase] + because(n.attempt.Status.Message), held
+	case n.drifted:
+		return "drifted", drifts
+	case n.target.image == "" || n.onTarget:
+		return "", calm
+	default:
+		return "", waits
+	}
+}
+
+// isActive says whether an attempt has steps left to do.
+func isActive(attempt *infrav1.ElementalHostUpgrade) bool {
+	switch attempt.Status.Phase {
+	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing:
+		return true
+	default:
+		return false
+	}
+}
+
+// activity says where an attempt stands.
+func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgency) {
+	step, position, _ := strings.Cut(attempt.Status.Step, " ")
+	if step == "" {
+		return "pending", upgrades
+	}
+	what = cmp.Or(doing[step], step)
+	if blocked := blockedBy(attempt); blocked != "" {
+		what, urgent = "held by "+blocked, held
+	} else if step == stepApprove {
+		urgent = held
+	} else {
+		urgent = upgrades
+	}
+	if conditions.IsTrue(attempt, clusterv1.PausedCondition) {
+		what, urgent = "paused while "+what, held
+	}
+	return strings.TrimSpace(what + " " + position), urgent
+}
+
+// blockedBy are the preflight checks that block an attempt, in the order in which they are run.
+func blockedBy(attempt *infrav1.ElementalHostUpgrade) string {
+	names := []string{}
+	for _, result := range attempt.Status.Preflight {
+		if result.Verdict == infrav1.PreflightBlock {
+			names = append(names, result.Check)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// because is the message of an end, as far as it fits.
+func because(message string) string {
+	if message == "" {
+		return ""
+	}
+	if len(message) > maxReason {
+		message = strings.ToValidUTF8(message[:maxReason], "") + "..."
+	}
+	return ": " + message
+}
+
+// countTargets says of each target how many of its nodes are on it, in the order of their images.
+func countTargets(nodes []node) []string {
+	type count struct{ all, on int }
+	counts, digests := map[string]count{}, map[string]string{}
+	for _, n := range nodes {
+		if n.target.image == "" {
+			continue
+		}
+		c := counts[n.target.image]
+		c.all++
+		if n.onTarget {
+			c.on++
+		}
+		counts[n.target.image] = c
+		digests[n.target.image] = agreed(digests, n.target)
+	}
+	said := make([]string, 0, len(counts))
+	for _, image := range slices.Sorted(maps.Keys(counts)) {
+		said = append(said, fmt.Sprintf("%d of %d nodes on %s", counts[image].on, counts[image].all, cmp.Or(short(digests[image]), image)))
+	}
+	return said
+}
+
+// unclear stands for digests of one image that differ, as those of a tag that was pushed again.
+const unclear = "unclear"
+
+// agreed is the digest of an image, if all who know one know the same.
+func agreed(digests map[string]string, of target) string {
+	known, found := digests[of.image]
+	if !found || known == "" || of.digest == "" || known == of.digest {
+		return cmp.Or(known, of.digest)
+	}
+	return unclear
+}
+
+// short is the beginning of a digest, by which people tell images apart.
+func short(digest string) string {
+	algorithm, digits, ok := strings.Cut(digest, ":")
+	if !ok {
+		return ""
+	}
+	return algorithm + ":" + digits[:min(shownDigits, len(digits))]
+}
+
+// shortened leaves out what is more than can be read at a glance.
+func shortened(said []string) []string {
+	if len(said) <= maxNamed {
+		return said
+	}
+	return append(slices.Clone(said[:maxNamed]), fmt.Sprintf("and %d more", len(said)-maxNamed))
+}

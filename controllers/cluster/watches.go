@@ -1,0 +1,85 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// memberToCluster maps an object that belongs to a Cluster to the Cluster's ElementalCluster.
+func (r *Reconciler) memberToCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	name := object.GetLabels()[clusterv1.ClusterNameLabel]
+	switch member := object.(type) {
+	case *infrav1.ElementalHostUpgrade:
+		name = member.Spec.ClusterName
+	case *clusterv1.MachineDeployment:
+		name = member.Spec.ClusterName
+	}
+	if name == "" {
+		return nil
+	}
+	cluster := &clusterv1.Cluster{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, cluster); err != nil {
+		return nil // one that comes is an event itself
+	}
+	if cluster.Spec.InfrastructureRef.Kind != infraKind {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster.Spec.InfrastructureRef.Name}}}
+}
+
+// templateToClusters maps a template to all ElementalClusters of its namespace: whose owners refer to it
+// is not in it, and there are few of them.
+func (r *Reconciler) templateToClusters(ctx context.Context, object client.Object) []reconcile.Request {
+	clusters := &infrav1.ElementalClusterList{}
+	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalClusters")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(clusters.Items))
+	for i := range clusters.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+	}
+	return requests
+}
+
+// lineChanged passes what the status line says something of, and nothing else: hosts and attempts are
+// written far more often than that.
+func lineChanged() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(inLine(e.ObjectOld), inLine(e.ObjectNew))
+	}}
+}
+
+func inLine(object client.Object) any {
+	switch of := object.(type) {
+	case *clusterv1.Machine:
+		return of.Status.NodeRef.Name
+	case *infrav1.ElementalMachine:
+		return []any{of.Spec.HostRef, of.Spec.OSVersionManagement, of.DeletionTimestamp.IsZero(), conditions.IsTrue(of, infrav1.OSDriftedCondition)}
+	case *infrav1.ElementalHost:
+		return []string{of.Status.OS.ImageURI, of.Status.OS.Digest}
+	case *infrav1.ElementalHostUpgrade:
+		what := ""
+		if !isActive(of) {
+			what = of.Status.Message
+		}
+		return []any{of.Status.Phase, of.Status.Step, what, blockedBy(of), conditions.IsTrue(of, clusterv1.PausedCondition)}
+	case *infrav1.ElementalMachineTemplate:
+		return []any{of.Spec, of.Annotations[infrav1.RolloutDigestAnnotation], of.Annotations[infrav1.RolledOutHashAnnotation], of.Status.CurrentClone}
+	default:
+		return object.GetGeneration()
+	}
+}
