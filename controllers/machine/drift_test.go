@@ -74,7 +74,9 @@ var _ = Describe("OSDrifted", func() {
 		Eventually(eventsOf(ctx, w.ns, "m1")).Should(ContainElement(infrav1.EventOSDrifted))
 		Eventually(drifted(ctx)).Should(Equal(before + 1))
 
-		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS = infrav1.HostOS{ImageURI: "oci://os:v1", BootMode: "active"} })
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.OS = infrav1.HostOS{ImageURI: "oci://os:v1", BootMode: "active"}
+		})
 		Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
 		Eventually(eventsOf(ctx, w.ns, "m1")).Should(ContainElement(infrav1.EventOSDriftEnded))
 		Eventually(drifted(ctx)).Should(Equal(before))

@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe_test
+
+import (
+	"context"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// lines are the status lines that a watch of the cluster has shown.
+type lines struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// watchLines records from now on, until the spec ends.
+func watchLines(ctx context.Context) *lines {
+	GinkgoHelper()
+	l := &lines{}
+	watcher, err := theLab.Kube.Watch(ctx, &infrav1.ElementalClusterList{}, client.InNamespace(cluster.Namespace()))
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(watcher.Stop)
+	go func() {
+		for event := range watcher.ResultChan() {
+			if object, is := event.Object.(*infrav1.ElementalCluster); is {
+				l.record(object)
+			}
+		}
+	}()
+	return l
+}
+
+// record leaves out what other writers of the object have done.
+func (l *lines) record(object *infrav1.ElementalCluster) {
+	line := conditions.Get(object, infrav1.NodesUpToDateCondition)
+	if line == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.said) == 0 || l.said[len(l.said)-1] != line.Message {
+		l.said = append(l.said, line.Message)
+	}
+}
+
+func (l *lines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string{}, l.said...)
+}

@@ -1,0 +1,242 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+const (
+	node = "demo-node-1"
+
+	succeeded = `elemental_upgrade_attempts_total{end="Succeeded"}`
+	drifted   = "elemental_hosts_drifted"
+	serving   = `elemental_hosts{state="Serving"}`
+)
+
+var _ = Describe("An operator", Ordered, func() {
+	var (
+		before []scenario.Identity
+		good   image.Image
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		before, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	AfterEach(func(ctx SpecContext) {
+		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
+	})
+
+	It("sees a rollout in the status line and in the metrics", func(ctx SpecContext) {
+		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(cluster.Image)))
+		Eventually(sample(ctx, serving)).Should(Equal(2.0))
+		Expect(ours(ctx)).To(HaveKeyWithValue(succeeded, 0.0))
+		Eventually(happened(ctx, infrav1.EventHostRegistered)).Should(ConsistOf("ElementalHost/demo-node-1", "ElementalHost/demo-node-2"))
+		said := watchLines(ctx)
+		good = push(ctx, "v2", image.OS{UpgradeSeconds: 1})
+		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
+		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
+
+		expectRollout(said.all(), good)
+		Eventually(sample(ctx, succeeded)).Should(Equal(2.0))
+		samples, err := ours(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for _, step := range []string{"Preflight", "Prefetch", "Drain", "Reboot", "Assess", "Settle"} {
+			Expect(samples).To(HaveKeyWithValue(`elemental_upgrade_step_duration_seconds_count{step="`+step+`"}`, 2.0))
+		}
+		Expect(samples[`elemental_upgrade_step_duration_seconds_sum{step="Reboot"}`]).To(BeNumerically(">=", 2), "writing the image takes a second")
+		Expect(samples).To(SatisfyAll(HaveKeyWithValue(serving, 2.0), HaveKeyWithValue(drifted, 0.0)))
+		for name, value := range samples {
+			if strings.HasPrefix(name, "elemental_upgrade_attempts_held") {
+				Expect(value).To(BeZero(), name)
+			}
+		}
+		all, err := theLab.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(all).To(HaveKeyWithValue(`elemental_hostapi_request_duration_seconds_count{code="204",route="reportHost"}`, BeNumerically(">", 0)))
+	})
+
+	It("reads the status line where people look", func(ctx SpecContext) {
+		table, err := theLab.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", "elementalclusters")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(table).To(SatisfyAll(ContainSubstring("NODES"), ContainSubstring("2 of 2 nodes on "+short(good))))
+		tree, err := clusterctl(ctx, "describe", "cluster", cluster.Options.Name, "--namespace", cluster.Namespace(), "--show-conditions", "all", "--color=false")
+		Expect(err).NotTo(HaveOccurred(), tree)
+		Expect(tree).To(SatisfyAll(ContainSubstring(infrav1.NodesUpToDateCondition), ContainSubstring("2 of 2 nodes on "+short(good))))
+	})
+
+	It("is told of a host that falls back weeks later, and brings it back by hand", func(ctx SpecContext) {
+		written := upgrades(node)
+		fallBack(ctx, theLab.Host(node))
+		Eventually(machineOf(ctx, node)).Should(haveCondition(infrav1.OSDriftedCondition, "True/"+infrav1.HostFellBackReason))
+		machine, err := machineOf(ctx, node)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(machine).To(haveCondition("Ready", "True/Ready"))
+		Eventually(line(ctx)).Should(Equal("NodesDrifted: 1 of 2 nodes on " + short(good) + ", demo-node-1 drifted"))
+		Eventually(sample(ctx, drifted)).Should(Equal(1.0))
+		Eventually(happened(ctx, infrav1.EventOSDrifted)).Should(Equal([]string{"ElementalMachine/" + machine.Name}))
+		Expect(upgrades(node)).To(Equal(written), "nothing is put right by itself")
+
+		By("the predecessor's spelling of the trigger")
+		Expect(label(ctx, infrav1.InPlaceUpdateLabel)).To(Succeed())
+		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.UnmanagedReason))
+		Eventually(hostNamed(ctx, node)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeDone)))
+		Eventually(machineOf(ctx, node)).Should(haveCondition(infrav1.OSDriftedCondition, "False/"+infrav1.NotDriftedReason))
+		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "True/"+infrav1.UnmanagedReason))
+		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
+		Eventually(sample(ctx, drifted)).Should(BeZero())
+		Eventually(happened(ctx, infrav1.EventOSDriftEnded)).Should(Equal([]string{"ElementalMachine/" + machine.Name}))
+		Expect(ours(ctx)).To(SatisfyAll(
+			HaveKeyWithValue(`elemental_unmanaged_upgrades_total{outcome="done"}`, 1.0), HaveKeyWithValue(succeeded, 2.0)))
+		Expect(upgrades(node)).To(Equal(written + 1))
+	})
+
+	It("triggers a host by hand, and again when it has rolled back", func(ctx SpecContext) {
+		written := upgrades(node)
+		bad := push(ctx, "v3", image.OS{Boot: source.BootUnhealthy})
+		Expect(wantByHand(ctx, bad)).To(Succeed())
+		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.InPlaceUpdateNotPendingReason))
+		for run := 1; run <= 2; run++ {
+			Expect(label(ctx, infrav1.InPlaceUpgradeLabel)).To(Succeed())
+			Eventually(hostNamed(ctx, node)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeRolledBack)))
+			Expect(upgrades(node)).To(Equal(written+run), "run %d is one of its own", run)
+		}
+		Expect(hostNamed(ctx, node)()).To(SatisfyAll(
+			haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.RolledBackReason),
+			HaveField("Annotations", HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "3"))))
+		Expect(ours(ctx)).To(HaveKeyWithValue(`elemental_unmanaged_upgrades_total{outcome="rolled-back"}`, 2.0))
+		Eventually(machineOf(ctx, node)).Should(haveCondition(infrav1.OSDriftedCondition, "True/"+infrav1.HostFellBackReason))
+
+		By("asking for the former image again, which the host runs")
+		Expect(wantByHand(ctx, good)).To(Succeed())
+		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
+		Expect(upgrades(node)).To(Equal(written + 2))
+	})
+
+	It("is refused a trigger by hand while an attempt is active, which goes on undisturbed", func(ctx SpecContext) {
+		written := upgrades(node)
+		_, err := theLab.WorkloadKubectl(ctx, "annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"=")
+		Expect(err).NotTo(HaveOccurred())
+		wanted := push(ctx, "v4", image.OS{})
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+		Eventually(line(ctx)).Should(HaveSuffix("demo-node-1 paused (3/12)"))
+		Eventually(sample(ctx, `elemental_upgrade_attempts_held{reason="Approve"}`)).Should(Equal(1.0))
+		host, err := hostNamed(ctx, node)()
+		Expect(err).NotTo(HaveOccurred())
+		for _, spelling := range []string{infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpdateLabel} {
+			Expect(label(ctx, spelling)).To(MatchError(ContainSubstring("attempt " + host.Spec.Upgrade.Attempt + " is active")))
+		}
+		Expect(hostNamed(ctx, node)()).To(HaveField("ResourceVersion", host.ResourceVersion), "nothing has changed")
+		_, err = theLab.WorkloadKubectl(ctx, "annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"-")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		good = wanted
+		Expect(upgrades(node)).To(Equal(written+1), "the host was upgraded once")
+		Eventually(sample(ctx, succeeded)).Should(Equal(4.0))
+		Expect(ours(ctx)).To(HaveKeyWithValue(`elemental_unmanaged_upgrades_total{outcome="done"}`, 1.0))
+	})
+
+	It("sees the same after a restart of the manager, and nothing is counted again", func(ctx SpecContext) {
+		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
+		fallBack(ctx, theLab.Host(node))
+		Eventually(sample(ctx, drifted)).Should(Equal(1.0))
+		theLab.Provider.Process.Kill()
+		Expect(theLab.Provider.Process.Restart()).To(Succeed())
+		Expect(theLab.Provider.AwaitReady(ctx)).To(Succeed())
+		Eventually(sample(ctx, drifted)).Should(Equal(1.0))
+		Eventually(sample(ctx, serving)).Should(Equal(2.0))
+
+		By("rebooting the host, whose active snapshot is good after all")
+		Expect(theLab.Host(node).PowerOff(ctx)).To(Succeed())
+		Expect(theLab.Host(node).PowerOn(ctx)).To(Succeed())
+		Eventually(sample(ctx, drifted)).Should(BeZero())
+		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
+		samples, err := ours(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for name, value := range samples {
+			if strings.HasSuffix(strings.Split(name, "{")[0], "_total") {
+				Expect(value).To(BeZero(), name)
+			}
+		}
+	})
+})
+
+// expectRollout asserts on what a watch has shown of a rollout over two nodes.
+func expectRollout(said []string, wanted image.Image) {
+	GinkgoHelper()
+	target := "(" + short(wanted) + "|" + wanted.URI() + ")"
+	Expect(said).To(ContainElement(MatchRegexp("^0 of 2 nodes on "+target+"$")), "%q", said)
+	Expect(said).To(ContainElement(MatchRegexp("^0 of 2 nodes on "+short(wanted)+`, demo-node-\d rebooting \(9/12\)$`)), "%q", said)
+	Expect(said).To(ContainElement(MatchRegexp("^1 of 2 nodes on "+short(wanted)+`, demo-node-\d assessing \(10/12\)$`)), "%q", said)
+	Expect(said).To(ContainElement(MatchRegexp("^1 of 2 nodes on "+short(wanted)+`, demo-node-\d rebooting \(9/12\)$`)), "%q", said)
+	Expect(said[len(said)-1]).To(Equal("2 of 2 nodes on " + short(wanted)))
+	Expect(len(said)).To(BeNumerically("<=", 40), "it is written when it changes: %q", said)
+	done := 0
+	for _, line := range said[1:] {
+		on := 0
+		_, err := fmt.Sscanf(line, "%d of 2 nodes on", &on)
+		Expect(err).NotTo(HaveOccurred(), line)
+		Expect(on).To(BeNumerically(">=", done), "%q", said)
+		done = on
+	}
+}
+
+// fallBack has a host boot its former snapshot, once, as GRUB does when the active one does not come up.
+func fallBack(ctx context.Context, host *lab.Host) {
+	GinkgoHelper()
+	Expect(host.PowerOff(ctx)).To(Succeed())
+	env, err := host.GrubEnv()
+	Expect(err).NotTo(HaveOccurred())
+	oem, err := host.GrubOEMEnv()
+	Expect(err).NotTo(HaveOccurred())
+	former := strings.Fields(env.Get(grub.PassiveSnapshots) + " " + oem.Get(grub.PassiveSnapshots))
+	Expect(former).NotTo(BeEmpty())
+	env.Set(grub.NextEntry, grub.Passive+former[0])
+	Expect(env.Write(host.Disk().GrubEnv())).To(Succeed())
+	Expect(host.PowerOn(ctx)).To(Succeed())
+}
+
+// label triggers the host by hand.
+func label(ctx context.Context, spelling string) error {
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "label", "elementalhost", node, spelling+"="+infrav1.InPlaceUpgradePending, "--overwrite")
+	return err
+}
+
+// wantByHand asks for an image on the machine of the host, and not on its template.
+func wantByHand(ctx context.Context, os image.Image) error {
+	machine, err := machineOf(ctx, node)()
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}`, os.URI())
+	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachine", machine.Name, "--type", "merge", "--patch", patch)
+	return err
+}
+
+func clusterctl(ctx context.Context, args ...string) (string, error) {
+	args = append(args, "--kubeconfig", lab.AdminKubeconfig(theLab.Management))
+	command := exec.CommandContext(ctx, filepath.Join(theLab.Root(), "bin", "tools", "clusterctl"), args...)
+	command.Env = append(os.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+theLab.Dir())
+	said, err := command.CombinedOutput()
+	return string(said), err
+}

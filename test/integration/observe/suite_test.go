@@ -1,0 +1,167 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+const (
+	// patience is for something that has to happen soon.
+	patience = 2 * time.Minute
+	look     = 200 * time.Millisecond
+)
+
+// The suite has one cluster with two workers; the specs follow one another.
+var (
+	theLab  *lab.Lab
+	cluster *scenario.Cluster
+)
+
+func TestObserve(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Observe")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(look)
+	var err error
+	theLab, err = lab.Start(ctx, lab.Options{Progress: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		defer theLab.Stop()
+		Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
+		events, err := audit.Read(theLab.Management.AuditLog())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(audit.Forbidden(events, lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
+	})
+	cluster = scenario.New(theLab, scenario.Options{Workers: 2})
+	cluster.Told = func(command string) { GinkgoWriter.Println("$", command) }
+	Expect(cluster.Create(ctx)).To(Succeed())
+})
+
+var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
+	if !report.Failed() || cluster == nil {
+		return
+	}
+	said, err := theLab.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", "elementalclusters,elementalhosts,elementalmachines,elementalhostupgrades", "--output", "yaml")
+	GinkgoWriter.Println(said, err, process.Tail(theLab.Provider.Process.LogFile()))
+})
+
+func push(ctx context.Context, tag string, os image.OS) image.Image {
+	GinkgoHelper()
+	pushed, err := cluster.PushImage(ctx, tag, os)
+	Expect(err).NotTo(HaveOccurred())
+	return pushed
+}
+
+// short is how the status line calls an image.
+func short(os image.Image) string {
+	const length = len("sha256:") + 12
+	return os.PlatformDigest[:length]
+}
+
+// ours are our samples as they are scraped now; those of the Elemental API have suites of their own.
+func ours(ctx context.Context) (map[string]float64, error) {
+	samples, err := theLab.Metrics(ctx)
+	maps.DeleteFunc(samples, func(name string, _ float64) bool {
+		return !strings.HasPrefix(name, "elemental_") || strings.HasPrefix(name, "elemental_hostapi_")
+	})
+	return samples, err
+}
+
+// sample is one of them, for Eventually.
+func sample(ctx context.Context, name string) func() (float64, error) {
+	return func() (float64, error) {
+		samples, err := ours(ctx)
+		value, found := samples[name]
+		if err == nil && !found {
+			err = fmt.Errorf("no sample %s", name)
+		}
+		return value, err
+	}
+}
+
+// line is the status line of the cluster, with its reason.
+func line(ctx context.Context) func() (string, error) {
+	return func() (string, error) {
+		object := &infrav1.ElementalCluster{}
+		err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)
+		if said := conditions.Get(object, infrav1.NodesUpToDateCondition); said != nil {
+			return said.Reason + ": " + said.Message, err
+		}
+		return "", err
+	}
+}
+
+// happened are the events of a reason, as the names of what they are about.
+func happened(ctx context.Context, reason string) func() ([]string, error) {
+	return func() ([]string, error) {
+		list := &eventsv1.EventList{}
+		err := theLab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+		about := []string{}
+		for i := range list.Items {
+			if list.Items[i].Reason == reason {
+				about = append(about, list.Items[i].Regarding.Kind+"/"+list.Items[i].Regarding.Name)
+			}
+		}
+		return about, err
+	}
+}
+
+func hostNamed(ctx context.Context, name string) func() (*infrav1.ElementalHost, error) {
+	return func() (*infrav1.ElementalHost, error) {
+		host := &infrav1.ElementalHost{}
+		return host, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, host)
+	}
+}
+
+// machineOf is the ElementalMachine that a host serves.
+func machineOf(ctx context.Context, host string) func() (*infrav1.ElementalMachine, error) {
+	return func() (*infrav1.ElementalMachine, error) {
+		serving, err := hostNamed(ctx, host)()
+		if err != nil || serving.Spec.MachineRef == nil {
+			return nil, fmt.Errorf("reading ElementalHost %s: %w", host, err)
+		}
+		machine := &infrav1.ElementalMachine{}
+		return machine, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: serving.Spec.MachineRef.Name}, machine)
+	}
+}
+
+// haveCondition matches an object by status and reason of one of its conditions.
+func haveCondition(conditionType, want string) OmegaMatcher {
+	return WithTransform(func(object conditions.Getter) string {
+		condition := conditions.Get(object, conditionType)
+		if condition == nil {
+			return "none"
+		}
+		return string(condition.Status) + "/" + condition.Reason
+	}, Equal(want))
+}
+
+func upgrades(host string) int {
+	GinkgoHelper()
+	count, err := theLab.Host(host).Upgrades()
+	Expect(err).NotTo(HaveOccurred())
+	return count
+}
