@@ -48,6 +48,7 @@ func all() prometheus.Gatherer {
 var _ = Describe("Our metrics", func() {
 	It("are these, from the start", func() {
 		Expect(ours()).To(ConsistOf(
+			"elemental_hostapi_dropped_connections_total",
 			"elemental_hostapi_held_polls",
 			"elemental_hosts",
 			"elemental_hosts_drifted",
