@@ -7,9 +7,25 @@ import (
 	"context"
 	"fmt"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
+
+// checkPaused keeps hands off what a person has paused. The Cluster's and the attempt's own pause stop the
+// controller altogether.
+func checkPaused(_ context.Context, o *observation) (infrav1.PreflightResult, error) {
+	const remedy = "is paused: take its annotation " + clusterv1.PausedAnnotation + " away to let its upgrade start"
+	switch {
+	case annotations.HasPaused(o.machine):
+		return block("Machine/"+o.machine.Name, remedy), nil
+	case annotations.HasPaused(o.host):
+		return block("ElementalHost/"+o.host.Name, remedy), nil
+	}
+	return pass(), nil
+}
 
 func checkQuarantine(_ context.Context, o *observation) (infrav1.PreflightResult, error) {
 	digest := o.digest()

@@ -27,6 +27,14 @@ var _ = DescribeTable("a preflight check", func(ctx SpecContext, run checkFunc, 
 		Expect(result.Message).NotTo(BeEmpty())
 	}
 },
+	Entry("nothing is paused", checkPaused, infrav1.PreflightPass, "", ""),
+	Entry("the Machine is paused", checkPaused, infrav1.PreflightBlock, "Machine/m", "is paused", func(o *observation) {
+		o.machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	}),
+	Entry("the host is paused", checkPaused, infrav1.PreflightBlock, "ElementalHost/h", "is paused", func(o *observation) {
+		o.host.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	}),
+
 	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined(`{"sha256:new":"x"}`)),
 	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", runsWanted, quarantined(`{"sha256:old":"x"}`)),
 	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",

@@ -22,6 +22,7 @@ type check struct {
 // offered to another host.
 func (r *Reconciler) checks() []check {
 	return []check{
+		{"Paused", checkPaused},
 		{"Quarantine", checkQuarantine},
 		{"OtherAttempt", checkOtherAttempt},
 		{"NodeReady", checkNodeReady},

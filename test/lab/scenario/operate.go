@@ -53,3 +53,14 @@ func (c *Cluster) patch(ctx context.Context, kind, name, patch string) error {
 	_, err := c.Kubectl(ctx, "--namespace", c.Namespace(), "patch", kind, name, "--type", "merge", "--patch", patch)
 	return err
 }
+
+// Recreate applies the manifests again after the Cluster, or a part of it, was deleted, and waits until all
+// workers are up. The hosts are there already.
+func (c *Cluster) Recreate(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{c.apply, c.AwaitWorkers} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("creating cluster %s again: %w", c.Options.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vanish_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// In their order, because each takes from the cluster what the next does without.
+var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
+	var pool *scenario.Cluster
+	BeforeAll(func(ctx SpecContext) {
+		pool = newCluster(ctx, scenario.Options{Name: "pool", Workers: 3})
+	})
+
+	DescribeTable("is scaled down", func(ctx SpecContext, to int) {
+		u := start(ctx, pool, draining)
+		scale(ctx, pool, to)
+		Eventually(u.Machines, patience, look).WithContext(ctx).Should(
+			Or(HaveLen(to), ContainElement(HaveField("DeletionTimestamp", Not(BeNil()))), HaveLen(to+1)))
+		Consistently(slots, calm, look).WithContext(ctx).WithArguments(pool).Should(HaveLen(1), "one node at a time is upgraded")
+		u.letGo(ctx)
+		Eventually(u.Machines, 2*patience, look).WithContext(ctx).Should(HaveLen(to))
+		Expect(pool.AwaitWorkers(ctx)).To(Succeed())
+		Expect(pool.AwaitImage(ctx, u.wanted)).To(Succeed())
+		expectNoTraces(ctx, pool)
+		Expect(audit.MaxOverlap(audit.Triggered(u.auditSince()))).To(BeNumerically("<=", 1), "one host at a time is told to go")
+	},
+		Entry("from 3 to 2", 2),
+		Entry("from 2 to 1", 1),
+	)
+
+	It("loses its MachineDeployment", func(ctx SpecContext) {
+		u := start(ctx, pool, draining)
+		u.kubectl(ctx, "delete", "machinedeployment", scenario.Deployment, "--wait=false")
+		Eventually(u.now, patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
+		u.expectUntouched()
+		u.letGo(ctx)
+		resize(pool, 0)
+		expectGone(ctx, pool, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
+			&infrav1.ElementalMachineList{}, &bootstrapv1.KubeadmConfigList{})
+		expectNoTraces(ctx, pool)
+		Expect(u.resets()).To(Equal(1))
+	})
+
+	DescribeTable("loses its Cluster", func(ctx SpecContext, at stage, writes int) {
+		resize(pool, 1)
+		Expect(pool.Recreate(ctx)).To(Succeed())
+		u := start(ctx, pool, at)
+		u.kubectl(ctx, "delete", "cluster", pool.Options.Name, "--wait=false")
+		resize(pool, 0)
+		expectGone(ctx, pool, &clusterv1.ClusterList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
+			&infrav1.ElementalClusterList{}, &infrav1.ElementalMachineList{}, &infrav1.ElementalMachineTemplateList{}, &bootstrapv1.KubeadmConfigList{})
+		// A workload cluster would be gone with it.
+		Expect(client.IgnoreNotFound(pool.WorkloadKube().Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: u.attempt.Status.NodeName}}))).To(Succeed())
+		expectNoTraces(ctx, pool)
+		Expect(u.writes()).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
+		Expect(u.resets()).To(Equal(1))
+	},
+		Entry("before the trigger", draining, 0),
+		Entry("while the image is written", applying, 1),
+	)
+})
+
+// scale changes the replicas of the pool, and what is expected of it.
+func scale(ctx context.Context, cluster *scenario.Cluster, to int) {
+	GinkgoHelper()
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "scale", "machinedeployment", scenario.Deployment, fmt.Sprintf("--replicas=%d", to))
+	Expect(err).NotTo(HaveOccurred())
+	resize(cluster, to)
+}
+
+// resize says how many of the hosts are in use.
+func resize(cluster *scenario.Cluster, workers int) {
+	hosts := cluster.Options.Workers + cluster.Options.Spare
+	cluster.Options.Workers, cluster.Options.Spare = workers, hosts-workers
+	cluster.Options.Pools = []scenario.Pool{{Name: scenario.Deployment, Workers: workers}}
+}
+
+// expectGone waits until there is none of the kinds in the cluster's namespace.
+func expectGone(ctx context.Context, cluster *scenario.Cluster, kinds ...client.ObjectList) {
+	GinkgoHelper()
+	for _, kind := range kinds {
+		Eventually(func(ctx context.Context) (client.ObjectList, error) {
+			return kind, theLab.Kube.List(ctx, kind, client.InNamespace(cluster.Namespace()))
+		}, 2*patience, look).WithContext(ctx).Should(HaveField("Items", BeEmpty()), "%T", kind)
+	}
+}
+
+// auditSince is what has happened in the management cluster since the upgrade began.
+func (u *upgrade) auditSince() []auditv1.Event {
+	GinkgoHelper()
+	return slices.DeleteFunc(auditOf(theLab.Management), func(event auditv1.Event) bool {
+		return event.StageTimestamp.Time.Before(u.began)
+	})
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vanish_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A Cluster that is paused", func() {
+	It("before the trigger, stands still, and goes on when it is unpaused", func(ctx SpecContext) {
+		before := identities(ctx, small)
+		u := start(ctx, small, draining)
+		pauseCluster(ctx, small)
+		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.elementalHost()).Should(BeTrue())
+		u.letGo(ctx)
+		u.expectStandstill(ctx)
+		u.expectUntouched()
+
+		unpauseCluster(ctx, small)
+		u.expectSucceeded(ctx)
+		Expect(identities(ctx, small)).To(Equal(before))
+	})
+
+	It("while the image is written, takes note of the upgrade when it is unpaused", func(ctx SpecContext) {
+		before := identities(ctx, small)
+		u := start(ctx, small, applying)
+		pauseCluster(ctx, small)
+		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+		Eventually(u.hostPhase, patience, look).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
+		u.expectStandstill(ctx)
+		Expect(u.node(ctx)).To(HaveField("Spec.Unschedulable", BeTrue()), "nobody has uncordoned it")
+
+		unpauseCluster(ctx, small)
+		u.expectSucceeded(ctx)
+		Expect(identities(ctx, small)).To(Equal(before))
+	})
+})
+
+var _ = Describe("An object that is paused", func() {
+	DescribeTable("holds the upgrade before the trigger", func(ctx SpecContext, kind string, name func(*upgrade) string, says string) {
+		before := identities(ctx, small)
+		u := start(ctx, small, draining)
+		u.kubectl(ctx, "annotate", kind, name(u), clusterv1.PausedAnnotation+"=")
+		if says == "" {
+			Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+		} else {
+			Eventually(u.now, patience, look).WithContext(ctx).Should(HaveValue(HaveField("Status.Message", And(HavePrefix(says), ContainSubstring("is paused")))))
+		}
+		u.letGo(ctx)
+		Consistently(u.now, calm, look).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
+		u.expectUntouched()
+
+		u.kubectl(ctx, "annotate", kind, name(u), clusterv1.PausedAnnotation+"-")
+		u.expectSucceeded(ctx)
+		Expect(identities(ctx, small)).To(Equal(before))
+	},
+		Entry("the attempt", "elementalhostupgrade", func(u *upgrade) string { return u.attempt.Name }, ""),
+		Entry("the host", "elementalhost", func(u *upgrade) string { return u.attempt.Spec.HostName }, "ElementalHost/"),
+		Entry("the Machine", "machine", func(u *upgrade) string { return u.attempt.Spec.MachineName }, "Machine/"),
+	)
+})
+
+var _ = Describe("A cordon of a person", func() {
+	It("is kept when an attempt that waits for it is given up", func(ctx SpecContext) {
+		before := identities(ctx, small)
+		node := before[0].Node
+		for _, args := range [][]string{{"cordon", node}, {"annotate", "node", node, personal + "="}} {
+			_, err := theLab.WorkloadKubectl(ctx, args...)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		u := start(ctx, small, stage{after: "Preflight", is: func(u *infrav1.ElementalHostUpgrade, _ *infrav1.ElementalHost) bool {
+			return u.Status.Step == "Preflight (1/12)"
+		}})
+		u.kubectl(ctx, "patch", "elementalhostupgrade", u.attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
+		u.expectEnd(ctx, infrav1.UpgradeAborted, "aborted by spec.cancel")
+		expectNoTraces(ctx, small)
+		u.expectUntouched()
+
+		u.kubectl(ctx, "delete", "elementalhostupgrade", u.attempt.Name)
+		for _, args := range [][]string{{"annotate", "node", node, personal + "-"}, {"uncordon", node}} {
+			_, err := theLab.WorkloadKubectl(ctx, args...)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		u.expectSucceeded(ctx)
+		Expect(identities(ctx, small)).To(Equal(before))
+	})
+})
+
+func pauseCluster(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	setPaused(ctx, cluster, "true")
+	DeferCleanup(unpauseCluster, cluster)
+}
+
+func unpauseCluster(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	setPaused(ctx, cluster, "false")
+}
+
+func setPaused(ctx context.Context, cluster *scenario.Cluster, paused string) {
+	GinkgoHelper()
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "cluster", cluster.Options.Name,
+		"--type", "merge", "--patch", `{"spec":{"paused":`+paused+`}}`)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// isPaused reads an object of ours anew and says whether it reports to be paused.
+func isPaused(ctx context.Context, object conditioned) (bool, error) {
+	if err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return false, err
+	}
+	condition := conditions.Get(object, clusterv1.PausedCondition)
+	return condition != nil && condition.Status == metav1.ConditionTrue, nil
+}
+
+type conditioned interface {
+	client.Object
+	conditions.Getter
+}
+
+func (u *upgrade) elementalHost() *infrav1.ElementalHost {
+	return &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace(), Name: u.attempt.Spec.HostName}}
+}
+
+// hostPhase is how far the host is with the attempt.
+func (u *upgrade) hostPhase(ctx context.Context) (infrav1.HostUpgradePhase, error) {
+	host := u.elementalHost()
+	err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(host), host)
+	if host.Status.Upgrade == nil {
+		return "", err
+	}
+	return host.Status.Upgrade.Phase, err
+}
+
+// expectStandstill asserts that our manager writes nothing, but what hosts report.
+func (u *upgrade) expectStandstill(ctx context.Context) {
+	GinkgoHelper()
+	from := time.Now()
+	attempt, err := u.now(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Consistently(u.now, calm, look).WithContext(ctx).Should(HaveValue(HaveField("ResourceVersion", attempt.ResourceVersion)))
+	writes := audit.Writes(auditOf(theLab.Management), lab.ManagerUser, from, time.Now())
+	delete(writes, "elementalhosts/status")
+	Expect(writes).To(BeEmpty())
+}
