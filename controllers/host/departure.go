@@ -24,6 +24,9 @@ const (
 	// nodePatience is how long the deletion of a host waits for its workload cluster to answer, so that the
 	// host's Node can be deleted. What is left then is skipped by the checks before an upgrade.
 	nodePatience = 15 * time.Minute
+	// pollMachine is how soon it is looked again whether a machine still exists. One that goes releases its
+	// host, which is an event; this is for one that was removed by force.
+	pollMachine = time.Minute
 	// pollWorkload is how soon a workload cluster that does not answer is tried again.
 	pollWorkload = 10 * time.Second
 )
@@ -52,7 +55,7 @@ func (r *Reconciler) departure(ctx context.Context, host *infrav1.ElementalHost,
 		return departure{}, nil
 	case !released:
 		orphaned, err := r.isOrphaned(ctx, host)
-		return departure{waits: "the host serves a machine", orphaned: orphaned}, err
+		return departure{waits: "the host serves a machine", orphaned: orphaned, after: pollMachine}, err
 	}
 	if left := r.untilReset(host); left > 0 {
 		return departure{waits: "the host has not reset itself", after: left}, nil

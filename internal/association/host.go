@@ -30,8 +30,13 @@ func Recorded(machine *infrav1.ElementalMachine) string {
 // Serves says whether a host is the machine's. UIDs change with `clusterctl move`, so a reference with
 // an old UID counts where the machine names the host too.
 func Serves(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
+	return locked(host, machine) && !hoststate.Released(host)
+}
+
+// locked says whether the lock of a host is the machine's.
+func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	ref := host.Spec.MachineRef
-	if ref == nil || ref.Name != machine.Name || hoststate.Released(host) {
+	if ref == nil || ref.Name != machine.Name {
 		return false
 	}
 	return ref.UID == machine.UID || Recorded(machine) == host.Name

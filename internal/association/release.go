@@ -15,9 +15,9 @@ import (
 )
 
 // Claimed returns the hosts that the machine has to give back, read past the cache: the one it names,
-// and any other whose lock carries its UID. Hosts that are released already are left out. One that it
-// names and that has registered anew is given back too if it is bootstrapped: it serves nobody, and nobody
-// can take it before it is reset.
+// and any other whose lock carries its UID. Hosts that are released already are left out; those that are
+// merely being deleted are not, for they wait to be released. One that it names and that has registered
+// anew is given back too if it is bootstrapped: it serves nobody, and nobody can take it before it is reset.
 func (c *Claimer) Claimed(ctx context.Context, machine *infrav1.ElementalMachine) ([]*infrav1.ElementalHost, error) {
 	names, err := c.claimedNames(ctx, machine)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Claimer) Claimed(ctx context.Context, machine *infrav1.ElementalMachine
 		if err != nil {
 			return nil, err
 		}
-		if host != nil && (Serves(host, machine) || isLeftBehind(host, machine)) {
+		if host != nil && !isAsked(host) && (locked(host, machine) || isLeftBehind(host, machine)) {
 			hosts = append(hosts, host)
 		}
 	}
@@ -57,8 +57,13 @@ func (c *Claimer) claimedNames(ctx context.Context, machine *infrav1.ElementalMa
 	return names, nil
 }
 
+// isAsked says whether a host is asked to reset itself, or has done so.
+func isAsked(host *infrav1.ElementalHost) bool {
+	return hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
+}
+
 func isLeftBehind(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
-	return Recorded(machine) == host.Name && host.Spec.MachineRef == nil && hoststate.Bootstrapped(host) && !hoststate.Released(host)
+	return Recorded(machine) == host.Name && host.Spec.MachineRef == nil && hoststate.Bootstrapped(host)
 }
 
 // Release asks a host to reset itself. The lock stays, so that nobody else claims the host before it

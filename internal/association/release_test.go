@@ -80,6 +80,20 @@ var _ = Describe("A host that registered anew under the name of a machine's host
 	})
 })
 
+var _ = Describe("A host that is being deleted", func() {
+	It("is given back by its machine, which it serves no more", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1")
+		eventuallyCached(ctx, machine, host)
+		_, err := claimer(0).Claim(ctx, claimOf(machine))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		eventuallyCached(ctx, live(ctx, host), live(ctx, machine))
+		Expect(association.Serves(host, machine)).To(BeFalse())
+		Expect(claimer(0).Claimed(ctx, machine)).To(ConsistOf(HaveField("UID", host.UID)))
+	})
+})
+
 var _ = DescribeTable("A host serves a machine",
 	func(ref *corev1.ObjectReference, hostRef, annotation string, needsReset bool, expected bool) {
 		host := &infrav1.ElementalHost{}

@@ -57,8 +57,8 @@ func checkHealth(ctx context.Context, cluster *scenario.Cluster) {
 			ClusterName: cluster.Options.Name,
 			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: scenario.Deployment}},
 			Checks: clusterv1.MachineHealthCheckChecks{
-				// The shortest that is allowed.
-				NodeStartupTimeoutSeconds: ptr.To[int32](30),
+				// The replacement is brought to the image, which boots slowly, and bootstrapped before it has a Node.
+				NodeStartupTimeoutSeconds: ptr.To[int32](300),
 				UnhealthyNodeConditions: []clusterv1.UnhealthyNodeCondition{
 					{Type: corev1.NodeReady, Status: corev1.ConditionFalse, TimeoutSeconds: ptr.To[int32](unhealthyAfter)},
 					{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, TimeoutSeconds: ptr.To[int32](unhealthyAfter)},
