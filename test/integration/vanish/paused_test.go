@@ -88,7 +88,8 @@ var _ = Describe("A cordon of a person", func() {
 		}})
 		u.kubectl(ctx, "patch", "elementalhostupgrade", u.attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "aborted by spec.cancel")
-		expectNoTraces(ctx, small)
+		Eventually(traces, patience, look).WithContext(ctx).WithArguments(small).Should(
+			ConsistOf("Machine "+u.attempt.Spec.MachineName+" is Updating"), "Cluster API goes on asking, and nothing else is left")
 		u.expectUntouched()
 
 		u.kubectl(ctx, "delete", "elementalhostupgrade", u.attempt.Name)
