@@ -19,7 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 // Lab is a running lab.
@@ -95,6 +94,17 @@ func (l *Lab) Stop() {
 			provider.Process.Stop()
 		}
 	}
+	l.stopClusters()
+	l.services.close()
+	if l.Registry != nil {
+		_ = l.Registry.Close()
+	}
+	if l.options.temporary {
+		_ = os.RemoveAll(l.options.Dir)
+	}
+}
+
+func (l *Lab) stopClusters() {
 	for _, workload := range l.workloads {
 		workload.Cluster.Stop()
 	}
@@ -102,17 +112,6 @@ func (l *Lab) Stop() {
 		if cluster != nil {
 			cluster.Stop()
 		}
-	}
-	for _, balancer := range []*process.Balancer{l.services.hooks, l.services.api} {
-		if balancer != nil {
-			balancer.Close()
-		}
-	}
-	if l.Registry != nil {
-		_ = l.Registry.Close()
-	}
-	if l.options.temporary {
-		_ = os.RemoveAll(l.options.Dir)
 	}
 }
 

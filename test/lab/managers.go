@@ -32,6 +32,14 @@ func leaseTimes() []string {
 // services are what stands in front of several replicas of our manager.
 type services struct{ hooks, api *process.Balancer }
 
+func (s services) close() {
+	for _, balancer := range []*process.Balancer{s.hooks, s.api} {
+		if balancer != nil {
+			balancer.Close()
+		}
+	}
+}
+
 // newManagers describes the replicas of our manager. The first brings the manifests.
 func (l *Lab) newManagers() error {
 	count := max(1, l.options.Managers)

@@ -1,7 +1,6 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostapi_test attacks the Elemental API of a real manager from outside.
 package hostapi_test
 
 import (

@@ -74,14 +74,9 @@ func (r *running) loop(ctx context.Context) next {
 			ready = nil
 			r.startServices()
 		case <-r.agentEnded():
-			r.agentGone()
-			if !r.agentStopped {
-				r.restart.Reset(r.opts.RestartDelay)
-			}
+			r.restartLater()
 		case <-r.restart.C:
-			if r.agent == nil {
-				r.startAgent()
-			}
+			r.restartAgent()
 		case <-r.assessed:
 			r.verdict()
 		case request := <-r.power.Requests:
@@ -93,6 +88,20 @@ func (r *running) loop(ctx context.Context) next {
 				return offNext
 			}
 		}
+	}
+}
+
+// restartLater is systemd's Restart=always with a delay, unless the unit was stopped.
+func (r *running) restartLater() {
+	r.agentGone()
+	if !r.agentStopped {
+		r.restart.Reset(r.opts.RestartDelay)
+	}
+}
+
+func (r *running) restartAgent() {
+	if r.agent == nil {
+		r.startAgent()
 	}
 }
 
