@@ -26,7 +26,7 @@ GOLANGCI_LINT := bin/tools/golangci-lint
 LAB_SUITES := $(MODULE)/test/(integration|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
-PARALLEL ?= 2
+PARALLEL ?= 3
 FUZZTIME ?= 20s
 GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 

@@ -4,7 +4,7 @@
 #
 # usage: hack/test/suites.sh FOLDER [ginkgo flags...]
 #
-# Runs each suite beneath a folder with a lab of its own, PARALLEL at a time (default 2), the longest first. A suite
+# Runs each suite beneath a folder with a lab of its own, PARALLEL at a time (default 3), the longest first. A suite
 # mostly waits: for a reboot, a drain, a time-out. Each line is shown as it comes, with the name of its suite, and is kept
 # in bin/logs. Fails if a suite fails, and says which.
 set -uo pipefail
@@ -12,13 +12,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 folder=$1
 shift
-parallel=${PARALLEL:-2}
+parallel=${PARALLEL:-3}
 logs=$PWD/bin/logs
 mkdir -p "$logs"
 
 # longest_first prints the suites' packages. A suite that is not named here runs last.
 longest_first() {
-  local first="kills restart rollout references ends vanish several controlplane clusterclass" name
+  local first="references kills vanish restart rollout ends several controlplane clusterclass observe" name
   for name in $first; do [ -d "$folder/$name" ] && echo "./$folder/$name"; done
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "./$folder/..." |
     sed "s|^.*/$folder/||" | while read -r name; do
