@@ -7,11 +7,8 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -86,17 +83,8 @@ func assessControlPlane(o *observation) string {
 	if !o.isControlPlane() {
 		return ""
 	}
-	for _, condition := range []string{
-		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition,
-	} {
-		found := conditions.Get(o.machine, condition)
-		if found != nil && found.Status != metav1.ConditionTrue {
-			return "waiting for condition " + condition + " of control plane Machine " + o.machine.Name
-		}
+	if unhealthy := owner.Unhealthy(o.machine); len(unhealthy) > 0 {
+		return "waiting for condition " + unhealthy[0] + " of control plane Machine " + o.machine.Name
 	}
 	return ""
 }

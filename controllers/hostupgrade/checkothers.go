@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -123,7 +124,8 @@ func (r *Reconciler) machines(ctx context.Context, o *observation, options ...cl
 	return machines.Items, nil
 }
 
-// checkQuorum makes sure that etcd keeps its majority while a control plane node is down.
+// checkQuorum makes sure that etcd keeps its majority while a control plane node is down. A node counts when it is Ready
+// and KubeadmControlPlane, where it is one, finds nothing wrong with it.
 func (r *Reconciler) checkQuorum(ctx context.Context, o *observation) (infrav1.PreflightResult, error) {
 	if !o.isControlPlane() {
 		return pass(), nil
@@ -136,27 +138,37 @@ func (r *Reconciler) checkQuorum(ctx context.Context, o *observation) (infrav1.P
 	if err != nil {
 		return infrav1.PreflightResult{}, err
 	}
-	others, majority := readyOthers(machines, nodes, o.machine.Name), len(machines)/2+1
-	if others >= majority {
+	unhealthy, majority := unhealthyOthers(machines, nodes, o.machine.Name), len(machines)/2+1
+	if len(machines)-1-len(unhealthy) >= majority {
 		return pass(), nil
 	}
-	return block("Cluster/"+o.upgrade.Spec.ClusterName, fmt.Sprintf(
-		"has %d other control plane nodes Ready and etcd needs %d of %d: bring them back first", others, majority, len(machines))), nil
+	message := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
+	if len(unhealthy) > 0 {
+		return block("Cluster/"+o.upgrade.Spec.ClusterName, message+", but "+strings.Join(unhealthy, ", ")+": bring them back first"), nil
+	}
+	return block("Cluster/"+o.upgrade.Spec.ClusterName, message+": only a control plane of 3 or more can be upgraded in place"), nil
 }
 
-func readyOthers(machines []clusterv1.Machine, nodes []corev1.Node, self string) int {
-	ready := 0
+// unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.
+func unhealthyOthers(machines []clusterv1.Machine, nodes []corev1.Node, self string) []string {
+	found := []string{}
 	for i := range machines {
 		if machines[i].Name == self {
 			continue
 		}
-		if slices.ContainsFunc(nodes, func(node corev1.Node) bool {
+		isReady := slices.ContainsFunc(nodes, func(node corev1.Node) bool {
 			return node.Name == machines[i].Status.NodeRef.Name && workload.IsReady(&node)
-		}) {
-			ready++
+		})
+		conditions := owner.Unhealthy(&machines[i])
+		switch {
+		case !isReady:
+			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
+		case len(conditions) > 0:
+			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(conditions, ", "))
 		}
 	}
-	return ready
+	slices.Sort(found)
+	return found
 }
 
 func names(nodes []*corev1.Node) string {

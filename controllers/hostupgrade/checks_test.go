@@ -85,23 +85,32 @@ func measured(free, image int64) func(*observation) {
 	}
 }
 
-var _ = DescribeTable("readyOthers", func(expected int, ready ...bool) {
+var _ = DescribeTable("unhealthyOthers", func(change func(machines []clusterv1.Machine, nodes []corev1.Node), expected ...string) {
 	machines, nodes := []clusterv1.Machine{}, []corev1.Node{}
-	for i, is := range append([]bool{true}, ready...) {
-		name := string(rune('a' + i))
+	for _, name := range []string{"a", "b", "c"} {
 		machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		machine.Status.NodeRef.Name = "node-" + name
+		machine.Status.Conditions = []metav1.Condition{{Type: "APIServerPodHealthy", Status: metav1.ConditionTrue}}
 		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}}
-		if is {
-			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-		}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		machines, nodes = append(machines, machine), append(nodes, node)
 	}
-	Expect(readyOthers(machines, nodes, "a")).To(Equal(expected))
+	change(machines, nodes)
+	Expect(unhealthyOthers(machines, nodes, "a")).To(HaveExactElements(expected))
 },
-	Entry("alone", 0),
-	Entry("all of them", 2, true, true),
-	Entry("some", 1, true, false),
+	Entry("none", func([]clusterv1.Machine, []corev1.Node) {}),
+	Entry("never itself", func(machines []clusterv1.Machine, nodes []corev1.Node) {
+		machines[0].Status.Conditions[0].Status = metav1.ConditionFalse
+		nodes[0].Status.Conditions = nil
+	}),
+	Entry("a Node that is not Ready, and a Machine that KubeadmControlPlane finds unhealthy",
+		func(machines []clusterv1.Machine, nodes []corev1.Node) {
+			machines[1].Status.Conditions[0].Status = metav1.ConditionUnknown
+			nodes[2].Status.Conditions[0].Status = corev1.ConditionFalse
+		}, "Machine b is not APIServerPodHealthy", "the Node of Machine c is not Ready"),
+	Entry("a Machine without a Node", func(machines []clusterv1.Machine, _ []corev1.Node) {
+		machines[1].Status.NodeRef.Name = ""
+	}, "the Node of Machine b is not Ready"),
 )
 
 var _ = DescribeTable("waivers", func(annotation string, expected ...string) {

@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -197,6 +198,21 @@ var _ = DescribeTable("assessNode", func(expected string, changes ...func(*obser
 	Entry("not Ready", "waiting for Node n to be Ready", notReady),
 	Entry("another kubelet", "Node n runs kubelet v1.35.0 and Machine m wants v1.36.3: use an image with that kubelet", oldKubelet),
 	Entry("any kubelet will do", "", oldKubelet, func(o *observation) { o.machine.Spec.Version = "" }),
+)
+
+var _ = DescribeTable("awaitControlPlane", func(done bool, changes ...func(*observation)) {
+	unhealthy := func(o *observation) {
+		o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		o.machine.Status.Conditions = []metav1.Condition{{Type: "EtcdPodHealthy", Status: metav1.ConditionFalse}}
+	}
+	result, err := awaitControlPlane(context.Background(), typical(append([]func(*observation){unhealthy}, changes...)...))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(result.IsDone()).To(Equal(done), "%+v", result)
+},
+	Entry("holds an unhealthy Machine, which KubeadmControlPlane would delete", false),
+	Entry("lets a healthy one go", true, func(o *observation) { o.machine.Status.Conditions[0].Status = metav1.ConditionTrue }),
+	Entry("lets one go that leaves anyway", true, func(o *observation) { o.machine = nil }),
+	Entry("lets a worker go", true, func(o *observation) { o.machine.Labels = nil }),
 )
 
 var _ = DescribeTable("assessControlPlane", func(expected string, changes ...func(*observation)) {

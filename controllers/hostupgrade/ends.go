@@ -25,6 +25,7 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		slot         = step{Name: "FreeSlot", Run: r.releaseSlot}
 		quarantine   = step{Name: "Quarantine", Run: r.quarantine}
 		lift         = step{Name: "LiftQuarantine", Run: r.liftQuarantine}
+		awaitPlane   = step{Name: "AwaitControlPlane", Run: awaitControlPlane}
 		slotIfAsked  = step{Name: "FreeSlot", Run: r.releaseSlotIfAsked}
 	)
 	switch outcome {
@@ -36,7 +37,9 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		return []step{releaseNode, remediation, outcomeKnown, slot}
 	case infrav1.UpgradeHostLost:
 		return []step{remediation, slotIfAsked}
-	default: // Superseded, Aborted
+	case infrav1.UpgradeSuperseded:
+		return []step{slotIfAsked, takeBack, releaseNode, remediation, awaitPlane, slot}
+	default: // Aborted
 		return []step{slotIfAsked, takeBack, releaseNode, remediation, slot}
 	}
 }
@@ -120,6 +123,15 @@ func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observatio
 
 func (r *Reconciler) releaseMachine(ctx context.Context, o *observation) (sequence.Result, error) {
 	return sequence.Done(), r.allowRemediation(ctx, o)
+}
+
+// awaitControlPlane keeps a superseded attempt, and so the Machine in its update, until KubeadmControlPlane finds the
+// Machine healthy: the next it does with an unhealthy one is to delete it.
+func awaitControlPlane(_ context.Context, o *observation) (sequence.Result, error) {
+	if waitFor := assessControlPlane(o); waitFor != "" && !o.machineLeaves() {
+		return sequence.Wait(pollCluster, "%s", waitFor), nil
+	}
+	return sequence.Done(), nil
 }
 
 func (r *Reconciler) releaseSlot(ctx context.Context, o *observation) (sequence.Result, error) {

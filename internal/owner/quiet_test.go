@@ -8,8 +8,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -113,6 +115,52 @@ func leave(machine *clusterv1.Machine) {
 	machine.Finalizers = []string{"test.example.com/draining"}
 	Expect(c.Update(ctx, machine)).To(Succeed())
 	Expect(c.Delete(ctx, machine)).To(Succeed())
+}
+
+var _ = DescribeTable("QuietPoint of a KubeadmControlPlane by the health of its Machines",
+	func(prepare func(machine *clusterv1.Machine), expected string) {
+		namespace := newNamespace()
+		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
+		create(kcp)
+		observe(kcp, 3)
+		machine := ownertest.ControlPlaneMachine(kcp, "m")
+		held := machine.DeepCopy()
+		prepare(held) // what is not status
+		machine.Annotations, machine.Finalizers = held.Annotations, held.Finalizers
+		create(machine)
+		machine.Status.NodeRef.Name = "n"
+		for _, condition := range []string{"APIServerPodHealthy", "ControllerManagerPodHealthy", "SchedulerPodHealthy", "EtcdPodHealthy", "EtcdMemberHealthy"} {
+			conditions.Set(machine, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Test"})
+		}
+		prepare(machine)
+		Expect(c.Status().Update(ctx, machine)).To(Succeed())
+		if len(held.Finalizers) > 0 {
+			Expect(c.Delete(ctx, machine)).To(Succeed())
+		}
+		Expect(ownersAt(longAfter).QuietPoint(ctx, owner.ForKubeadmControlPlane(kcp))).To(Equal(expected))
+	},
+	Entry("all well", func(*clusterv1.Machine) {}, ""),
+	Entry("external etcd, of which nothing is said", func(m *clusterv1.Machine) {
+		conditions.Delete(m, "EtcdPodHealthy")
+		conditions.Delete(m, "EtcdMemberHealthy")
+	}, ""),
+	Entry("one that would be deleted", func(m *clusterv1.Machine) { fail(m, "EtcdMemberHealthy", metav1.ConditionUnknown) },
+		"Machine m is unhealthy (EtcdMemberHealthy), and KubeadmControlPlane deletes such a Machine instead of updating it: repair its node first"),
+	Entry("one that is held in its update", func(m *clusterv1.Machine) {
+		m.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
+		fail(m, "APIServerPodHealthy", metav1.ConditionFalse)
+	}, ""),
+	Entry("one without a Node", func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{} }, "Machine m has no Node yet"),
+	Entry("one that is not judged yet", func(m *clusterv1.Machine) { conditions.Delete(m, "SchedulerPodHealthy") },
+		"Machine m has no condition SchedulerPodHealthy yet"),
+	Entry("one that leaves, without a Node", func(m *clusterv1.Machine) {
+		m.Status.NodeRef = clusterv1.MachineNodeReference{}
+		m.Finalizers = []string{"test.example.com/keep"}
+	}, ""),
+)
+
+func fail(machine *clusterv1.Machine, condition string, status metav1.ConditionStatus) {
+	conditions.Set(machine, metav1.Condition{Type: condition, Status: status, Reason: "Test"})
 }
 
 func scale(set *clusterv1.MachineSet, replicas int32) {
