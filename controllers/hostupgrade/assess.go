@@ -8,7 +8,6 @@ import (
 	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -22,8 +21,8 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if waitFor := assessNode(o); waitFor != "" {
 		return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
 	}
-	if waitFor := assessControlPlane(o); waitFor != "" {
-		return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
+	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {
+		return sequence.Wait(pollCluster, "%s%s", waitFor, late), err
 	}
 	pods, err := o.workload.UnreadyDaemonPods(ctx, o.node.Name)
 	if err != nil {
@@ -74,17 +73,6 @@ func assessNode(o *observation) string {
 	case o.machine.Spec.Version != "" && info.KubeletVersion != o.machine.Spec.Version:
 		return "Node " + o.node.Name + " runs kubelet " + info.KubeletVersion + " and Machine " + o.machine.Name +
 			" wants " + o.machine.Spec.Version + ": use an image with that kubelet"
-	}
-	return ""
-}
-
-// assessControlPlane waits for what KubeadmControlPlane says of the Machine, where it says anything.
-func assessControlPlane(o *observation) string {
-	if !o.isControlPlane() {
-		return ""
-	}
-	if unhealthy := owner.Unhealthy(o.machine); len(unhealthy) > 0 {
-		return "waiting for condition " + unhealthy[0] + " of control plane Machine " + o.machine.Name
 	}
 	return ""
 }

@@ -4,7 +4,6 @@
 package hostupgrade
 
 import (
-	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -200,29 +199,29 @@ var _ = DescribeTable("assessNode", func(expected string, changes ...func(*obser
 	Entry("any kubelet will do", "", oldKubelet, func(o *observation) { o.machine.Spec.Version = "" }),
 )
 
-var _ = DescribeTable("awaitControlPlane", func(done bool, changes ...func(*observation)) {
-	unhealthy := func(o *observation) {
-		o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
-		o.machine.Status.Conditions = []metav1.Condition{{Type: "EtcdPodHealthy", Status: metav1.ConditionFalse}}
+var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...func(own *clusterv1.Machine, other *clusterv1.Machine)) {
+	newMachine := func(name string) clusterv1.Machine {
+		return clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: clusterv1.MachineStatus{
+			Conditions: []metav1.Condition{{Type: "EtcdMemberHealthy", Status: metav1.ConditionTrue}},
+		}}
 	}
-	result, err := awaitControlPlane(context.Background(), typical(append([]func(*observation){unhealthy}, changes...)...))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(result.IsDone()).To(Equal(done), "%+v", result)
-},
-	Entry("holds an unhealthy Machine, which KubeadmControlPlane would delete", false),
-	Entry("lets a healthy one go", true, func(o *observation) { o.machine.Status.Conditions[0].Status = metav1.ConditionTrue }),
-	Entry("lets one go that leaves anyway", true, func(o *observation) { o.machine = nil }),
-	Entry("lets a worker go", true, func(o *observation) { o.machine.Labels = nil }),
-)
-
-var _ = DescribeTable("assessControlPlane", func(expected string, changes ...func(*observation)) {
-	condition := func(o *observation) {
-		o.machine.Status.Conditions = []metav1.Condition{{Type: "EtcdMemberHealthy", Status: metav1.ConditionFalse}}
+	all := []clusterv1.Machine{newMachine("m"), newMachine("other")}
+	for _, change := range changes {
+		change(&all[0], &all[1])
 	}
-	Expect(assessControlPlane(typical(append(changes, condition)...))).To(Equal(expected))
+	Expect(waitForControlPlane(&all[0], all)).To(Equal(expected))
 },
-	Entry("a worker", ""),
-	Entry("a control plane node", "waiting for condition EtcdMemberHealthy of control plane Machine m", func(o *observation) {
-		o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	Entry("all healthy", ""),
+	Entry("of another kind of control plane", "", func(own, other *clusterv1.Machine) {
+		own.Status, other.Status = clusterv1.MachineStatus{}, clusterv1.MachineStatus{}
+	}),
+	Entry("unhealthy itself", "waiting for condition EtcdMemberHealthy of control plane Machine m",
+		func(own, _ *clusterv1.Machine) { own.Status.Conditions[0].Status = metav1.ConditionFalse }),
+	Entry("one that KubeadmControlPlane would delete next",
+		"waiting for condition EtcdMemberHealthy of control plane Machine other, which would be deleted otherwise: repair its node",
+		func(_, other *clusterv1.Machine) { other.Status.Conditions[0].Status = metav1.ConditionUnknown }),
+	Entry("one that is being deleted already", "", func(_, other *clusterv1.Machine) {
+		other.Status.Conditions[0].Status = metav1.ConditionFalse
+		other.DeletionTimestamp = &metav1.Time{Time: noon}
 	}),
 )

@@ -25,7 +25,7 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		slot         = step{Name: "FreeSlot", Run: r.releaseSlot}
 		quarantine   = step{Name: "Quarantine", Run: r.quarantine}
 		lift         = step{Name: "LiftQuarantine", Run: r.liftQuarantine}
-		awaitPlane   = step{Name: "AwaitControlPlane", Run: awaitControlPlane}
+		awaitPlane   = step{Name: "AwaitControlPlane", Run: r.awaitControlPlane}
 		slotIfAsked  = step{Name: "FreeSlot", Run: r.releaseSlotIfAsked}
 	)
 	switch outcome {
@@ -123,15 +123,6 @@ func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observatio
 
 func (r *Reconciler) releaseMachine(ctx context.Context, o *observation) (sequence.Result, error) {
 	return sequence.Done(), r.allowRemediation(ctx, o)
-}
-
-// awaitControlPlane keeps a superseded attempt, and so the Machine in its update, until KubeadmControlPlane finds the
-// Machine healthy: the next it does with an unhealthy one is to delete it.
-func awaitControlPlane(_ context.Context, o *observation) (sequence.Result, error) {
-	if waitFor := assessControlPlane(o); waitFor != "" && !o.machineLeaves() {
-		return sequence.Wait(pollCluster, "%s", waitFor), nil
-	}
-	return sequence.Done(), nil
 }
 
 func (r *Reconciler) releaseSlot(ctx context.Context, o *observation) (sequence.Result, error) {

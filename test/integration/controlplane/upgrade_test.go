@@ -4,23 +4,184 @@
 package controlplane_test
 
 import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/etcd"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-var _ = Describe("A patched template of a control plane", Ordered, func() {
-	It("upgrades", func(ctx SpecContext) {
-		cluster := newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{ControlPlane: 3})
-		before, err := cluster.Identities(ctx)
+var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
+	var (
+		cluster *scenario.Cluster
+		members *etcd.Client
+		voters  map[string]string
+		before  []scenario.Identity
+		began   time.Time
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		cluster = newCluster(ctx, scenario.Options{ControlPlane: 3})
+		members = openEtcd(cluster)
+		var err error
+		voters, err = votersOf(ctx, members)
 		Expect(err).NotTo(HaveOccurred())
-		v2, err := cluster.PushImage(ctx, "v2", image.OS{})
+		Expect(voters).To(HaveLen(3))
+		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(cluster.PatchControlPlaneImage(ctx, v2)).To(Succeed())
-		Expect(cluster.AwaitControlPlaneImage(ctx, v2)).To(Succeed())
-		expectKept(ctx, cluster, before)
+	})
+
+	BeforeEach(func() { began = time.Now() })
+
+	// Whatever a spec does, the same Machines, nodes, hosts and etcd members are there afterwards.
+	AfterEach(func(ctx SpecContext) {
+		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
+		Eventually(votersOf, patience, look).WithContext(ctx).WithArguments(members).Should(Equal(voters), "etcd has the same members")
+	})
+
+	It("is upgraded in place one by one, each when the last is healthy again", func(ctx SpecContext) {
+		recorded := recordHistory(ctx, cluster)
+		writes := write(ctx, members)
+		wanted := push(ctx, cluster, "v2", image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		writes.finish(ctx)
+
+		expectOneByOne(cluster, began)
+		starts, triggers := recorded.moments()
+		Expect(starts).To(HaveLen(3))
+		Expect(triggers).To(HaveLen(3))
+		for _, moment := range slices.Concat(starts, triggers) {
+			Expect(recorded.unhealthyAt(moment)).To(BeEmpty(), "the other Machines at the %s", moment)
+		}
+		Expect(recorded.wentDown()).NotTo(BeEmpty(), "KubeadmControlPlane saw what a reboot is")
+	})
+
+	It("stops at a bad image on one node, and goes on with the next good one", func(ctx SpecContext) {
+		former, err := digests(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+		writes := write(ctx, members)
+		bad := push(ctx, cluster, "v3", image.OS{Boot: source.BootUnhealthy})
+		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
+		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred())
+
+		By("quarantining the digest and touching no other host")
+		Expect(quarantine(ctx, cluster)).To(HaveKeyWithValue(bad.PlatformDigest, attempt.Spec.HostName))
+		Consistently(digests, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+
+		By("patching a good image")
+		good := push(ctx, cluster, "v4", image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, good)).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, good)).To(Succeed())
+		writes.finish(ctx)
+		Expect(audit.Offered(auditOf(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
+			"the bad image was offered to one host only")
+		expectOneByOne(cluster, began)
+	})
+
+	It("is refused with a surge, before anything moves, and goes on without one", func(ctx SpecContext) {
+		former, err := reference(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(setSurge(ctx, cluster, "1")).To(Succeed())
+		wanted := push(ctx, cluster, "v5", image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
+			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,
+				"KubeadmControlPlane control-plane has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
+		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+
+		Expect(setSurge(ctx, cluster, "0")).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		expectOneByOne(cluster, began)
+	})
+
+	It("is left alone while a host is down, and upgraded when it is back", func(ctx SpecContext) {
+		first, second := cluster.Lab.Host(cluster.ControlPlaneHostName(1)), cluster.Lab.Host(cluster.ControlPlaneHostName(2))
+		former, err := reference(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+
+		By("losing two hosts, and so the quorum")
+		Expect(first.PowerOff(ctx)).To(Succeed())
+		Expect(second.PowerOff(ctx)).To(Succeed())
+		Expect(members.Put(ctx, probeKey, "lost")).NotTo(Succeed(), "one member of three takes no writes")
+		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(3), "KubeadmControlPlane sees it")
+
+		By("bringing one back: of a single unhealthy Machine, KubeadmControlPlane would make a new one")
+		Expect(second.PowerOn(ctx)).To(Succeed())
+		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
+		wanted := push(ctx, cluster, "v6", image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(And(
+			HaveField("Reason", infrav1.WaitingForQuietPointReason),
+			HaveField("Message", ContainSubstring("KubeadmControlPlane deletes such a Machine instead of updating it"))))
+		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+
+		By("bringing the other back, too")
+		Expect(first.PowerOn(ctx)).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 	})
 })
+
+// expectOneByOne asserts what the workload cluster's audit log must show from a time on.
+func expectOneByOne(cluster *scenario.Cluster, since time.Time) {
+	GinkgoHelper()
+	events := slices.DeleteFunc(auditOf(cluster.Lab.Workload), func(event auditv1.Event) bool {
+		return event.StageTimestamp.Time.Before(since)
+	})
+	cordons := audit.Cordons(events)
+	Expect(cordons).To(HaveLen(cluster.Options.ControlPlane), "every node was cordoned")
+	Expect(audit.MaxOverlap(cordons)).To(Equal(1), "one node at a time")
+	Expect(audit.MaxOverlap(audit.Downtimes(events))).To(Equal(1), "one node is down at a time")
+	Expect(audit.Deleted(auditOf(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
+}
+
+// unhealthy lists the Machines whose etcd member KubeadmControlPlane does not find healthy.
+func unhealthy(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	machines, err := cluster.ControlPlaneMachines(ctx)
+	found := []string{}
+	for i := range machines {
+		if len(owner.Unhealthy(&machines[i])) > 0 {
+			found = append(found, machines[i].Name)
+		}
+	}
+	return found, err
+}
+
+func setSurge(ctx context.Context, cluster *scenario.Cluster, surge string) error {
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "kubeadmcontrolplane", scenario.ControlPlane, "--type", "merge",
+		"--patch", `{"spec":{"rollout":{"strategy":{"rollingUpdate":{"maxSurge":`+surge+`}}}}}`)
+	return err
+}
+
+func digests(ctx context.Context, cluster *scenario.Cluster) (map[string]string, error) {
+	hosts, err := cluster.Hosts(ctx)
+	booted := map[string]string{}
+	for i := range hosts {
+		booted[hosts[i].Name] = hosts[i].Status.OS.Digest
+	}
+	return booted, err
+}
+
+func quarantine(ctx context.Context, cluster *scenario.Cluster) map[string]string {
+	GinkgoHelper()
+	object := &infrav1.ElementalCluster{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)).To(Succeed())
+	quarantined := map[string]string{}
+	Expect(json.Unmarshal([]byte(object.Annotations[infrav1.QuarantineAnnotation]), &quarantined)).To(Succeed())
+	return quarantined
+}

@@ -21,7 +21,7 @@ const (
 	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to get through it.
 	createTimeout = 3 * time.Minute
 	// controlPlaneTimeout is for one whose nodes come up one after the other.
-	controlPlaneTimeout = 8 * time.Minute
+	controlPlaneTimeout = 5 * time.Minute
 	upgradeTimeout      = 6 * time.Minute
 )
 

@@ -103,7 +103,12 @@ func Join(ctx context.Context, o Options, endpoints []string) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := newClient(m.tls, endpoints...).add(ctx, m.config.AdvertisePeer)
+	// etcd refuses while a member that was added just before is not well connected; kubeadm tries again too.
+	var members []MemberInfo
+	err = until(ctx, func(ctx context.Context) (err error) {
+		members, err = newClient(m.tls, endpoints...).add(ctx, m.config.AdvertisePeer)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -245,22 +250,23 @@ func (m *Member) Stop() { m.stopOnce.Do(func() { close(m.stop) }) }
 // Promote makes a member that learns one that votes, once it has learned enough.
 func (m *Member) Promote(ctx context.Context, endpoints []string) error {
 	cluster := newClient(m.tls, endpoints...)
-	var last error
-	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
-		last = cluster.promote(ctx, m.opts.Name)
-		return last == nil, nil
-	})
-	return errors.Join(last, err)
+	return until(ctx, func(ctx context.Context) error { return cluster.promote(ctx, m.opts.Name) })
 }
 
 // AwaitReady waits until the member serves, which takes a quorum of the cluster.
-func (m *Member) AwaitReady(ctx context.Context) error {
+func (m *Member) AwaitReady(ctx context.Context) error { return until(ctx, m.Ready) }
+
+// until tries until it works, and fails with why it last did not.
+func until(ctx context.Context, try func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
-		last = m.Ready(ctx)
+		last = try(ctx)
 		return last == nil, nil
 	})
-	return errors.Join(last, err)
+	if err != nil {
+		return errors.Join(last, err)
+	}
+	return nil
 }
 
 // Ready is nil when the member serves: the probe of kubeadm's static Pod.

@@ -1,0 +1,32 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A KubeadmControlPlane of one", func() {
+	// Cluster API takes maxSurge 0 for three replicas and more only.
+	It("is refused before anything moves", func(ctx SpecContext) {
+		workload, err := theLab.StartWorkload(ctx, "single")
+		Expect(err).NotTo(HaveOccurred())
+		cluster := newCluster(ctx, scenario.Options{Name: "single", Workload: workload, ControlPlane: 1, ControlPlaneMaxSurge: 1})
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.PatchControlPlaneImage(ctx, push(ctx, cluster, "v2", image.OS{}))).To(Succeed())
+
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
+			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,
+				"KubeadmControlPlane control-plane has 1 replicas: only one of 3 or more is updated in place; " +
+					"has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
+		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(scenario.ControlPlaneTemplate))
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+	})
+})
