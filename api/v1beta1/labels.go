@@ -77,6 +77,9 @@ const (
 	// HookRetryAnnotation on an ElementalMachine is when Cluster API was last made to call a hook again
 	// whose calls fail. It is gone when they do not.
 	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/hook-retry"
+	// HealthLookAnnotation on a control plane Machine is when KubeadmControlPlane was last made to look at its health
+	// again, where it would not have by itself for minutes.
+	HealthLookAnnotation = "infrastructure.cluster.x-k8s.io/health-look"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template

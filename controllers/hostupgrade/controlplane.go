@@ -81,11 +81,11 @@ func (r *Reconciler) assessControlPlane(ctx context.Context, o *observation) (st
 	if !o.isControlPlane() {
 		return "", nil
 	}
-	others, err := r.controlPlaneMachines(ctx, o)
+	all, err := r.controlPlaneMachines(ctx, o)
 	if err != nil {
 		return "", err
 	}
-	return waitForControlPlane(o.machine, others), nil
+	return waitForControlPlane(o.machine, all), owner.LookAgain(ctx, r.Client, o.now, all)
 }
 
 func waitForControlPlane(machine *clusterv1.Machine, all []clusterv1.Machine) string {

@@ -76,7 +76,7 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 		return nil, err
 	}
 	if noise != "" {
-		return notQuiet(candidate, noise), nil
+		return notQuiet(candidate, noise), r.Owners.LookAgain(ctx, candidate.Owner)
 	}
 	return r.point(ctx, seen, candidate)
 }

@@ -51,17 +51,26 @@ func (o *Owners) controlPlaneQuiet(ctx context.Context, kcp kubeadmControlPlane)
 	if reason := o.unobserved(kcp, kcp.Status.ObservedGeneration); reason != "" {
 		return reason, nil
 	}
-	machines := &clusterv1.MachineList{}
-	if err := o.Live.List(ctx, machines, client.InNamespace(kcp.Namespace), machineLabels(kcp)); err != nil {
-		return "", fmt.Errorf("listing the Machines of %s: %w", Describe(kcp), err)
+	machines, err := o.controlPlaneMachines(ctx, kcp)
+	if err != nil {
+		return "", err
 	}
-	slices.SortFunc(machines.Items, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
-	for i := range machines.Items {
-		if reason := machineQuiet(&machines.Items[i]); reason != "" {
+	for i := range machines {
+		if reason := machineQuiet(&machines[i]); reason != "" {
 			return reason, nil
 		}
 	}
 	return "", nil
+}
+
+// controlPlaneMachines are those of a KubeadmControlPlane, live, by name.
+func (o *Owners) controlPlaneMachines(ctx context.Context, kcp kubeadmControlPlane) ([]clusterv1.Machine, error) {
+	list := &clusterv1.MachineList{}
+	if err := o.Live.List(ctx, list, client.InNamespace(kcp.Namespace), machineLabels(kcp)); err != nil {
+		return nil, fmt.Errorf("listing the Machines of %s: %w", Describe(kcp), err)
+	}
+	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
 }
 
 func machineQuiet(machine *clusterv1.Machine) string {

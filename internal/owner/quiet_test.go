@@ -12,7 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
@@ -158,6 +160,43 @@ var _ = DescribeTable("QuietPoint of a KubeadmControlPlane by the health of its 
 		m.Finalizers = []string{"test.example.com/keep"}
 	}, ""),
 )
+
+var _ = Describe("LookAgain", func() {
+	It("marks a Machine that may be healthy by now, not more often than KubeadmControlPlane looks itself", func() {
+		namespace := newNamespace()
+		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
+		create(kcp)
+		machine := ownertest.ControlPlaneMachine(kcp, "m")
+		create(machine)
+		looked := func(at time.Duration) string {
+			GinkgoHelper()
+			Expect(ownersAt(at).LookAgain(ctx, owner.ForKubeadmControlPlane(kcp))).To(Succeed())
+			Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+			return machine.Annotations[infrav1.HealthLookAnnotation]
+		}
+		fail(machine, "EtcdMemberHealthy", metav1.ConditionUnknown)
+		fail(machine, "NodeReady", metav1.ConditionFalse)
+		Expect(c.Status().Update(ctx, machine)).To(Succeed())
+		Expect(looked(0)).To(BeEmpty(), "its node is down: there is nothing new")
+
+		fail(machine, "NodeReady", metav1.ConditionTrue)
+		Expect(c.Status().Update(ctx, machine)).To(Succeed())
+		first := looked(0)
+		Expect(first).NotTo(BeEmpty())
+		Expect(looked(atOnce)).To(Equal(first))
+		second := looked(longAfter)
+		Expect(second).NotTo(Equal(first))
+
+		fail(machine, "EtcdMemberHealthy", metav1.ConditionTrue)
+		Expect(c.Status().Update(ctx, machine)).To(Succeed())
+		Expect(looked(2 * longAfter)).To(Equal(second))
+	})
+
+	It("is nothing for a MachineDeployment", func() {
+		r := newRollingOut()
+		Expect(ownersAt(0).LookAgain(ctx, owner.ForMachineDeployment(r.md))).To(Succeed())
+	})
+})
 
 func fail(machine *clusterv1.Machine, condition string, status metav1.ConditionStatus) {
 	conditions.Set(machine, metav1.Condition{Type: condition, Status: status, Reason: "Test"})
