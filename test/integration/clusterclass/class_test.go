@@ -140,6 +140,22 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		expectAtRest(ctx, cluster)
 	})
 
+	It("is not upgraded by a template that the topology made, which says where to change the image instead", func(ctx SpecContext) {
+		running := push(ctx, cluster, "last", image.OS{})
+		wrong := push(ctx, cluster, "wrong", image.OS{})
+		at := settledReference(ctx)
+		Expect(cluster.PatchPool(ctx, at, wrong)).To(Succeed())
+		Eventually(rolledOut, patience, look).WithContext(ctx).WithArguments(cluster, at).Should(And(
+			HaveField("Reason", infrav1.ManagedByTopologyReason), HaveField("Message", ContainSubstring("change the ClusterClass"))))
+
+		By("having the topology controller look, which goes on with a template as the class has it")
+		Expect(cluster.Touch(ctx, "once")).To(Succeed())
+		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
+		expectAtRest(ctx, cluster)
+		Expect(cluster.AwaitImage(ctx, running)).To(Succeed())
+		Expect(attemptsFor(ctx, cluster, wrong)).To(BeEmpty())
+	})
+
 	It("has had no template and no reference written by us", func() {
 		Expect(writesOfOurs(cluster)).To(BeEmpty())
 	})

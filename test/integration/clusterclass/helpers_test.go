@@ -11,7 +11,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -56,6 +58,16 @@ func topologyTemplates(ctx context.Context, cluster *scenario.Cluster) (map[stri
 	return found, err
 }
 
+// rolledOut is the condition RolledOut of a template while it is False.
+func rolledOut(ctx context.Context, cluster *scenario.Cluster, name string) (metav1.Condition, error) {
+	template := &infrav1.ElementalMachineTemplate{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, template)
+	if err != nil || !conditions.IsFalse(template, infrav1.RolledOutCondition) {
+		return metav1.Condition{}, err
+	}
+	return *conditions.Get(template, infrav1.RolledOutCondition), nil
+}
+
 // refusals are the events that refuse a change.
 func refusals(ctx context.Context, cluster *scenario.Cluster) ([]eventsv1.Event, error) {
 	list := &eventsv1.EventList{}
@@ -63,7 +75,7 @@ func refusals(ctx context.Context, cluster *scenario.Cluster) ([]eventsv1.Event,
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason != infrav1.EventInPlaceRefused }), err
 }
 
-// writesOfOurs to what the topology controller keeps: MachineDeployments, and templates but for their annotations and
+// writesOfOurs to what the topology controller keeps: owners, and templates but for their annotations and
 // status.
 func writesOfOurs(cluster *scenario.Cluster) []string {
 	GinkgoHelper()
@@ -74,7 +86,7 @@ func writesOfOurs(cluster *scenario.Cluster) []string {
 			continue
 		}
 		annotating := ref.Resource == "elementalmachinetemplates" && event.Verb == "patch"
-		if !annotating && slices.Contains([]string{"machinedeployments", "clusters", "clusterclasses", "elementalmachinetemplates"}, ref.Resource) {
+		if !annotating && slices.Contains([]string{"machinedeployments", "kubeadmcontrolplanes", "clusters", "clusterclasses", "elementalmachinetemplates"}, ref.Resource) {
 			found = append(found, event.Verb+" "+ref.Resource+" "+ref.Name)
 		}
 	}

@@ -34,6 +34,9 @@ func (c *Cluster) applyClass(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.Options.ControlPlane > 0 {
+		return nil
+	}
 	plane := ""
 	err := Await(ctx, "the topology to make a control plane", createTimeout, func(ctx context.Context) (string, error) {
 		cluster, err := c.object(ctx)
@@ -72,6 +75,11 @@ func (c *Cluster) TopologyError(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return topologySays(cluster), nil
+}
+
+// Touch annotates the Cluster, so that the topology controller reconciles it.
+func (c *Cluster) Touch(ctx context.Context, value string) error {
+	return c.patch(ctx, "cluster", c.Options.Name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":%q}}}`, value))
 }
 
 // SetVariables sets the variables of the Cluster's topology, and no others.
