@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
@@ -45,6 +46,7 @@ func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string
 	if err := l.Kube.Get(ctx, keyOf(plane), plane); err != nil {
 		return fmt.Errorf("reading LabControlPlane %s: %w", name, err)
 	}
+	base := plane.DeepCopy() // Cluster API writes the owner meanwhile
 	status := map[string]any{
 		"externalManagedControlPlane": true,
 		"initialization":              map[string]any{"controlPlaneInitialized": true},
@@ -53,7 +55,7 @@ func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string
 		status["version"] = version // the topology of a ClusterClass makes workers of a control plane that has one
 	}
 	plane.Object["status"] = status
-	if err := l.Kube.Status().Update(ctx, plane); err != nil {
+	if err := l.Kube.Status().Patch(ctx, plane, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("initializing LabControlPlane %s: %w", name, err)
 	}
 	return nil
