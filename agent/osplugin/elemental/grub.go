@@ -5,6 +5,7 @@ package elemental
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -119,6 +120,10 @@ func (p *Plugin) readGrub(ctx context.Context, file string) (map[string]string, 
 		return variables, nil
 	}
 	output, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.host.Path(file), "list")
+	if err != nil && file == grubEnv && ctx.Err() == nil {
+		// grub2-editenv writes in place: who is killed meanwhile leaves a block that neither it nor GRUB can read.
+		return variables, p.renewGrub(ctx, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,4 +133,12 @@ func (p *Plugin) readGrub(ctx context.Context, file string) (map[string]string, 
 		}
 	}
 	return variables, nil
+}
+
+// renewGrub replaces an environment block that cannot be read. GRUB took all its variables for unset.
+func (p *Plugin) renewGrub(ctx context.Context, reason error) error {
+	if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.host.Path(grubEnv), "create"); err != nil {
+		return errors.Join(reason, err)
+	}
+	return nil
 }

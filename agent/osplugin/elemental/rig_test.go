@@ -122,6 +122,9 @@ func (r *rig) grubenv() []string {
 	return lines
 }
 
+// tornGrub is a block whose writer was killed.
+const tornGrub = "torn"
+
 // editGrub is grub2-editenv on a file with a line for each variable.
 func (r *rig) editGrub(command system.Command) system.Result {
 	path, verb, args := command.Args[0], command.Args[1], command.Args[2:]
@@ -129,7 +132,13 @@ func (r *rig) editGrub(command system.Command) system.Result {
 	if err != nil {
 		return system.Result{ExitCode: 1, Stderr: err.Error()}
 	}
+	if string(content) == tornGrub && verb != "create" {
+		return system.Result{ExitCode: 1, Stderr: "grub2-editenv: error: environment block too small."}
+	}
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	if verb == "create" {
+		lines = nil
+	}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
 		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, name+"=") })

@@ -158,6 +158,12 @@ var _ = Describe("The next boot", func() {
 		Expect(errors.Is(r.plugin.BootAlways(ctx, 9), osplugin.ErrNoSuchSnapshot)).To(BeTrue())
 	})
 
+	It("is set in a new block when the former one was torn", func() {
+		r.grub("/oem/grubenv", tornGrub)
+		Expect(r.plugin.BootAlways(ctx, 2)).To(Succeed())
+		Expect(r.grubenv()).To(Equal([]string{"saved_entry=passive2"}))
+	})
+
 	It("is the newest again", func() {
 		r.grub("/oem/grubenv", "saved_entry=passive2", "next_entry=passive2", "boot_assessment_check=yes")
 		Expect(r.plugin.BootNewest(ctx)).To(Succeed())

@@ -23,6 +23,9 @@ func editenv(_ context.Context, c *Call) int {
 	if problem := edit(c, env, verb, args); problem != "" {
 		return c.fail(1, "%s: error: %s.", c.Argv[0], problem)
 	}
+	if verb == "list" {
+		return 0
+	}
 	if err := env.Write(c.real(path)); err != nil {
 		return c.fail(1, "%s: error: %v.", c.Argv[0], err)
 	}

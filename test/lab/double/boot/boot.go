@@ -34,16 +34,19 @@ func Next(d disk.Disk) (System, error) {
 	if err != nil {
 		return System{}, err
 	}
-	saved, err := grub.Read(d.GrubEnv())
-	if err != nil {
-		return System{}, err
+	saved, unreadable := grub.Read(d.GrubEnv())
+	if unreadable != nil {
+		// Somebody was killed while writing it. GRUB says so, goes on without, and cannot save anything.
+		saved = &grub.Env{}
 	}
 	choice, ok := grub.Boot(oem, saved, func(e grub.Entry) bool {
 		_, err := os.Stat(image(d, e))
 		return err == nil
 	})
-	if err := saved.Write(d.GrubEnv()); err != nil {
-		return System{}, err
+	if unreadable == nil {
+		if err := saved.Write(d.GrubEnv()); err != nil {
+			return System{}, err
+		}
 	}
 	if !ok {
 		return System{}, ErrNothingToBoot
