@@ -31,3 +31,21 @@ var _ = Describe("Where Cluster API would replace Machines", func() {
 		expectKept(ctx, cluster, before)
 	})
 })
+
+var _ = Describe("A cluster of a ClusterClass with a KubeadmControlPlane", func() {
+	It("has its control plane and its workers upgraded by one variable", func(ctx SpecContext) {
+		cluster := newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{Workers: 1, ControlPlane: 3, Class: true})
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		wanted := push(ctx, cluster, "v2", image.OS{})
+		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		Expect(attemptsFor(ctx, cluster, wanted)).To(HaveLen(4))
+		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(BeEmpty())
+		Expect(writesOfOurs(cluster)).To(BeEmpty())
+		expectKept(ctx, cluster, before)
+	})
+})
