@@ -26,8 +26,11 @@ func (c *Cluster) Machines(ctx context.Context) ([]clusterv1.Machine, error) {
 	return sorted(list.Items, err, func(m clusterv1.Machine) string { return m.Name })
 }
 
-// PoolMachines are those of a pool, by name.
+// PoolMachines are those of a pool, by name. ControlPlane is one too.
 func (c *Cluster) PoolMachines(ctx context.Context, pool string) ([]clusterv1.Machine, error) {
+	if pool == ControlPlane {
+		return c.ControlPlaneMachines(ctx)
+	}
 	machines, err := c.Machines(ctx)
 	return slices.DeleteFunc(machines, func(m clusterv1.Machine) bool {
 		return m.Labels[clusterv1.MachineDeploymentNameLabel] != pool
