@@ -1,0 +1,83 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package several_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = DescribeTable("MachineDeployments and a control plane that are upgraded at the same time disrupt as many nodes as are allowed",
+	func(ctx SpecContext, allowed int) {
+		allow(ctx, other, allowed)
+		r := begin(ctx, other, map[string]image.Image{
+			north:        push(ctx, image.OS{UpgradeSeconds: writing}),
+			south:        push(ctx, image.OS{UpgradeSeconds: writing}),
+			controlPlane: push(ctx, image.OS{UpgradeSeconds: writing}),
+		})
+		r.expectDone(ctx)
+		r.expectOnce(ctx, north, south, controlPlane)
+		cordoned, triggered := r.atOnce(r.nodes()...)
+		Expect(cordoned).To(Equal(allowed), "nodes cordoned at a time")
+		Expect(triggered).To(Equal(allowed), "hosts told to go at a time")
+		cordoned, triggered = r.atOnce(nodesOf(ctx, other, controlPlane)...)
+		Expect(cordoned).To(Equal(1), "control plane nodes cordoned at a time")
+		Expect(triggered).To(Equal(1), "control plane hosts told to go at a time")
+	},
+	Entry("one", 1),
+	Entry("two", 2),
+)
+
+var _ = Describe("Two clusters of one namespace", func() {
+	It("each have slots of their own", func(ctx SpecContext) {
+		allow(ctx, cluster, 1)
+		allow(ctx, other, 1)
+		os := push(ctx, image.OS{UpgradeSeconds: writing})
+		here := begin(ctx, cluster, map[string]image.Image{east: os, west: os})
+		there := begin(ctx, other, map[string]image.Image{north: os, south: os})
+		for _, r := range []*rollout{here, there} {
+			r.expectDone(ctx)
+			r.expectOnce(ctx, slices.Collect(maps.Keys(r.desired))...)
+			cordoned, triggered := r.atOnce(r.nodes()...)
+			Expect(cordoned).To(Equal(1), "nodes of %s cordoned at a time", r.of.Options.Name)
+			Expect(triggered).To(Equal(1), "hosts of %s told to go at a time", r.of.Options.Name)
+		}
+		Expect(audit.MaxOverlap(audit.Triggered(here.events(theLab.Management)))).To(Equal(2), "neither waited for the other")
+	})
+
+	It("each have a quarantine of their own", func(ctx SpecContext) {
+		bad, good := push(ctx, image.OS{Boot: source.BootUnhealthy}), push(ctx, image.OS{})
+		here := begin(ctx, cluster, map[string]image.Image{east: bad})
+		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(quarantined(ctx, cluster)).To(ContainSubstring(bad.PlatformDigest))
+		Expect(quarantined(ctx, other)).NotTo(ContainSubstring(bad.PlatformDigest))
+		there := begin(ctx, other, map[string]image.Image{north: bad})
+		_, err = other.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred(), "it tries the image itself")
+
+		here.patch(ctx, map[string]image.Image{east: good})
+		there.patch(ctx, map[string]image.Image{north: good})
+		here.expectDone(ctx)
+		there.expectDone(ctx)
+	})
+})
+
+// quarantined is the list of digests that a cluster offers to no more hosts.
+func quarantined(ctx context.Context, of *scenario.Cluster) string {
+	GinkgoHelper()
+	owner := &infrav1.ElementalCluster{}
+	Expect(theLab.Kube.Get(ctx, keyOf(of, of.Options.Name), owner)).To(Succeed())
+	return owner.Annotations[infrav1.QuarantineAnnotation]
+}
