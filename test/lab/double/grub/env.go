@@ -163,13 +163,19 @@ func (e *Env) Block() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Write writes the block at path.
+// Write writes the block at path, over the former one and in one piece: the agent, the boot assessment and GRUB
+// take turns at it without a lock, and a block is as long as the next.
 func (e *Env) Write(path string) error {
 	block, err := e.Block()
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, block, 0o644); err != nil {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("writing environment block: %w", err)
+	}
+	_, err = file.WriteAt(block, 0)
+	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("writing environment block: %w", err)
 	}
 	return nil
