@@ -23,7 +23,7 @@ CONTROLLER_GEN := bin/tools/controller-gen
 GOLANGCI_LINT := bin/tools/golangci-lint
 
 # Suites that need the lab are kept out of test-unit.
-LAB_SUITES := $(MODULE)/test/(integration|bench|e2e)(/|$$)
+LAB_SUITES := $(MODULE)/test/(integration|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 3
@@ -115,6 +115,10 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 .PHONY: test-integration
 test-integration: tools lab-binaries ## Run the integration suites on the lab, with progress
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
+
+.PHONY: test-soak
+test-soak: tools lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends
+	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for a while (FUZZTIME=20s)

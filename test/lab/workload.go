@@ -19,6 +19,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
+// WorkloadUser is who Cluster API and our manager are in the workload cluster: they share a kubeconfig.
+const WorkloadUser = "cluster-api"
+
 // workloadControllers are those of kube-controller-manager that nodes, Pods and budgets depend on.
 func workloadControllers() []string {
 	return []string{
@@ -110,7 +113,7 @@ func (l *Lab) ConnectWorkload(ctx context.Context, namespace, cluster string) er
 
 // ConnectTo does so with any workload cluster.
 func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, cluster string) error {
-	kubeconfig, err := workload.Kubeconfig("cluster-api")
+	kubeconfig, err := workload.Kubeconfig(WorkloadUser)
 	if err != nil {
 		return err
 	}

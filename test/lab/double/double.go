@@ -16,6 +16,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/calls"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 )
 
 // RootEnv names the variable with the root directory of the host. Without it nothing runs.
@@ -105,11 +106,14 @@ func Main() int {
 	})
 }
 
-// Run runs a command, logs the call and returns its exit code.
+// Run runs a command, logs the call and returns its exit code. A test may have it wait before and after.
 func Run(ctx context.Context, c *Call) int {
 	run, ok := commands()[c.Argv[0]]
 	if !ok {
 		return c.fail(127, "%s: command not found on a lab host", c.Argv[0])
+	}
+	if err := rendezvous.Meet(string(c.Disk), rendezvous.Moment{Argv: c.Argv}); err != nil {
+		return c.fail(2, "%v", err)
 	}
 	logged, err := calls.Begin(string(c.Disk), c.Argv, c.Environ, c.Now())
 	if err != nil {
@@ -118,6 +122,9 @@ func Run(ctx context.Context, c *Call) int {
 	rc := run(ctx, c)
 	if err := calls.Finish(string(c.Disk), logged, rc, c.Now()); err != nil {
 		return c.fail(2, "logging call: %v", err)
+	}
+	if err := rendezvous.Meet(string(c.Disk), rendezvous.Moment{Argv: c.Argv, Done: true}); err != nil {
+		return c.fail(2, "%v", err)
 	}
 	return rc
 }

@@ -1,0 +1,109 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
+)
+
+var _ = Describe("A gate", Ordered, func() {
+	var (
+		mu    sync.Mutex
+		seen  []*admission.Write
+		deny  bool
+		ended chan bool
+	)
+	writes := func() []*admission.Write {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]*admission.Write{}, seen...)
+	}
+	newMap := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		gate, err := admission.Open(func(_ context.Context, w *admission.Write) admission.Verdict {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, w)
+			told := ended
+			return admission.Verdict{Deny: deny, Then: func(stored bool) { told <- stored }}
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(gate.Close)
+		Expect(gate.Guard(ctx, "management", cluster, clients[another], watched)).To(Succeed())
+		Eventually(func(ctx SpecContext) ([]*admission.Write, error) {
+			probe := newMap("")
+			probe.GenerateName = "probe-"
+			mu.Lock()
+			ended = make(chan bool, 10)
+			mu.Unlock()
+			err := clients[watched].Create(ctx, probe)
+			return writes(), err
+		}).WithContext(ctx).ShouldNot(BeEmpty())
+	})
+	BeforeEach(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		seen, deny, ended = nil, false, make(chan bool, 10)
+	})
+
+	It("lets a write pass, and tells when it is stored", func(ctx SpecContext) {
+		Expect(clients[watched].Create(ctx, newMap("passes"))).To(Succeed())
+		Eventually(ended).Should(Receive(BeTrue()))
+		Expect(writes()).To(ConsistOf(And(
+			HaveField("Cluster", "management"), HaveField("User", watched), HaveField("Verb", "create"),
+			HaveField("Resource", "configmaps"), HaveField("Name", "passes"), HaveField("Effects()", ConsistOf("create")),
+		)))
+	})
+
+	It("keeps a write from being stored", func(ctx SpecContext) {
+		deny = true
+		Expect(apierrors.IsServiceUnavailable(clients[watched].Create(ctx, newMap("denied")))).To(BeTrue())
+		Expect(apierrors.IsNotFound(clients[another].Get(ctx, client.ObjectKeyFromObject(newMap("denied")), newMap("")))).To(BeTrue())
+		Consistently(ended, "100ms").ShouldNot(Receive())
+	})
+
+	It("tells of a write that passed and was not stored", func(ctx SpecContext) {
+		stale := newMap("stale")
+		Expect(clients[another].Create(ctx, stale)).To(Succeed())
+		fresh := stale.DeepCopy()
+		fresh.Data = map[string]string{"is": "newer"}
+		Expect(clients[another].Update(ctx, fresh)).To(Succeed())
+		patch := client.MergeFromWithOptions(stale.DeepCopy(), client.MergeFromWithOptimisticLock{})
+		stale.Data = map[string]string{"is": "older"}
+		Expect(apierrors.IsConflict(clients[watched].Patch(ctx, stale, patch))).To(BeTrue())
+		// The API server may find that out before it asks.
+		for range writes() {
+			Eventually(ended).Should(Receive(BeFalse()))
+		}
+	})
+
+	It("does not see what others write", func(ctx SpecContext) {
+		Expect(clients[another].Create(ctx, newMap("unseen"))).To(Succeed())
+		Expect(writes()).To(BeEmpty())
+	})
+
+	It("tells the programs apart that share a user", func(ctx SpecContext) {
+		shared := newMap("shared")
+		shared.Data = map[string]string{"by": "first"} // the API server records nobody for an object that has nothing
+		Expect(clients[another].Create(ctx, shared, client.FieldOwner("first"))).To(Succeed())
+		shared.Data = map[string]string{"by": "second"}
+		Expect(clients[watched].Update(ctx, shared, client.FieldOwner("second"))).To(Succeed())
+		shared.Data = map[string]string{"by": "third"}
+		Expect(clients[watched].Update(ctx, shared, client.FieldOwner("third"))).To(Succeed())
+		Expect(writes()).To(HaveExactElements(HaveField("Writer()", "second"), HaveField("Writer()", "third")))
+	})
+})

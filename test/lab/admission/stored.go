@@ -1,0 +1,70 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+)
+
+const (
+	// lookAgain is how often the audit log is looked at for a write.
+	lookAgain = 5 * time.Millisecond
+	// storing is how long an API server may take to store a write after its verdict.
+	storing = 10 * time.Second
+)
+
+// awaitStored waits until the audit log has the write, and says whether it was carried out.
+func (w *Write) awaitStored(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, storing)
+	defer cancel()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		if event := w.answered(); event != nil {
+			return audit.Succeeded(*event)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+}
+
+// answered is the write in the audit log; nil while it is not there.
+func (w *Write) answered() *auditv1.Event {
+	log, err := os.Open(w.log)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = log.Close() }()
+	if _, err := log.Seek(w.offset, io.SeekStart); err != nil {
+		return nil
+	}
+	content, err := io.ReadAll(bufio.NewReader(log))
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(content) {
+		event := &auditv1.Event{}
+		if !bytes.Contains(line, []byte(w.id)) || json.Unmarshal(line, event) != nil {
+			continue
+		}
+		// One request can be asked for several times: it is tried again when somebody else was faster.
+		if _, found := event.Annotations[hookName+"/"+w.id]; found {
+			return event
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Marks are what attempts leave on the objects of a worker while they run. It lists all of them.
+type Marks struct {
+	// On the Node.
+	Unschedulable      bool
+	CordonedBy, Paused string
+	// On the Machine.
+	SkipRemediation, SkipRemediationBy bool
+	// On the ElementalCluster.
+	Slots int
+	// On the ElementalHost: whether it is asked for an attempt, whether clusterctl may not move it, and the trigger.
+	Asked, Moveless bool
+	Label           string
+}
+
+// Clean is what is left of an attempt that succeeded.
+var Clean = Marks{Label: infrav1.InPlaceUpgradeDone}
+
+// Marks on the objects of a worker. Those on a Machine that is gone are gone.
+func (c *Cluster) Marks(ctx context.Context, worker Identity) (Marks, error) {
+	machines, err := c.Machines(ctx)
+	if err != nil {
+		return Marks{}, err
+	}
+	machine := &clusterv1.Machine{}
+	for i := range machines {
+		if string(machines[i].UID) == worker.MachineUID {
+			machine = &machines[i]
+		}
+	}
+	host, owner, node := &infrav1.ElementalHost{}, &infrav1.ElementalCluster{}, &corev1.Node{}
+	for object, name := range map[client.Object]string{host: worker.Node, owner: c.Options.Name} {
+		if err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, object); err != nil {
+			return Marks{}, fmt.Errorf("reading %T %s: %w", object, name, err)
+		}
+	}
+	if err := c.Lab.WorkloadKube.Get(ctx, client.ObjectKey{Name: worker.Node}, node); err != nil {
+		return Marks{}, fmt.Errorf("reading Node %s: %w", worker.Node, err)
+	}
+	return marksOn(host, node, machine, owner), nil
+}
+
+func marksOn(host *infrav1.ElementalHost, node *corev1.Node, machine *clusterv1.Machine, owner *infrav1.ElementalCluster) Marks {
+	_, skips := machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
+	_, skipsBy := machine.Annotations[infrav1.SkipRemediationByAnnotation]
+	_, moveless := host.Annotations[infrav1.BlockMoveAnnotation]
+	return Marks{
+		Unschedulable:   node.Spec.Unschedulable,
+		CordonedBy:      node.Annotations[infrav1.CordonedByAnnotation],
+		Paused:          node.Annotations[infrav1.NodeUpgradePauseAnnotation],
+		SkipRemediation: skips, SkipRemediationBy: skipsBy,
+		Slots: len(owner.Status.UpgradeSlots),
+		Asked: host.Spec.Upgrade != nil, Moveless: moveless, Label: host.Labels[infrav1.InPlaceUpgradeLabel],
+	}
+}

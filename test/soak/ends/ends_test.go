@@ -1,0 +1,196 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// end is a way to one of the ends.
+type end struct {
+	options infrav1.NodeUpgradeOption
+	os      image.OS
+	// reach leads the upgrade there, from before its start.
+	reach func(ctx context.Context, u *upgrade)
+	row   row
+	// then is what follows, which ends with a good image.
+	then func(ctx context.Context, u *upgrade)
+}
+
+// run leads an upgrade to the end, asserts its row, and goes on from there.
+func (e end) run(ctx context.Context) {
+	GinkgoHelper()
+	setOptions(ctx, e.options)
+	u := newUpgrade(ctx, e.os)
+	e.reach(ctx, u)
+	e.row.expect(ctx, u)
+	e.then(ctx, u)
+}
+
+var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext, e end) { e.run(ctx) },
+	Entry("Failed: the image does not exist", end{
+		reach: func(ctx context.Context, u *upgrade) {
+			u.wanted.Ref += "-missing"
+			u.start(ctx)
+		},
+		row: row{phase: infrav1.UpgradeFailed, answer: "Failed: ElementalHost HOST could not be upgraded: "},
+		then: func(ctx context.Context, u *upgrade) {
+			expectNextSucceeds(ctx)
+			Expect(u.theAttempt(ctx).Status.Phase).To(Equal(infrav1.UpgradeSuperseded), "it has made room")
+		},
+	}),
+	Entry("Failed: the host has no room any more when it is triggered", end{
+		reach: func(ctx context.Context, u *upgrade) {
+			startTo(ctx, u, "Drain")
+			fillStatePartition(u)
+			u.lift(ctx)
+		},
+		row: row{
+			phase: infrav1.UpgradeFailed, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeFailed},
+			answer: "Failed: ElementalHost HOST could not be upgraded: not enough space on the state partition",
+		},
+		then: func(ctx context.Context, u *upgrade) {
+			freeStatePartition(u)
+			By("trying the same image again, by deleting the attempt")
+			u.kubectl(ctx, "delete")
+			u.expectSucceeded(ctx)
+		},
+	}),
+	Entry("RolledBack: the image is bad; then the user goes back to the original one, which needs no upgrade", end{
+		os:    image.OS{Boot: source.BootUnhealthy},
+		reach: startOnly,
+		row: row{
+			phase: infrav1.UpgradeRolledBack, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack},
+			answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
+		},
+		then: func(ctx context.Context, u *upgrade) {
+			Expect(quarantined(ctx)).To(ContainSubstring(u.wanted.PlatformDigest))
+			goBack(ctx, u, scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack})
+			finished, _ := u.calls()
+			Expect(finished).To(Equal(1), "nothing but the bad image was written")
+		},
+	}),
+	Entry("RolledBack: the image is bad, and the node is to be kept; then it is given back before the next image", end{
+		options: infrav1.NodeUpgradeOption{OnRollback: infrav1.RollbackKeepCordoned},
+		os:      image.OS{Boot: source.BootNone},
+		reach:   startOnly,
+		row: row{
+			phase:  infrav1.UpgradeRolledBack,
+			marks:  scenario.Marks{Unschedulable: true, CordonedBy: ours, Label: infrav1.InPlaceUpgradeRolledBack},
+			answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
+		},
+		then: expectSuperseded,
+	}),
+	Entry("RolledBack: the former OS is not good either; then not even the next image is tried, until a person has looked", end{
+		options: infrav1.NodeUpgradeOption{OnRollback: infrav1.RollbackKeepCordoned},
+		os:      image.OS{Boot: source.BootNone},
+		reach: func(ctx context.Context, u *upgrade) {
+			failChecks(u)
+			u.start(ctx)
+		},
+		row: row{
+			phase:  infrav1.UpgradeRolledBack,
+			marks:  scenario.Marks{Unschedulable: true, CordonedBy: ours, Label: infrav1.InPlaceUpgradeRolledBack},
+			answer: "the former OS is not healthy: required check 10-storage failed: the array is degraded",
+		},
+		then: expectKeptUntilUncordoned,
+	}),
+	Entry("held: a PodDisruptionBudget never allows an eviction; then it is relaxed", end{
+		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Drain: &metav1.Duration{Duration: time.Second}}},
+		reach: func(ctx context.Context, u *upgrade) {
+			startTo(ctx, u, "Drain")
+		},
+		row: row{
+			phase: infrav1.UpgradeProgressing, marks: cordoned,
+			answer: "Drain (6/12): PodDisruptionBudget default/all-of-web allows no eviction of Pods default/web-",
+		},
+		then: func(ctx context.Context, u *upgrade) {
+			says := ContainSubstring("(for longer than 1s)")
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", says))
+			Consistently(u.attempt, calm, look).WithContext(ctx).Should(And(
+				HaveField("Status.Phase", infrav1.UpgradeProgressing), HaveField("Status.Message", says)), "a time-out ends nothing")
+			u.lift(ctx)
+			u.expectSucceeded(ctx)
+		},
+	}),
+)
+
+func startOnly(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	u.start(ctx)
+}
+
+// startTo starts the upgrade and has it held at a step.
+func startTo(ctx context.Context, u *upgrade, step string) {
+	GinkgoHelper()
+	u.lift = holdAt(ctx, u, step)
+	u.start(ctx)
+	u.held(ctx, step, "")
+}
+
+// expectSuperseded asks for the next image, shows what the attempt leaves to the next one, and lets that succeed.
+func expectSuperseded(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	next := newUpgrade(ctx, image.OS{})
+	wake := holdAt(ctx, next, "Preflight")
+	next.patch(ctx)
+	row{phase: infrav1.UpgradeSuperseded, marks: asked, answer: done}.expect(ctx, u)
+	u.lift(ctx)
+	wake(ctx)
+	next.expectSucceeded(ctx)
+}
+
+// goBack asks for the image that the worker runs on, or again. There is nothing to do for that.
+func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
+	GinkgoHelper()
+	finished, _ := u.calls()
+	boots := u.host.Boots()
+	Expect(cluster.PatchImage(ctx, running)).To(Succeed())
+	row{phase: infrav1.UpgradeSuperseded, marks: left, answer: done}.expect(ctx, u)
+	Eventually(u.machine, patience, look).WithContext(ctx).Should(
+		WithTransform(isTrue(clusterv1.MachineUpToDateCondition), BeTrue()), "it is the Machine of the original template again")
+	Expect(cluster.AwaitImage(ctx, running)).To(Succeed())
+	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker))
+	again, _ := u.calls()
+	Expect(again).To(Equal(finished), "nothing more was written")
+	Expect(u.host.Boots()).To(HaveLen(len(boots)), "and nothing booted")
+}
+
+// expectKeptUntilUncordoned asks for the next image in vain, until a person gives the node back.
+func expectKeptUntilUncordoned(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	Expect(conditions.GetReason(u.theAttempt(ctx), infrav1.FormerOSHealthyCondition)).To(Equal(infrav1.FormerOSNotGoodReason))
+	passChecks(u)
+	kept, err := cluster.Marks(ctx, u.worker)
+	Expect(err).NotTo(HaveOccurred())
+	next := newUpgrade(ctx, image.OS{})
+	next.patch(ctx)
+	Consistently(u.attempt, calm, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeRolledBack))
+	Expect(cluster.Marks(ctx, u.worker)).To(Equal(kept))
+	_, err = theLab.WorkloadKubectl(ctx, "uncordon", u.worker.Node)
+	Expect(err).NotTo(HaveOccurred())
+	next.expectSucceeded(ctx)
+	Expect(u.theAttempt(ctx).Status.Phase).To(Equal(infrav1.UpgradeSuperseded))
+}
+
+// quarantined digests of the cluster.
+func quarantined(ctx context.Context) string {
+	GinkgoHelper()
+	owner := &infrav1.ElementalCluster{}
+	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, owner)).To(Succeed())
+	return owner.Annotations[infrav1.QuarantineAnnotation]
+}

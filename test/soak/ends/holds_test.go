@@ -1,0 +1,130 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// hold keeps attempts at a step.
+type hold struct {
+	// impose begins to hold attempts there, and returns what lets them go. It may be called while an attempt is held at
+	// the step before.
+	impose func(ctx context.Context, u *upgrade) (lift func(ctx context.Context))
+	// message that an attempt shows meanwhile.
+	message string
+	// marks that it has made by then.
+	marks scenario.Marks
+	// foreign are the marks among them that somebody else has made, and that stay.
+	foreign scenario.Marks
+	// begun says that the host has begun what cannot be undone.
+	begun bool
+}
+
+// What attempts have marked by some steps.
+var (
+	asked     = scenario.Marks{Asked: true}
+	admitted  = scenario.Marks{Asked: true, Slots: 1, Moveless: true}
+	cordoned  = scenario.Marks{Asked: true, Slots: 1, Moveless: true, Unschedulable: true, CordonedBy: ours}
+	skipping  = with(cordoned, func(m *scenario.Marks) { m.SkipRemediation, m.SkipRemediationBy = true, true })
+	triggered = with(skipping, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
+	returned  = with(skipping, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradeDone })
+)
+
+func with(marks scenario.Marks, change func(*scenario.Marks)) scenario.Marks {
+	change(&marks)
+	return marks
+}
+
+// holds has one for each step of the product.
+var holds = map[string]hold{
+	"Preflight": {impose: stopAgent, message: "waiting for the elemental-agent of ElementalHost", marks: asked},
+	"Prefetch": {
+		impose: func(context.Context, *upgrade) func(context.Context) {
+			letGo := theLab.Registry.Hold()
+			return func(context.Context) { letGo() }
+		},
+		message: "is fetching", marks: asked,
+	},
+	// Every node waits there by the options that the specs of the steps choose.
+	"Approve": {
+		impose:  func(context.Context, *upgrade) func(context.Context) { return func(context.Context) {} },
+		message: "is paused", marks: with(asked, func(m *scenario.Marks) { m.Paused = ours }),
+	},
+	"Admit": {
+		impose: takeSlot, message: "waiting for a free upgrade slot",
+		marks: with(asked, func(m *scenario.Marks) { m.Slots = 1 }), foreign: scenario.Marks{Slots: 1},
+	},
+	"Cordon": {
+		impose:  refuseNode("no-cordon", "the cordon is refused", "!("+isCordonedByUs("object")+") || "+isCordonedByUs("oldObject")),
+		message: "the cordon is refused", marks: admitted,
+	},
+	"Drain":         {impose: forbidEvictions, message: "PodDisruptionBudget default/all-of-web allows no eviction of Pods default/web-", marks: cordoned},
+	"DetachVolumes": {impose: attachVolume, message: "waiting for volumes to be detached from Node", marks: cordoned},
+	"Trigger":       {impose: refuseTrigger, message: "the trigger is refused", marks: skipping},
+	"Reboot":        {impose: hangShutdown, message: "is rebooting", marks: triggered, begun: true},
+	"Assess":        {impose: unreadyDaemon, message: "waiting for DaemonSet Pod default/watchman-", marks: returned, begun: true},
+	"Uncordon": {
+		impose:  refuseNode("no-uncordon", "the uncordon is refused", isCordonedByUs("object")+" || !("+isCordonedByUs("oldObject")+")"),
+		message: "the uncordon is refused", marks: returned, begun: true,
+	},
+	"Settle": {
+		impose: failAttachment, message: "volumes cannot be attached to Node", begun: true,
+		marks: with(admitted, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradeDone }),
+	},
+}
+
+// begin holds attempts, until the returned function is called for the first time.
+func (h hold) begin(ctx context.Context, u *upgrade) (lift func(ctx context.Context)) {
+	GinkgoHelper()
+	lifted, letGo := false, h.impose(ctx, u)
+	return func(ctx context.Context) {
+		GinkgoHelper()
+		if !lifted {
+			lifted = true
+			letGo(ctx)
+		}
+	}
+}
+
+// holdAt holds attempts at a step until the spec ends, or before.
+func holdAt(ctx context.Context, u *upgrade, step string) (lift func(ctx context.Context)) {
+	GinkgoHelper()
+	lift = holds[step].begin(ctx, u)
+	DeferCleanup(lift)
+	return lift
+}
+
+// held waits until another attempt than the former one is held at a step, with the marks that it has made by then.
+func (u *upgrade) held(ctx context.Context, step string, former types.UID) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	u.stopped(ctx, step, former)
+	row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: unasked}.expect(ctx, u)
+	return u.theAttempt(ctx)
+}
+
+// stopped waits until another attempt than the former one says that it waits at a step.
+func (u *upgrade) stopped(ctx context.Context, step string, former types.UID) {
+	GinkgoHelper()
+	Eventually(u.attempt, patience, look).WithContext(ctx).Should(And(
+		HaveField("UID", Not(Equal(former))),
+		HaveField("Status.Phase", infrav1.UpgradeProgressing),
+		HaveField("Status.Step", HavePrefix(step+" (")),
+		HaveField("Status.Message", ContainSubstring(holds[step].message)),
+	))
+}
+
+// isCordonedByUs is an expression of an admission policy.
+func isCordonedByUs(object string) string {
+	return strings.NewReplacer("OBJECT", object, "MARK", infrav1.CordonedByAnnotation).
+		Replace("(has(OBJECT.metadata.annotations) && 'MARK' in OBJECT.metadata.annotations)")
+}

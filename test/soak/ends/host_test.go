@@ -1,0 +1,43 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
+)
+
+// fillStatePartition leaves the host no room for another image.
+func fillStatePartition(u *upgrade) {
+	GinkgoHelper()
+	Expect(u.host.Disk().SetStateBytes(0)).To(Succeed())
+	DeferCleanup(freeStatePartition, u)
+}
+
+func freeStatePartition(u *upgrade) {
+	GinkgoHelper()
+	Expect(u.host.Disk().SetStateBytes(disk.DefaultStateBytes)).To(Succeed())
+}
+
+// failChecks gives the host a check of the user's that no OS passes.
+func failChecks(u *upgrade) {
+	GinkgoHelper()
+	const script = "#!/bin/sh\necho the array is degraded >&2\nexit 1\n"
+	Expect(os.MkdirAll(filepath.Dir(checkOf(u)), 0o755)).To(Succeed())
+	Expect(os.WriteFile(checkOf(u), []byte(script), 0o755)).To(Succeed())
+	DeferCleanup(passChecks, u)
+}
+
+func passChecks(u *upgrade) {
+	GinkgoHelper()
+	Expect(os.RemoveAll(checkOf(u))).To(Succeed())
+}
+
+func checkOf(u *upgrade) string { return filepath.Join(u.host.Path(assess.RequiredDir), "10-storage") }

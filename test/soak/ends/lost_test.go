@@ -1,0 +1,110 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// lost is the row of a host that does not come back: health checks may decide, and nothing else is given up.
+var lost = row{
+	phase:  infrav1.UpgradeHostLost,
+	marks:  with(cordoned, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending }),
+	answer: "HostLost: ElementalHost HOST has not come back within 10s of being triggered",
+}
+
+var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx SpecContext, os image.OS, vanish, then func(context.Context, *upgrade)) {
+	setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: 10 * time.Second}}})
+	u := newUpgrade(ctx, os)
+	vanish(ctx, u)
+	lost.expect(ctx, u)
+	then(ctx, u)
+},
+	Entry("the agent was killed before the trigger; then it is started", image.OS{}, silenceBeforeTrigger, wake),
+	Entry("the agent was killed after the trigger; then it is started", image.OS{UpgradeSeconds: writing},
+		func(ctx context.Context, u *upgrade) {
+			u.start(ctx)
+			u.awaitWriting()
+			u.lift = holdAt(ctx, u, "Preflight")
+		}, wake),
+	Entry("the power was lost while the image was written; then it returns and goes on", image.OS{UpgradeSeconds: writing}, losePower,
+		func(ctx context.Context, u *upgrade) {
+			Expect(u.host.PowerOn(ctx)).To(Succeed())
+			u.expectSucceeded(ctx)
+		}),
+	Entry("the power was lost while the host went down; then it boots what it had written", image.OS{},
+		func(ctx context.Context, u *upgrade) {
+			u.host.HangShutdown(true)
+			DeferCleanup(u.host.HangShutdown, false)
+			u.start(ctx)
+			u.stopped(ctx, "Reboot", "")
+			Expect(u.host.PowerOff(ctx)).To(Succeed())
+		},
+		func(ctx context.Context, u *upgrade) {
+			u.host.HangShutdown(false)
+			Expect(u.host.PowerOn(ctx)).To(Succeed())
+			u.expectSucceeded(ctx)
+		}),
+	Entry("the power was lost; then a person gives up its slot, and it falls back", image.OS{UpgradeSeconds: writing, Boot: source.BootUnhealthy}, losePower,
+		func(ctx context.Context, u *upgrade) {
+			u.set(ctx, "release", true)
+			released := lost
+			released.marks.Slots = 0
+			released.expect(ctx, u)
+			Expect(u.host.PowerOn(ctx)).To(Succeed())
+			row{
+				phase: infrav1.UpgradeRolledBack, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack},
+				answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
+			}.expect(ctx, u)
+			expectNextSucceeds(ctx)
+		}),
+	Entry("the power was lost; then its Machine is deleted and replaced, and the host is free again when it returns", image.OS{UpgradeSeconds: writing}, losePower,
+		func(ctx context.Context, u *upgrade) {
+			u.deleteMachine(ctx)
+			u.expectReplaced(ctx)
+			Expect(u.host.PowerOn(ctx)).To(Succeed())
+			Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+			// Before the agent could reset the host its kubelet has registered the Node again.
+			_, err := theLab.WorkloadKubectl(ctx, "delete", "node", u.worker.Node, "--ignore-not-found")
+			Expect(err).NotTo(HaveOccurred())
+			expectNextSucceeds(ctx)
+		}),
+)
+
+// silenceBeforeTrigger has the agent dead when its host is triggered.
+func silenceBeforeTrigger(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	startTo(ctx, u, "Drain")
+	letGo := u.lift
+	u.lift = holdAt(ctx, u, "Preflight")
+	letGo(ctx)
+	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
+		Equal("waiting for the elemental-agent of ElementalHost "+u.host.Name()+" to start")))
+}
+
+// wake starts the agent again, which goes on.
+func wake(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	u.lift(ctx)
+	u.expectSucceeded(ctx)
+}
+
+// losePower takes the power while the image is written. To have it again is a boot that the host did not ask for.
+func losePower(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	u.start(ctx)
+	u.awaitWriting()
+	Expect(u.host.PowerOff(ctx)).To(Succeed())
+	u.boots++
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+const (
+	// ours stands for the id of the attempt.
+	ours = "ours"
+	// done is the hook's answer that lets Cluster API go on, unasked that there is none: Cluster API does not ask any more.
+	done    = "done"
+	unasked = "unasked"
+)
+
+// row of the table of ends, or what holds while an attempt goes on.
+type row struct {
+	phase infrav1.UpgradePhase
+	// marks are the cordon, skip-remediation, the slot and what is on the host.
+	marks scenario.Marks
+	// answer of the hook: done, unasked, or what the Machine has to say. HOST stands for the worker's host.
+	answer string
+}
+
+// expect asserts the whole row.
+func (r row) expect(ctx context.Context, u *upgrade) {
+	GinkgoHelper()
+	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", r.phase))
+	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(r.marksOf(ctx, u)))
+	switch r.answer {
+	case unasked:
+		return
+	case done:
+		expectAnswered(ctx, u)
+	default:
+		expectHeld(ctx, u, strings.ReplaceAll(r.answer, "HOST", u.host.Name()))
+	}
+	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker), "Machine, Node and provider ID are the same")
+}
+
+func (r row) marksOf(ctx context.Context, u *upgrade) scenario.Marks {
+	GinkgoHelper()
+	marks := r.marks
+	for _, mark := range []*string{&marks.CordonedBy, &marks.Paused} {
+		if *mark == ours {
+			*mark = u.theAttempt(ctx).Status.Attempt
+		}
+	}
+	return marks
+}
+
+// expectAnswered waits until Cluster API has been told that the update is done.
+func expectAnswered(_ context.Context, u *upgrade) {
+	GinkgoHelper()
+	Eventually(u.answered, patience).Should(BeClosed(), "Cluster API takes its mark %s off the Machine", clusterv1.UpdateInProgressAnnotation)
+}
+
+// expectHeld waits until the Machine says why its update does not go on.
+func expectHeld(ctx context.Context, u *upgrade, why string) {
+	GinkgoHelper()
+	Eventually(u.machine, patience, look).WithContext(ctx).Should(And(
+		HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)),
+		WithTransform(says(clusterv1.MachineUpdatingCondition, metav1.ConditionTrue), ContainSubstring(why)),
+		WithTransform(says(clusterv1.MachineUpToDateCondition, metav1.ConditionFalse), Not(BeEmpty())),
+	))
+	Expect(u.answered).NotTo(BeClosed(), "Cluster API was not told that it is done")
+}
+
+// machine of the worker.
+func (u *upgrade) machine(ctx context.Context) (*clusterv1.Machine, error) {
+	machines, err := cluster.Machines(ctx)
+	for i := range machines {
+		if string(machines[i].UID) == u.worker.MachineUID {
+			return &machines[i], nil
+		}
+	}
+	return &clusterv1.Machine{}, err
+}
+
+// says returns the message of a condition that has the status.
+func says(condition string, status metav1.ConditionStatus) func(*clusterv1.Machine) string {
+	return func(machine *clusterv1.Machine) string {
+		found := conditions.Get(machine, condition)
+		if found == nil || found.Status != status {
+			return ""
+		}
+		return found.Message
+	}
+}
+
+func isTrue(condition string) func(*clusterv1.Machine) bool {
+	return func(machine *clusterv1.Machine) bool { return conditions.IsTrue(machine, condition) }
+}

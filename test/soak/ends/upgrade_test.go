@@ -1,0 +1,210 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// upgrade of the worker to an image, of which a spec makes something.
+type upgrade struct {
+	wanted image.Image
+	began  time.Time
+	worker scenario.Identity
+	host   *lab.Host
+	boots  int
+	// answered is closed when Cluster API, after it has begun to update the Machine, has been told that it is done.
+	answered chan struct{}
+	// lift ends what holds the attempt, where something does.
+	lift func(ctx context.Context)
+}
+
+// newUpgrade pushes the image; start asks for it.
+func newUpgrade(ctx context.Context, os image.OS) *upgrade {
+	GinkgoHelper()
+	return upgradeTo(ctx, push(ctx, os))
+}
+
+func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
+	GinkgoHelper()
+	workers, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(workers).To(HaveLen(1))
+	host := theLab.Host(workers[0].Node)
+	return &upgrade{
+		wanted: wanted, began: time.Now(), worker: workers[0], host: host, boots: len(host.Boots()),
+		answered: make(chan struct{}), lift: func(context.Context) {},
+	}
+}
+
+// start patches the template, when there is something to drain.
+func (u *upgrade) start(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(u.worker.Node).Should(Equal(webPods), "there is something to drain")
+	u.patch(ctx)
+}
+
+// patch asks for the image.
+func (u *upgrade) patch(ctx context.Context) {
+	GinkgoHelper()
+	u.watchAnswer(ctx)
+	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
+}
+
+func webPodsOn(ctx context.Context, node string) (int, error) {
+	pods := &corev1.PodList{}
+	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(newWeb().Labels))
+	count := 0
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {
+			count++
+		}
+	}
+	return count, err
+}
+
+// watchAnswer begins to look for the end of the next update in place.
+func (u *upgrade) watchAnswer(ctx context.Context) {
+	GinkgoHelper()
+	watcher, err := theLab.Kube.Watch(ctx, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
+	Expect(err).NotTo(HaveOccurred())
+	go func() {
+		defer watcher.Stop()
+		begun := false
+		for event := range watcher.ResultChan() {
+			machine, isMachine := event.Object.(*clusterv1.Machine)
+			if !isMachine || string(machine.UID) != u.worker.MachineUID {
+				continue
+			}
+			_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
+			if begun && !updating {
+				close(u.answered)
+				return
+			}
+			begun = begun || updating
+		}
+	}()
+}
+
+// attempt for the image; the zero value while there is none.
+func (u *upgrade) attempt(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
+	attempts, err := cluster.Attempts(ctx)
+	for i := range attempts {
+		if attempts[i].Spec.ImageURI == u.wanted.URI() {
+			return &attempts[i], nil
+		}
+	}
+	return &infrav1.ElementalHostUpgrade{}, err
+}
+
+// theAttempt is one that there has to be.
+func (u *upgrade) theAttempt(ctx context.Context) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	attempt, err := u.attempt(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(attempt.Name).NotTo(BeEmpty())
+	return attempt
+}
+
+// kubectl does something to the attempt.
+func (u *upgrade) kubectl(ctx context.Context, verb string, args ...string) {
+	GinkgoHelper()
+	args = append([]string{"--namespace", cluster.Namespace(), verb, "elementalhostupgrade", u.theAttempt(ctx).Name}, args...)
+	_, err := cluster.Kubectl(ctx, args...)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// set patches a field of the attempt's spec.
+func (u *upgrade) set(ctx context.Context, field string, value bool) {
+	GinkgoHelper()
+	encoded, err := json.Marshal(map[string]any{"spec": map[string]bool{field: value}})
+	Expect(err).NotTo(HaveOccurred())
+	u.kubectl(ctx, "patch", "--type", "merge", "--patch", string(encoded))
+}
+
+// awaitWriting returns when the elemental CLI runs.
+func (u *upgrade) awaitWriting() {
+	GinkgoHelper()
+	Eventually(func() int {
+		_, unfinished := u.calls()
+		return unfinished
+	}, patience, look).Should(Equal(1), "the image is being written")
+}
+
+// calls of `elemental upgrade` since the upgrade began.
+func (u *upgrade) calls() (finished, unfinished int) {
+	GinkgoHelper()
+	all, err := u.host.Calls()
+	Expect(err).NotTo(HaveOccurred())
+	for _, call := range all {
+		switch {
+		case !call.Is("elemental", "upgrade") || call.Start.Before(u.began):
+		case call.RC == 0:
+			finished++
+		default:
+			unfinished++
+		}
+	}
+	return finished, unfinished
+}
+
+// expectUntouched asserts that nothing was written and booted.
+func (u *upgrade) expectUntouched() {
+	GinkgoHelper()
+	finished, unfinished := u.calls()
+	Expect(finished+unfinished).To(BeZero(), "elemental upgrade was not called")
+	Expect(u.host.Boots()).To(HaveLen(u.boots), "the host was not rebooted")
+}
+
+// expectSucceeded waits until the worker runs the image, with no mark left and the same Machine. The image was written
+// once, though perhaps begun before, and booted once.
+func (u *upgrade) expectSucceeded(ctx context.Context) {
+	GinkgoHelper()
+	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
+	running = u.wanted
+	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(scenario.Clean))
+	expectAnswered(ctx, u)
+	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker), "Machine, Node and provider ID are the same")
+	finished, _ := u.calls()
+	Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
+	Expect(u.host.Boots()).To(HaveLen(u.boots+1), "the host was rebooted once")
+}
+
+// expectNextSucceeds asserts that nothing of what was before stands in the way of the next good image.
+func expectNextSucceeds(ctx context.Context) {
+	GinkgoHelper()
+	setOptions(ctx, infrav1.NodeUpgradeOption{})
+	next := newUpgrade(ctx, image.OS{})
+	next.start(ctx)
+	next.expectSucceeded(ctx)
+	Expect(next.theAttempt(ctx).Status.Phase).To(Equal(infrav1.UpgradeSucceeded))
+}
+
+// setOptions changes how the cluster is upgraded, from the next rollout on.
+func setOptions(ctx context.Context, options infrav1.NodeUpgradeOption) {
+	GinkgoHelper()
+	patch := func(ctx context.Context, value any) {
+		GinkgoHelper()
+		encoded, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/nodeUpgradeOption", "value": value}})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalcluster", cluster.Options.Name,
+			"--type", "json", "--patch", string(encoded))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	patch(ctx, options)
+	DeferCleanup(func(ctx SpecContext) { patch(ctx, infrav1.NodeUpgradeOption{}) })
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ends_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// at is the row of an attempt that is held at a step.
+func at(step, says string) row {
+	return row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: step + " (" + says}
+}
+
+var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { e.run(ctx) },
+	Entry("Superseded before the reboot", end{
+		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Drain") },
+		row:   at("Drain", "6/12): PodDisruptionBudget"), then: expectSuperseded,
+	}),
+	Entry("Superseded before the reboot, by the original template", end{
+		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Drain") },
+		row:   at("Drain", "6/12): PodDisruptionBudget"),
+		then:  func(ctx context.Context, u *upgrade) { goBack(ctx, u, scenario.Marks{}) },
+	}),
+	Entry("not Superseded after the reboot: it is brought to its end, and then the original template to its own", end{
+		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Reboot") },
+		row:   at("Reboot", "9/12): ElementalHost HOST is rebooting"),
+		then: func(ctx context.Context, u *upgrade) {
+			next := upgradeTo(ctx, running)
+			next.boots++ // the reboot that is under way
+			next.patch(ctx)
+			Consistently(u.attempt, calm, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeProgressing))
+			u.lift(ctx)
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeSucceeded))
+			next.expectSucceeded(ctx)
+		},
+	}),
+	Entry("Superseded after the reboot, when the node is not found good in time", end{
+		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Assessment: &metav1.Duration{Duration: time.Second}}},
+		os:      image.OS{KubeletVersion: "v1.35.0"},
+		reach:   startOnly,
+		row:     at("Assess", "10/12): Node HOST runs kubelet v1.35.0 and Machine"),
+		then: func(ctx context.Context, u *upgrade) {
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", HaveSuffix("(for longer than 1s)")))
+			expectSuperseded(ctx, u)
+		},
+	}),
+	Entry("Aborted after the trigger, once the silent agent says that it has not begun", end{
+		reach: func(ctx context.Context, u *upgrade) {
+			silenceBeforeTrigger(ctx, u)
+			u.set(ctx, "cancel", true)
+		},
+		row: row{
+			phase:  infrav1.UpgradeProgressing,
+			marks:  with(skipping, func(m *scenario.Marks) { m.Asked, m.Moveless = false, false }),
+			answer: "Reboot (9/12): waiting for the elemental-agent of ElementalHost HOST to confirm that it has not begun (ending as Aborted: ",
+		},
+		then: func(ctx context.Context, u *upgrade) {
+			u.lift(ctx)
+			row{phase: infrav1.UpgradeAborted, answer: "Aborted: aborted by spec.cancel"}.expect(ctx, u)
+			u.expectUntouched()
+			u.kubectl(ctx, "delete")
+			u.expectSucceeded(ctx)
+		},
+	}),
+	Entry("Aborted: the Machine is deleted before the host has begun; the cordon is left to Cluster API's drain", end{
+		reach: func(ctx context.Context, u *upgrade) {
+			startTo(ctx, u, "Drain")
+			u.deleteMachine(ctx)
+		},
+		row: row{phase: infrav1.UpgradeAborted, marks: scenario.Marks{Unschedulable: true, CordonedBy: ours}, answer: unasked},
+		then: func(ctx context.Context, u *upgrade) {
+			u.lift(ctx)
+			u.expectFreed(ctx, 0)
+		},
+	}),
+	Entry("Aborted: the Machine is deleted after the host has begun, which ends what it does before it is reset", end{
+		reach: func(ctx context.Context, u *upgrade) {
+			startTo(ctx, u, "Reboot")
+			u.deleteMachine(ctx)
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", ContainSubstring("is being deleted: waiting for ElementalHost")))
+		},
+		row: row{phase: infrav1.UpgradeProgressing, marks: triggered, answer: unasked},
+		then: func(ctx context.Context, u *upgrade) {
+			u.lift(ctx)
+			u.expectFreed(ctx, 1)
+		},
+	}),
+)
+
+func (u *upgrade) deleteMachine(ctx context.Context) {
+	GinkgoHelper()
+	machine, err := u.machine(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "machine", machine.Name, "--wait=false")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// expectFreed waits until another Machine and another host have taken over, and the former host can be taken.
+func (u *upgrade) expectFreed(ctx context.Context, writes int) {
+	GinkgoHelper()
+	u.expectReplaced(ctx)
+	Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+	Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(1), "the Node of the former Machine is gone")
+	finished, _ := u.calls()
+	Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
+	expectNextSucceeds(ctx)
+}
+
+// expectReplaced waits until another Machine runs the image, and the former one is gone with its slot.
+func (u *upgrade) expectReplaced(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(cluster.Identities, 2*patience, look).WithContext(ctx).Should(ConsistOf(And(
+		HaveField("MachineUID", Not(Equal(u.worker.MachineUID))), HaveField("Node", Not(BeEmpty())),
+	)), "the Machine is replaced")
+	Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
+	running = u.wanted
+	successor, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(ctx context.Context) (*infrav1.ElementalHost, error) {
+		host := &infrav1.ElementalHost{}
+		return host, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: successor[0].Node}, host)
+	}, patience, look).WithContext(ctx).Should(HaveField("Status.OS.Digest", u.wanted.PlatformDigest))
+	Eventually(func(ctx context.Context) ([]infrav1.UpgradeSlot, error) {
+		owner := &infrav1.ElementalCluster{}
+		err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, owner)
+		return owner.Status.UpgradeSlots, err
+	}, patience, look).WithContext(ctx).Should(BeEmpty())
+}
+
+// oneHostServes asserts that of the two hosts one serves the Machine and the other can be taken.
+func oneHostServes(g Gomega, ctx context.Context) { //nolint:revive // the order that Eventually wants
+	hosts, err := cluster.Hosts(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(hosts).To(HaveLen(2))
+	free := 0
+	for i := range hosts {
+		host := &hosts[i]
+		g.Expect(host.DeletionTimestamp).To(BeNil(), host.Name)
+		g.Expect(host.Labels).To(HaveKeyWithValue(infrav1.InstalledLabel, "true"), host.Name)
+		g.Expect(host.Labels).NotTo(HaveKey(infrav1.NeedsResetLabel), host.Name)
+		g.Expect(host.Annotations).NotTo(HaveKey(infrav1.BlockMoveAnnotation), host.Name)
+		g.Expect(host.Spec.Upgrade).To(BeNil(), host.Name)
+		if host.Spec.MachineRef == nil {
+			free++
+		}
+	}
+	g.Expect(free).To(Equal(1))
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kills_test
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
+)
+
+// edge is a side effect of an upgrade, by what it changes and not by when: the same in every upgrade.
+type edge string
+
+func (e edge) isText() bool { return strings.HasSuffix(string(e), " "+admission.OnlyText) }
+
+// side of an edge.
+type side string
+
+const (
+	before side = "before"
+	after  side = "after"
+)
+
+// victim of a kill.
+type victim string
+
+const (
+	manager victim = "manager"
+	agent   victim = "agent"
+)
+
+// cell of the table: a kill.
+type cell struct {
+	edge   edge
+	victim victim
+	side   side
+}
+
+//go:embed testdata/edges.txt
+var committed string
+
+// listed is an edge of testdata/edges.txt.
+type listed struct {
+	edge edge
+	// previous is the side effect of the agent before one that it has on its own disk. Nobody can stop the agent between
+	// the two, nor is there anything to stop it for: what is there when it starts again is the same after the one and
+	// before the other.
+	previous edge
+	// byChance says that it may not come up: it depends on who is faster.
+	byChance bool
+}
+
+const (
+	// pairing separates an edge from its previous one.
+	pairing = "  <-  "
+	// chance begins the line of an edge that may not come up.
+	chance = "? "
+)
+
+// String is the line of an edge.
+func (l listed) String() string {
+	line := string(l.edge)
+	if l.byChance {
+		line = chance + line
+	}
+	if l.previous != "" {
+		line += pairing + string(l.previous)
+	}
+	return line
+}
+
+// readEdges reads the list: one edge a line.
+func readEdges(list string) []listed {
+	all := []listed{}
+	for line := range strings.Lines(list) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		line, byChance := strings.CutPrefix(line, chance)
+		name, previous, _ := strings.Cut(line, pairing)
+		all = append(all, listed{edge: edge(name), previous: edge(previous), byChance: byChance})
+	}
+	return all
+}
+
+// cells are the kills that an edge needs.
+func (l listed) cells() []cell {
+	all := []cell{}
+	for _, who := range []victim{manager, agent} {
+		first := cell{l.edge, who, before}
+		if l.previous != "" {
+			first = cell{l.previous, who, after}
+		}
+		all = append(all, first, cell{l.edge, who, after})
+	}
+	return all
+}
+
+func sortedEdges(set map[edge]bool) []edge {
+	all := make([]edge, 0, len(set))
+	for e := range set {
+		all = append(all, e)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kills_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+)
+
+// workDir is where the agent keeps what it must remember.
+const workDir = "/var/lib/elemental/agent"
+
+// reboot is the edge that the host itself is.
+const reboot edge = "host reboot"
+
+// disk is what the agent has put on its disk, and how often the host has booted: its side effects besides commands.
+type disk struct {
+	marker, known string
+	boots         int
+}
+
+func readDisk(host *lab.Host) disk {
+	read := func(name string) string {
+		content, err := os.ReadFile(host.Path(workDir, name))
+		if err != nil {
+			return ""
+		}
+		return string(content)
+	}
+	return disk{marker: read(upgrade.MarkerFile), known: read(upgrade.KnownFile), boots: len(host.Boots())}
+}
+
+// since tells what has happened on the host since then.
+func (d disk) since(then disk) []edge {
+	set := map[edge]bool{}
+	if d.boots > then.boots {
+		set[reboot] = true
+	}
+	if d.known != then.known {
+		set["host known images"] = true
+	}
+	for _, changed := range markerChanges(unmarshal(then.marker), unmarshal(d.marker)) {
+		set[edge("host marker "+changed)] = true
+	}
+	return sortedEdges(set)
+}
+
+// markerChanges names what the agent has got to know of its attempt.
+func markerChanges(was, is map[string]any) []string {
+	if len(is) == 0 && len(was) > 0 {
+		return []string{"removed"}
+	}
+	changes := []string{}
+	if is["phase"] != was["phase"] {
+		changes = append(changes, fmt.Sprintf("phase=%v", is["phase"]))
+	}
+	for _, field := range []string{"digest", "starts"} {
+		if is[field] != nil && is[field] != was[field] {
+			changes = append(changes, field)
+		}
+	}
+	return changes
+}
+
+// command is the edge of a call, without what is another thing on each host.
+func command(host *lab.Host, argv []string) edge {
+	words := slices.Clone(argv)
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], host.Path(), "")
+	}
+	return edge("host " + strings.Join(words, " "))
+}
+
+// unmarshal reads an object; a file that is not there is an empty one.
+func unmarshal(content string) map[string]any {
+	object := map[string]any{}
+	_ = json.Unmarshal([]byte(content), &object)
+	return object
+}

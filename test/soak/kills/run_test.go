@@ -1,0 +1,113 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kills_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// run is one upgrade of the worker.
+type run struct {
+	wanted image.Image
+	began  time.Time
+	before scenario.Identity
+	host   *lab.Host
+	boots  int
+}
+
+// upgradeWorker upgrades the worker, with room for some kills, and asserts how it ends. It returns for how many kills there was room left.
+func upgradeWorker(ctx context.Context, room int) int {
+	GinkgoHelper()
+	r := newRun(ctx)
+	Expect(scene.begin(room, func() error { return cluster.PatchImage(ctx, r.wanted) })).To(Succeed())
+	err := cluster.AwaitImage(ctx, r.wanted)
+	kills, _, left, failure := scene.look()
+	By(fmt.Sprintf("run %d, in which were killed:\n%s", scene.run, strings.Join(kills, "\n")))
+	Expect(failure).NotTo(HaveOccurred())
+	Expect(err).NotTo(HaveOccurred())
+	r.expectSucceeded(ctx)
+	r.expectOnce(len(kills) == 0)
+	return left
+}
+
+func newRun(ctx context.Context) *run {
+	GinkgoHelper()
+	identities, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(identities).To(HaveLen(1))
+	Expect(cluster.AwaitWeb(ctx)).To(Succeed(), "there is something to drain")
+	Eventually(func() bool { return scene.isUp(manager) }, patience, look).Should(BeTrue(), "the manager is up")
+	wanted, err := cluster.PushImage(ctx, fmt.Sprintf("k%d", scene.run+1), image.OS{})
+	Expect(err).NotTo(HaveOccurred())
+	host := theLab.Host(identities[0].Node)
+	return &run{wanted: wanted, began: time.Now(), before: identities[0], host: host, boots: len(host.Boots())}
+}
+
+// expectSucceeded asserts that nothing is left of the upgrade but its end.
+func (r *run) expectSucceeded(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(r.ends, patience, look).WithContext(ctx).Should(ConsistOf(infrav1.UpgradeSucceeded), "one attempt, and it succeeded")
+	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(r.before).Should(Equal(scenario.Clean))
+	Eventually(r.hostSays, patience, look).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
+	Expect(readDisk(r.host).marker).To(BeEmpty(), "the agent has no marker")
+	identities, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(identities).To(ConsistOf(r.before), "Machine, Node and provider ID are the same")
+}
+
+// ends of the attempts for the image.
+func (r *run) ends(ctx context.Context) ([]infrav1.UpgradePhase, error) {
+	attempts, err := cluster.Attempts(ctx)
+	ends := []infrav1.UpgradePhase{}
+	for i := range attempts {
+		if attempts[i].Spec.ImageURI == r.wanted.URI() {
+			ends = append(ends, attempts[i].Status.Phase)
+		}
+	}
+	return ends, err
+}
+
+func (r *run) hostSays(ctx context.Context) (*infrav1.HostUpgradeStatus, error) {
+	hosts, err := cluster.Hosts(ctx)
+	if err != nil || len(hosts) != 1 {
+		return nil, fmt.Errorf("%d hosts: %w", len(hosts), err)
+	}
+	return hosts[0].Status.Upgrade, nil
+}
+
+// expectOnce asserts that the image was written once and booted once. A write that was cut off with the agent is
+// repeated, unless it was cut off after it had written everything.
+func (r *run) expectOnce(undisturbed bool) {
+	GinkgoHelper()
+	all, err := r.host.Calls()
+	Expect(err).NotTo(HaveOccurred())
+	finished, cutOff := 0, 0
+	for _, call := range all {
+		switch {
+		case !call.Is("elemental", "upgrade") || call.Start.Before(r.began):
+		case call.RC == 0:
+			finished++
+		default:
+			cutOff++
+		}
+	}
+	if cutOff == 0 || finished > 0 {
+		Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
+	}
+	if undisturbed {
+		Expect(cutOff).To(BeZero())
+	}
+	Expect(len(r.host.Boots())-r.boots).To(Equal(1), "the host was rebooted once")
+}

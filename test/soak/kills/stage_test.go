@@ -1,0 +1,231 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kills_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
+)
+
+const (
+	// killsAtOnce is how many kills one upgrade has to survive at most.
+	killsAtOnce = 20
+	// hold is how long a side effect waits for a victim to come up again: less than API servers do (admission.Patience).
+	hold = 10 * time.Second
+	// calm is after how long without a write nothing is expected to follow, reporting how long a report may take until then.
+	calm      = 100 * time.Millisecond
+	reporting = 3 * time.Second
+	// program is the file name of our manager, which tells its writes from others' in the workload cluster.
+	program = "manager"
+)
+
+// stage is where all side effects pass, one at a time, and processes are killed.
+type stage struct {
+	*victims
+	table *table
+	// turn is held by the side effect that is looked at.
+	turn chan struct{}
+
+	// All below is for the one who has the turn.
+
+	disk disk
+	// run counts the upgrades.
+	run int
+	// kills of this run, and for how many more there is room.
+	kills []string
+	room  int
+	// recorded edges of this run, and when the last of them was a write.
+	recorded map[edge]bool
+	wrote    time.Time
+	failure  error
+}
+
+func newStage(v *victims, t *table) *stage {
+	return &stage{victims: v, table: t, turn: make(chan struct{}, 1), recorded: map[edge]bool{}, disk: readDisk(v.host)}
+}
+
+func (s *stage) take() { s.turn <- struct{}{} }
+func (s *stage) give() { <-s.turn }
+
+// takeUnless gives up when ctx ends.
+func (s *stage) takeUnless(ctx context.Context) bool {
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// write is asked by the API servers.
+func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict {
+	edges := edgesOf(w)
+	if len(edges) == 0 || w.Cluster == workload && w.Writer() != program {
+		return admission.Verdict{}
+	}
+	if !s.takeUnless(ctx) {
+		return admission.Verdict{Deny: true}
+	}
+	if s.isDead(manager, w.Seen) {
+		s.give()
+		return admission.Verdict{Deny: true}
+	}
+	s.wrote = time.Now()
+	s.record(edges...)
+	if who, found := s.choose(ctx, cells(edges, before)); found {
+		defer s.give()
+		s.strike(who, cells(edges, before))
+		return admission.Verdict{Deny: who == manager || isReport(w, edges)}
+	}
+	who, found := s.choose(ctx, cells(edges, after))
+	if !found {
+		s.give()
+		return admission.Verdict{}
+	}
+	return admission.Verdict{Then: func(stored bool) {
+		defer s.give()
+		if stored {
+			s.strike(who, cells(edges, after))
+		}
+	}}
+}
+
+// edgesOf a write: one for each thing that it changes.
+func edgesOf(w *admission.Write) []edge {
+	edges := []edge{}
+	for _, effect := range w.Effects() {
+		edges = append(edges, edge(w.Cluster+" "+w.Resource+" "+effect))
+	}
+	return edges
+}
+
+// isReport says whether the manager writes down what the agent has told it: a side effect of the agent as well.
+func isReport(w *admission.Write, edges []edge) bool {
+	return w.Resource == "elementalhosts/status" && strings.Contains(string(edges[len(edges)-1]), " status.")
+}
+
+// call is asked by the commands of the host. What the agent has put on its disk since the last one was its last side
+// effect before this.
+func (s *stage) call(moment rendezvous.Moment) {
+	seen := time.Now()
+	s.agentActs()
+	s.awaitReport()
+	s.take()
+	defer s.give()
+	if s.isDead(agent, seen) {
+		return
+	}
+	called := []edge{command(s.host, moment.Argv)}
+	if moment.Done {
+		s.strikeOnce(cells(called, after))
+		return
+	}
+	is := readDisk(s.host)
+	done := is.since(s.disk)
+	s.disk = is
+	s.record(append(done, called...)...)
+	s.strikeOnce(append(cells(done, after), cells(called, before)...))
+}
+
+// awaitReport makes the host as slow as real ones are, where that decides what is written: what it says of a phase is
+// known, and what is done about it, before it goes on. It does not wait for those who are dead.
+func (s *stage) awaitReport() {
+	phase := fmt.Sprint(unmarshal(readDisk(s.host).marker)["phase"])
+	if !slices.Contains([]string{wire.PhaseFetching, wire.PhaseApplying, wire.PhaseRebooting, wire.PhaseAssessing}, phase) {
+		return
+	}
+	said := edge(management + " elementalhosts/status status.upgrade.phase=" + phase)
+	ctx, cancel := context.WithTimeout(context.Background(), reporting)
+	defer cancel()
+	_ = await(ctx, func() bool {
+		s.take()
+		defer s.give()
+		return s.recorded[said] && time.Since(s.wrote) > calm
+	})
+}
+
+func (s *stage) record(edges ...edge) {
+	for _, e := range edges {
+		s.recorded[e] = true
+	}
+}
+
+// cells of either victim.
+func cells(edges []edge, at side) []cell {
+	all := []cell{}
+	for _, e := range edges {
+		all = append(all, cell{e, manager, at}, cell{e, agent, at})
+	}
+	return all
+}
+
+func (s *stage) strikeOnce(at []cell) {
+	if who, found := s.choose(context.Background(), at); found {
+		s.strike(who, at)
+	}
+}
+
+// choose says whom to kill at these cells: one whose kill is new, and who has been seen to act since the last. A victim
+// that comes up again is waited for; nobody is killed when ctx ends.
+func (s *stage) choose(ctx context.Context, at []cell) (who victim, found bool) {
+	candidates := []victim{}
+	for _, c := range at {
+		if s.room > 0 && s.table.wants(c) {
+			candidates = append(candidates, c.victim)
+		}
+	}
+	if len(candidates) == 0 {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, hold)
+	defer cancel()
+	err := await(ctx, func() bool {
+		for _, who = range candidates {
+			if s.isUp(who) {
+				return true
+			}
+		}
+		return false
+	})
+	return who, err == nil
+}
+
+func (s *stage) strike(who victim, at []cell) {
+	ctx, cancel := context.WithTimeout(context.Background(), hold)
+	defer cancel()
+	if err := s.kill(ctx, who); err != nil {
+		s.failure = fmt.Errorf("killing the %s at %v: %w", who, at, err)
+		return
+	}
+	s.room--
+	for _, c := range at {
+		if c.victim == who {
+			s.table.make(c, s.run)
+			s.kills = append(s.kills, fmt.Sprintf("%s the %s %s: %s", time.Now().Format("15:04:05.000"), who, c.side, c.edge))
+		}
+	}
+}
+
+// begin lets the next run start, while nothing is killed.
+func (s *stage) begin(room int, start func() error) error {
+	s.take()
+	defer s.give()
+	s.run++
+	s.kills, s.room, s.recorded = nil, room, map[edge]bool{}
+	return start()
+}
+
+// look returns the kills of the run, and the edges that came up in it.
+func (s *stage) look() (kills []string, recorded []edge, room int, err error) {
+	s.take()
+	defer s.give()
+	return s.kills, sortedEdges(s.recorded), s.room, s.failure
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kills_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+)
+
+// victims are the processes that are killed.
+type victims struct {
+	lab  *lab.Lab
+	host *lab.Host
+
+	mu sync.Mutex
+	// ready says that the manager that runs has been ready.
+	ready bool
+	// acted is the process id of the agent that has called a command.
+	acted int
+	died  map[victim]time.Time
+	err   error
+}
+
+func newVictims(l *lab.Lab, host *lab.Host) *victims {
+	return &victims{lab: l, host: host, ready: true, died: map[victim]time.Time{}}
+}
+
+// agentActs notices that the agent is at work.
+func (v *victims) agentActs() {
+	pid := v.host.AgentPID()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.acted = pid
+}
+
+// isUp says whether the victim was seen to act since it was started.
+func (v *victims) isUp(who victim) bool {
+	pid := v.host.AgentPID()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if who == manager {
+		return v.ready
+	}
+	return pid != 0 && v.acted == pid && exists(pid)
+}
+
+// isDead says whether what the victim began then is that of a dead process.
+func (v *victims) isDead(who victim, since time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return since.Before(v.died[who])
+}
+
+// kill returns when the victim is gone. It is started again.
+func (v *victims) kill(ctx context.Context, who victim) error {
+	defer v.bury(who)
+	if who == agent {
+		return v.killAgent(ctx)
+	}
+	v.mu.Lock()
+	v.ready = false
+	v.mu.Unlock()
+	v.lab.Provider.Process.Kill()
+	go v.restartManager(context.WithoutCancel(ctx))
+	return nil
+}
+
+func (v *victims) bury(who victim) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.died[who] = time.Now()
+}
+
+func (v *victims) restartManager(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := v.lab.Provider.Process.Restart()
+	if err == nil {
+		err = v.lab.Provider.AwaitReady(ctx)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ready, v.err = err == nil, err
+}
+
+func (v *victims) killAgent(ctx context.Context) error {
+	pid := v.host.AgentPID()
+	if err := v.host.KillAgent(ctx); err != nil {
+		return fmt.Errorf("killing the agent: %w", err)
+	}
+	return await(ctx, func() bool { return !exists(pid) })
+}
+
+func exists(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// await looks until the condition holds.
+func await(ctx context.Context, holds func() bool) error {
+	ticker := time.NewTicker(blink)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
