@@ -117,7 +117,7 @@ test-integration: tools lab-binaries ## Run the integration suites on the lab, w
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: test-soak
-test-soak: tools lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends
+test-soak: tools lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
 
 .PHONY: fuzz

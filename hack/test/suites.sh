@@ -18,7 +18,7 @@ mkdir -p "$logs"
 
 # longest_first prints the suites' packages. A suite that is not named here runs last.
 longest_first() {
-  local first="references kills vanish restart rollout ends several controlplane clusterclass observe" name
+  local first="references kills ends several vanish restart rollout controlplane clusterclass observe" name
   for name in $first; do [ -d "$folder/$name" ] && echo "./$folder/$name"; done
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "./$folder/..." |
     sed "s|^.*/$folder/||" | while read -r name; do
