@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,32 +19,41 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// collect deletes the clones that nothing names any more. Cluster API needs a template as long as a
-// MachineSet refers to it, and compares Machines with the template they were made from.
-func (r *Reconciler) collect(ctx context.Context, seen *observation) error {
+// collectRetry is how soon a clone is looked at again that no owner wants and something still names: Cluster
+// API removes MachineSets when nothing else happens that would wake the template.
+const collectRetry = 15 * time.Second
+
+// collect deletes the clones that nothing names any more, and says when to look again at those that are
+// still named; zero is never. Cluster API needs a template as long as a MachineSet refers to it, and compares
+// Machines with the template they were made from.
+func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time.Duration, err error) {
 	unused := maps.Clone(seen.clones)
 	for _, candidate := range seen.all {
 		delete(unused, owner.TemplateName(candidate))
 		delete(unused, candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation])
 		delete(unused, seen.cloneFor(candidate))
 	}
+	spare := len(unused)
 	for _, reader := range []client.Reader{r.Client, r.Live} { // the cache spares most live reads
 		if len(unused) == 0 {
-			return nil
+			break
 		}
 		if err := dropNamed(ctx, reader, seen.template.Namespace, unused); err != nil {
-			return err
+			return 0, err
 		}
+	}
+	if len(unused) < spare {
+		again = collectRetry
 	}
 	for _, name := range slices.Sorted(maps.Keys(unused)) {
 		clone := unused[name]
 		preconditions := client.Preconditions{UID: ptr.To(clone.UID), ResourceVersion: ptr.To(clone.ResourceVersion)}
 		if err := r.Client.Delete(ctx, clone, preconditions); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting the unused clone %s: %w", name, err)
+			return 0, fmt.Errorf("deleting the unused clone %s: %w", name, err)
 		}
 		ctrl.LoggerFrom(ctx).Info("Deleted a clone that nothing refers to", "clone", name)
 	}
-	return nil
+	return again, nil
 }
 
 // dropNamed takes out the templates that a MachineSet or an ElementalMachine names.

@@ -119,7 +119,8 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 	}
 	if len(under) == 0 {
 		r.reportUnblocked(seen.template)
-		return ctrl.Result{}, r.collect(ctx, seen)
+		again, err := r.collect(ctx, seen)
+		return ctrl.Result{RequeueAfter: again}, err
 	}
 	problems, err := r.prove(ctx, seen, under)
 	if err != nil {
@@ -130,7 +131,8 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 	} else {
 		r.reportObstacles(seen.template, problems)
 	}
-	return ctrl.Result{RequeueAfter: blockedRetry}, r.collect(ctx, seen)
+	_, err = r.collect(ctx, seen)
+	return ctrl.Result{RequeueAfter: blockedRetry}, err
 }
 
 // patchStatus writes the status where it changed.

@@ -316,9 +316,11 @@ var _ = Describe("A template", func() {
 		Expect(exists(first)).To(BeTrue(), "a MachineSet names it")
 		name(first, second)
 		Expect(exists(first)).To(BeTrue(), "an ElementalMachine names it")
+		Expect(w.reconcile().RequeueAfter).NotTo(BeZero(), "nothing wakes the template when the last one goes that names a clone")
 		name(second, second)
 		Expect(exists(first)).To(BeFalse())
 		Expect(exists(second)).To(BeTrue())
+		Expect(w.reconcile().RequeueAfter).To(BeZero())
 	})
 
 	It("is left alone while it is paused, or by another manager's watch filter", func() {
