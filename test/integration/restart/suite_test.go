@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon.
-	patience = 90 * time.Second
+	// patience is for something that has to happen soon. After two outages of an API server within two minutes the
+	// watches of all managers are opened again up to a minute late: client-go backs off to 30 seconds and adds as much at random.
+	patience = 3 * time.Minute
 	look     = 50 * time.Millisecond
 	// writing is how many seconds writing an image takes where something is to happen meanwhile.
 	writing = 3
