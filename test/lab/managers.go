@@ -80,9 +80,6 @@ type managerPorts struct{ hooks, api, metrics int }
 // ElementalAPI is the address, host and port, of the Elemental API of the first replica.
 func (l *Lab) ElementalAPI() string { return onLoopback(l.ports[0].api) }
 
-// Diagnostics is the address, host and port, at which the first replica serves its metrics over HTTP.
-func (l *Lab) Diagnostics() string { return onLoopback(l.ports[0].metrics) }
-
 func onLoopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 func (l *Lab) newManager(index int) *capi.Provider {

@@ -12,8 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
-	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -126,25 +124,15 @@ func ask(ctx context.Context) (int, error) {
 	return response.StatusCode, nil
 }
 
-// metric of the manager.
+// metric of the manager, by its name.
 func metric(ctx context.Context, name string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+theLab.Diagnostics()+"/metrics", nil)
+	all, err := theLab.Metrics(ctx)
 	if err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	metrics, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, err
-	}
-	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)`).FindSubmatch(metrics)
-	if match == nil {
+	value, found := all[name]
+	if !found {
 		return 0, fmt.Errorf("no %s among the metrics", name)
 	}
-	value, err := strconv.ParseFloat(string(match[1]), 64)
-	return int(value), err
+	return int(value), nil
 }
