@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 var _ = Describe("A host that loses its power", func() {
@@ -39,7 +40,7 @@ var _ = Describe("A host that loses its power", func() {
 			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
 			attempt, err := u.attempt(ctx)
 			Expect(err).NotTo(HaveOccurred())
-			lost := marks{
+			lost := scenario.Marks{
 				Unschedulable: true, CordonedBy: attempt.Status.Attempt, Slots: 1, Asked: true, Moveless: true,
 				Label: infrav1.InPlaceUpgradePending,
 			}
@@ -53,7 +54,7 @@ var _ = Describe("A host that loses its power", func() {
 
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", end))
-			Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(marks{Label: label}))
+			Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{Label: label}))
 			finished, killed := u.calls()
 			Expect([]int{finished, killed}).To(Equal([]int{1, 1}), "the write that lost its power was repeated once")
 

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 const (
@@ -27,7 +28,7 @@ var _ = Describe("A node that waits for a person", func() {
 		u.startUntil(ctx, atStep("Approve"))
 		attempt, err := u.attempt(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		paused := marks{Paused: attempt.Status.Attempt, Asked: true}
+		paused := scenario.Marks{Paused: attempt.Status.Attempt, Asked: true}
 		Expect(u.marks(ctx)).To(Equal(paused), "annotated, not cordoned, and without a slot")
 
 		theLab.Provider.Process.Kill()

@@ -20,23 +20,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// marks are what attempts leave on objects while they run.
-type marks struct {
-	// On the Node.
-	Unschedulable      bool
-	CordonedBy, Paused string
-	// On the Machine.
-	SkipRemediation, SkipRemediationBy bool
-	// On the ElementalCluster.
-	Slots int
-	// On the ElementalHost.
-	Asked, Moveless bool
-	Label           string
-}
-
-// clean is what is left of an attempt that succeeded.
-var clean = marks{Label: infrav1.InPlaceUpgradeDone}
-
 // upgrade is one that a spec disturbs.
 type upgrade struct {
 	wanted image.Image
@@ -96,7 +79,7 @@ func (u *upgrade) startUntil(ctx context.Context, m moment) {
 func (u *upgrade) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
-	Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(clean))
+	Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Clean))
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(ConsistOf(u.before), "Machine, Node and provider ID are the same")
@@ -220,42 +203,6 @@ func (u *upgrade) calls() (finished, killed int) {
 }
 
 // marks on the objects of the worker.
-func (u *upgrade) marks(ctx context.Context) (marks, error) {
-	host, node, machine, owner := &infrav1.ElementalHost{}, &corev1.Node{}, &clusterv1.Machine{}, &infrav1.ElementalCluster{}
-	machines, err := cluster.Machines(ctx)
-	if err != nil {
-		return marks{}, err
-	}
-	for i := range machines {
-		if string(machines[i].UID) == u.before.MachineUID {
-			machine = &machines[i]
-		}
-	}
-	namespace := cluster.Namespace()
-	for object, key := range map[client.Object]client.ObjectKey{
-		host:  {Namespace: namespace, Name: u.host.Name()},
-		owner: {Namespace: namespace, Name: cluster.Options.Name},
-	} {
-		if err := theLab.Kube.Get(ctx, key, object); err != nil {
-			return marks{}, err
-		}
-	}
-	if err := theLab.WorkloadKube.Get(ctx, client.ObjectKey{Name: u.before.Node}, node); err != nil {
-		return marks{}, err
-	}
-	return marksOn(host, node, machine, owner), nil
-}
-
-func marksOn(host *infrav1.ElementalHost, node *corev1.Node, machine *clusterv1.Machine, owner *infrav1.ElementalCluster) marks {
-	_, skips := machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
-	_, skipsBy := machine.Annotations[infrav1.SkipRemediationByAnnotation]
-	_, moveless := host.Annotations[infrav1.BlockMoveAnnotation]
-	return marks{
-		Unschedulable:   node.Spec.Unschedulable,
-		CordonedBy:      node.Annotations[infrav1.CordonedByAnnotation],
-		Paused:          node.Annotations[infrav1.NodeUpgradePauseAnnotation],
-		SkipRemediation: skips, SkipRemediationBy: skipsBy,
-		Slots: len(owner.Status.UpgradeSlots),
-		Asked: host.Spec.Upgrade != nil, Moveless: moveless, Label: host.Labels[infrav1.InPlaceUpgradeLabel],
-	}
+func (u *upgrade) marks(ctx context.Context) (scenario.Marks, error) {
+	return cluster.Marks(ctx, u.before)
 }

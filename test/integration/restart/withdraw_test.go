@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 var _ = Describe("An attempt that a person", func() {
@@ -33,7 +34,7 @@ var _ = Describe("An attempt that a person", func() {
 		u.startUntil(ctx, at)
 		u.set(ctx, "cancel")
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeAborted))
-		Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(marks{}))
+		Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{}))
 		Eventually(u.machineSays, patience, look).WithContext(ctx).Should(ContainSubstring("Aborted: aborted by spec.cancel"))
 		u.expectUntouched()
 
