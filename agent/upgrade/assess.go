@@ -23,7 +23,7 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return false, err
 	}
 	if facts.Snapshot != marker.WantedSnapshot {
-		return m.rolledBack(ctx, facts, marker, otherBooted(facts, marker))
+		return m.fellBack(ctx, facts, marker)
 	}
 	if wrong := wrongBoot(facts, marker); wrong != "" {
 		return m.turnBack(facts, marker, wrong)
@@ -36,6 +36,18 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.turnBack(facts, marker, verdict.Message())
 	}
 	return m.succeed(verdict)
+}
+
+// fellBack ends the attempt on the former snapshot. The boot loader tries the newest one first, which may be one that was
+// found bad before: from there, too, the host goes back to what ran before.
+func (m *Machine) fellBack(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
+	message := otherBooted(facts, marker)
+	if facts.Snapshot == 0 || facts.Snapshot == marker.FromSnapshot {
+		return m.rolledBack(ctx, facts, marker, message)
+	}
+	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
+	marker.Message = fmt.Sprintf("%s; going back to %d", message, marker.FromSnapshot)
+	return true, m.save(marker)
 }
 
 func otherBooted(facts osplugin.Facts, marker Marker) string {
@@ -146,7 +158,7 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return false, err
 	}
 	if facts.BootID == marker.RevertBootID {
-		return m.bootFormer(ctx, marker)
+		return m.bootFormer(ctx, facts, marker)
 	}
 	if facts.Snapshot == marker.WantedSnapshot {
 		return m.endRolledBack(false, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
@@ -155,10 +167,14 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	return m.rolledBack(ctx, facts, marker, marker.Message)
 }
 
-func (m *Machine) bootFormer(ctx context.Context, marker Marker) (bool, error) {
+func (m *Machine) bootFormer(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
 	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot)
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
-		return m.endRolledBack(false, fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot))
+		message := fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot)
+		if facts.Snapshot != marker.WantedSnapshot {
+			return m.rolledBack(ctx, facts, marker, message) // what runs is all that is left
+		}
+		return m.endRolledBack(false, message)
 	}
 	if err != nil {
 		return false, fmt.Errorf("making snapshot %d the default: %w", marker.FromSnapshot, err)

@@ -238,6 +238,28 @@ var _ = Describe("An attempt", func() {
 			"; snapshot 1 was to be booted again, but 2 was"),
 	)
 
+	DescribeTable("that the boot loader falls back from too far, goes on to what ran before", func(gone bool, boots int, booted int32, message string) {
+		// Snapshot 2 was found bad by an attempt before.
+		w.snapshots[2] = snap{digest: digestOf("7"), whole: true}
+		w.snapshots[3], w.booted, w.link = snap{digest: digestOf("1"), whole: true}, 3, 3
+		w.bootsInto = func() int32 {
+			w.bootsInto = nil
+			if gone {
+				delete(w.snapshots, 3)
+			}
+			return 2
+		}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true), HaveField("Message", message)))
+		Expect(w.boots).To(Equal(boots))
+		Expect(w.booted).To(Equal(booted))
+		Expect(w.saved).To(Equal(booted), "it stays there")
+	},
+		Entry("as long as that is there", false, 3, int32(3), "booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3"),
+		Entry("unless that is gone", true, 2, int32(2),
+			"booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3; the former snapshot 3 does not exist any more"),
+	)
+
 	It("makes the good snapshot the default before it says that it fell back", func() {
 		w.bootsInto = func() int32 { return 1 }
 		w.live(dir, wanted("a1"))

@@ -12,8 +12,9 @@
 //	               written; this repeats until the snapshot is there, whole, or the tries are used up
 //	Rebooting      the next boot is the new snapshot; the host is rebooted until its boot id changes
 //	Assessing      the boot is judged: booted snapshot, boot mode, digest, then package assess
-//	Reverting      the wanted snapshot booted but is bad: the former one is made the default, the host
-//	               is rebooted back (reported as Assessing)
+//	Reverting      the wanted snapshot booted but is bad, or the boot loader fell back to one that did not
+//	               run before: the former one is made the default, the host is rebooted back (reported as
+//	               Assessing)
 //	Succeeded, Failed, RolledBack
 //
 // After a restart the phase in the marker, the boot id and the booted snapshot say what is next.

@@ -28,7 +28,15 @@ var ends = []struct {
 }{
 	{"succeeds", func(*world) {}, wire.PhaseSucceeded, 2, 2},
 	{"falls back", func(w *world) { w.bootsInto = func() int32 { return 1 } }, wire.PhaseRolledBack, 2, 1},
+	{"falls back too far", fallBackTooFar, wire.PhaseRolledBack, 3, 3},
 	{"turns back", func(w *world) { w.verdicts = []assess.Verdict{bad, good, good, good} }, wire.PhaseRolledBack, 3, 1},
+}
+
+// fallBackTooFar: the boot loader falls back to a snapshot that did not run before.
+func fallBackTooFar(w *world) {
+	w.snapshots[2] = snap{digest: digestOf("7"), whole: true}
+	w.snapshots[3], w.booted, w.link = snap{digest: digestOf("1"), whole: true}, 3, 3
+	w.bootsInto = func() int32 { w.bootsInto = nil; return 2 }
 }
 
 var _ = Describe("Killed at any moment", func() {

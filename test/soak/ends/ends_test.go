@@ -70,7 +70,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 			u.expectSucceeded(ctx)
 		},
 	}),
-	Entry("RolledBack: the image is bad; then the user goes back to the original one, which needs no upgrade", end{
+	Entry("RolledBack: the image is bad, and so is the next one; then the user goes back to the original one, which needs no upgrade", end{
 		os:    image.OS{Boot: source.BootUnhealthy},
 		reach: startOnly,
 		row: row{
@@ -79,9 +79,14 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		},
 		then: func(ctx context.Context, u *upgrade) {
 			Expect(quarantined(ctx)).To(ContainSubstring(u.wanted.PlatformDigest))
-			goBack(ctx, u, scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack})
-			finished, _ := u.calls()
-			Expect(finished).To(Equal(1), "nothing but the bad image was written")
+			By("falling back from another image past the bad one, which the boot loader tries first")
+			worse := newUpgrade(ctx, image.OS{Boot: source.BootNone})
+			worse.patch(ctx)
+			row{
+				phase: infrav1.UpgradeRolledBack, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack},
+				answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
+			}.expect(ctx, worse)
+			goBack(ctx, worse, scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack})
 		},
 	}),
 	Entry("RolledBack: the image is bad, and the node is to be kept; then it is given back before the next image", end{
