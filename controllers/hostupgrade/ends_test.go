@@ -125,6 +125,15 @@ var scenarios = map[string]scenario{
 		then:    func(ctx context.Context, w *world) { wantOther(ctx, w); w.agent.stopAt = "" },
 		message: "Node HOST runs " + newImage, marks: clean,
 	},
+	"Superseded when the node is not found good in time": {
+		prepare: func(_ context.Context, w *world) { w.agent.down = true },
+		when:    "waiting for the kubelet of Node HOST to report the new boot", message: otherWanted,
+		then: func(ctx context.Context, w *world) {
+			w.clock.SetTime(w.clock.Now().Add(16 * time.Minute))
+			wantOther(ctx, w)
+		},
+		marks: marks{Phase: infrav1.UpgradeSuperseded, OS: newDigest, Pin: newDigest, Label: infrav1.InPlaceUpgradeDone},
+	},
 	"Superseded after a roll-back": {
 		prepare: fallBack, when: "ElementalHost HOST runs its former OS again: the wanted snapshot did not boot", then: wantOther,
 		message: "ended as RolledBack; the owner of Machine HOST now wants the OS of ElementalMachineTemplate wanted-by-now",

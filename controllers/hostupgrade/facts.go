@@ -48,7 +48,11 @@ func (o *observation) committed() bool {
 // with it and the node is being assessed. A node that is not found good within the time-out does not
 // hold its Machine, its slot and its owner's next image for ever.
 func (o *observation) mustFinish() bool {
-	return o.committed() && (o.underway() || o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration) == "")
+	return o.committed() && (o.underway() || !o.isLateToAssess())
+}
+
+func (o *observation) isLateToAssess() bool {
+	return o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration) != ""
 }
 
 // triggered says whether the host has been told to go, or has gone.

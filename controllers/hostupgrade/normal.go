@@ -40,6 +40,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	r.recordRun(ctx, o, report)
 	switch {
 	case err != nil:
+		r.recordRefusal(o, report.Position(), err)
 		return ctrl.Result{}, err
 	case report.Completed():
 		return r.end(ctx, o, infrav1.UpgradeSucceeded, fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate()))
@@ -75,9 +76,9 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 }
 
 // goesOn says whether the attempt is carried on whatever is wanted by now: it cannot be broken off, or
-// the host went all the way while nobody was there to ask it how it went.
+// the host went all the way while nobody was there to ask it how it went, and its node is being assessed.
 func (o *observation) goesOn() bool {
-	return o.mustFinish() || o.recordedTrigger() && o.hasNothingToDo()
+	return o.mustFinish() || o.recordedTrigger() && o.hasNothingToDo() && !o.isLateToAssess()
 }
 
 // tooLate is the part of a message that says that a person's wish comes too late to be followed.
@@ -106,6 +107,7 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 	log.V(4).Info("Ending attempt", "outcome", outcome, "reason", message)
 	report, err := sequence.Run(ctx, r.ending(outcome), 0, o)
 	if err != nil {
+		r.recordRefusal(o, "", err)
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {

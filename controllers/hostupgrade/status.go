@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,6 +55,15 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), report.Result.Message)
 	}
 	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate())
+}
+
+// recordRefusal reports a write that an API server refuses, by its rights or by a policy of the cluster: that does not
+// go by itself, as other errors do. An empty step keeps the one that is there.
+func (r *Reconciler) recordRefusal(o *observation, step string, err error) {
+	if isEnded(o.upgrade.Status.Phase) || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+		return
+	}
+	r.recordWait(o, step, "refused, and tried again: "+err.Error()+o.tooLate())
 }
 
 // recordWait reports what is waited for. An empty step keeps the one that is there.

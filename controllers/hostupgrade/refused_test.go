@@ -1,0 +1,64 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = It("A write that a policy refuses is said, and tried again", func(ctx SpecContext) {
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	allow := refuseCordon(ctx, w)
+	w.drive(ctx, func() bool { return w.status(ctx).Step == "Cordon (5/12)" })
+	Expect(w.status(ctx).Step).To(Equal("Cordon (5/12)"))
+	Expect(w.status(ctx).Message).To(And(
+		HavePrefix("refused, and tried again: running step Cordon: cordoning Node "+w.host+": "), HaveSuffix("no cordons on Sundays")))
+
+	allow()
+	w.drive(ctx, nil)
+	Expect(w.marks(ctx)).To(Equal(clean))
+})
+
+// refuseCordon has the API server refuse the cordon of the world's node, until the returned function is called.
+func refuseCordon(ctx context.Context, w *world) (allow func()) {
+	GinkgoHelper()
+	const look = 100 * time.Millisecond
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: w.host}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+			ResourceNames: []string{w.host},
+			RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}},
+			},
+		}}},
+		Validations: []admissionv1.Validation{{Expression: "!has(object.spec.unschedulable) || !object.spec.unschedulable", Message: "no cordons on Sundays"}},
+	}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.host},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: w.host, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}
+	cordon := func(ctx context.Context) error {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.host}}
+		return live.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`)), client.DryRunAll)
+	}
+	Expect(live.Create(ctx, policy)).To(Succeed())
+	Expect(live.Create(ctx, binding)).To(Succeed())
+	Eventually(cordon, time.Minute, look).WithContext(ctx).ShouldNot(Succeed())
+	return func() {
+		GinkgoHelper()
+		Expect(live.Delete(ctx, binding)).To(Succeed())
+		Expect(live.Delete(ctx, policy)).To(Succeed())
+		Eventually(cordon, time.Minute, look).WithContext(ctx).Should(Succeed())
+	}
+}
