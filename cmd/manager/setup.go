@@ -91,7 +91,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
 		&hostupgrade.Reconciler{
-			Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube),
+			Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube), Clusters: workloads,
 			Owners: wantedByOwners{owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
 		},

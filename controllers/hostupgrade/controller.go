@@ -12,11 +12,13 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -37,6 +39,12 @@ import (
 // DefaultSoak is how long a node has to be Ready after its upgrade before it counts as good.
 const DefaultSoak = 10 * time.Second
 
+// ClusterSource wakes what a Cluster is mapped to when its connection changes; Cluster API's ClusterCache does.
+type ClusterSource interface {
+	GetClusterSource(controllerName string, mapFunc func(context.Context, client.Object) []ctrl.Request,
+		opts ...clustercache.GetClusterSourceOption) source.Source
+}
+
 // Reconciler reconciles ElementalHostUpgrades.
 type Reconciler struct {
 	// Client reads from the manager's cache and writes.
@@ -46,6 +54,9 @@ type Reconciler struct {
 	APIReader client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
+	// Clusters tells of workload clusters that were connected, or were lost. Without it the attempts whose cluster is not
+	// connected, as none is when the manager starts, look again after a while. Default: nobody tells.
+	Clusters ClusterSource
 	// Owners tells what the owner of a Machine wants.
 	Owners Owners
 	// Recorder of events.

@@ -19,6 +19,9 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
+// controllerName is the controller's name for the connections that it is told of.
+const controllerName = "elementalhostupgrade"
+
 // Fields that ElementalHostUpgrades are selected by: live, because their CRD says so, and in the
 // manager's cache, because it is indexed by them.
 const (
@@ -36,7 +39,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		r.Soak = DefaultSoak
 	}
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
-	err := ctrl.NewControllerManagedBy(mgr).
+	watching := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalHostUpgrade{}).
 		WithOptions(options).
 		WithEventFilter(filter).
@@ -44,9 +47,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, r.requeue(machineField)).
 		Watches(&clusterv1.Cluster{}, r.requeue(clusterField)).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Complete(r)
-	if err != nil {
+			builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	if r.Clusters != nil {
+		watching = watching.WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.attemptsOfCluster))
+	}
+	if err := watching.Complete(r); err != nil {
 		return fmt.Errorf("setting up the ElementalHostUpgrade controller: %w", err)
 	}
 	return nil
@@ -79,6 +84,11 @@ func (r *Reconciler) requeue(field string) handler.EventHandler {
 // attemptsOfDeployment wakes the attempts of a cluster: what their owners want may have changed.
 func (r *Reconciler) attemptsOfDeployment(ctx context.Context, object client.Object) []ctrl.Request {
 	return r.attempts(ctx, object.GetNamespace(), clusterField, object.(*clusterv1.MachineDeployment).Spec.ClusterName)
+}
+
+// attemptsOfCluster wakes the attempts of a cluster: it can be looked at again, or no more.
+func (r *Reconciler) attemptsOfCluster(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.attempts(ctx, object.GetNamespace(), clusterField, object.GetName())
 }
 
 func (r *Reconciler) attempts(ctx context.Context, namespace, field, value string) []ctrl.Request {
