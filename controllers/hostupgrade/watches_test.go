@@ -1,0 +1,68 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+// connections is a ClusterCache as far as the controller listens to it.
+type connections struct {
+	changed chan event.GenericEvent
+	woken   chan []ctrl.Request
+}
+
+func (c *connections) GetClusterSource(_ string, mapFunc func(context.Context, client.Object) []ctrl.Request, _ ...clustercache.GetClusterSourceOption) source.Source {
+	return source.Channel(c.changed, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []ctrl.Request {
+		requests := mapFunc(ctx, object)
+		c.woken <- requests
+		return requests
+	}))
+}
+
+var _ = Describe("The connection to a workload cluster", func() {
+	It("wakes the attempts that wait for it, and no others", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.addUpgrade(ctx, "over", w.host, infrav1.NodeUpgradeOption{})
+		over := &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta("over")}
+		ended := client.MergeFrom(over.DeepCopy())
+		over.Status.Phase = infrav1.UpgradeSucceeded
+		Expect(live.Status().Patch(ctx, over, ended)).To(Succeed())
+
+		told := &connections{changed: make(chan event.GenericEvent, 10), woken: make(chan []ctrl.Request, 10)}
+		mgr, err := server.NewManager()
+		Expect(err).NotTo(HaveOccurred())
+		w.connector.unreachable = true
+		w.reconciler.Client, w.reconciler.Clusters = mgr.GetClient(), told
+		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
+		stop, err := apiserver.Run(ctx, mgr)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(stop)
+
+		tell := func(cluster string) {
+			told.changed <- event.GenericEvent{Object: &clusterv1.Cluster{ObjectMeta: w.meta(cluster)}}
+		}
+		tell(clusterName)
+		Eventually(told.woken).Should(Receive(ConsistOf(ctrl.Request{
+			NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: w.upgrade},
+		})))
+		tell("another")
+		Eventually(told.woken).Should(Receive(BeEmpty()))
+	})
+})
