@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -20,8 +19,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 )
 
-// seen is what a metric with one label says, by the label's value.
-func seen(metric string, value func(*dto.Metric) float64) map[string]float64 {
+// seen is what a metric with one label says, by the label's value: a counter its count, a histogram how
+// often it has observed.
+func seen(metric string) map[string]float64 {
 	GinkgoHelper()
 	families, err := metrics.Registry.Gather()
 	Expect(err).NotTo(HaveOccurred())
@@ -31,7 +31,7 @@ func seen(metric string, value func(*dto.Metric) float64) map[string]float64 {
 			continue
 		}
 		for _, one := range family.GetMetric() {
-			found[one.GetLabel()[0].GetValue()] = value(one)
+			found[one.GetLabel()[0].GetValue()] = one.GetCounter().GetValue() + float64(one.GetHistogram().GetSampleCount())
 		}
 	}
 	Expect(found).NotTo(BeEmpty(), metric)
@@ -40,12 +40,12 @@ func seen(metric string, value func(*dto.Metric) float64) map[string]float64 {
 
 func ends() map[string]float64 {
 	GinkgoHelper()
-	return seen("elemental_upgrade_attempts_total", func(m *dto.Metric) float64 { return m.GetCounter().GetValue() })
+	return seen("elemental_upgrade_attempts_total")
 }
 
 func stepCounts() map[string]float64 {
 	GinkgoHelper()
-	return seen("elemental_upgrade_step_duration_seconds", func(m *dto.Metric) float64 { return float64(m.GetHistogram().GetSampleCount()) })
+	return seen("elemental_upgrade_step_duration_seconds")
 }
 
 // since are the values that have changed, and by how much.

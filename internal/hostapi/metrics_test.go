@@ -10,23 +10,37 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
+// sample is one series of a metric.
+type sample struct {
+	labels map[string]string
+	// value of a gauge or a counter.
+	value float64
+}
+
 // series returns the metrics of a name.
-func series(name string) []*dto.Metric {
+func series(name string) []sample {
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		return nil
 	}
+	var found []sample
 	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()
+		if family.GetName() != name {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range one.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			found = append(found, sample{labels, one.GetGauge().GetValue() + one.GetCounter().GetValue()})
 		}
 	}
-	return nil
+	return found
 }
 
 func gauge(name string) float64 {
@@ -34,15 +48,13 @@ func gauge(name string) float64 {
 	if len(found) == 0 {
 		return 0
 	}
-	return found[0].GetGauge().GetValue()
+	return found[0].value
 }
 
 func counter(name, label, value string) float64 {
 	for _, one := range series(name) {
-		for _, pair := range one.GetLabel() {
-			if pair.GetName() == label && pair.GetValue() == value {
-				return one.GetCounter().GetValue()
-			}
+		if one.labels[label] == value {
+			return one.value
 		}
 	}
 	return 0
@@ -80,11 +92,7 @@ var _ = Describe("Metrics", func() {
 		Expect(host.get(ctx, "/bootstrap").status).To(Equal(403))
 		var seen []string
 		for _, one := range series("elemental_hostapi_request_duration_seconds") {
-			labels := map[string]string{}
-			for _, pair := range one.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			seen = append(seen, labels["route"]+" "+labels["code"])
+			seen = append(seen, one.labels["route"]+" "+one.labels["code"])
 		}
 		Expect(seen).To(ContainElements("getRegistration 200", "createHost 201", "getBootstrap 403"))
 		Expect(testutil.GatherAndLint(metrics.Registry, "elemental_hostapi_held_polls", "elemental_hostapi_request_duration_seconds",
