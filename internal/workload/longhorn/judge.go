@@ -1,0 +1,74 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package longhorn
+
+import (
+	"slices"
+	"time"
+)
+
+// LastHealthyOn are the volumes whose data would be out of reach without the node: all of their healthy replicas are on
+// it. Those that have but one replica are among them.
+func (s *Snapshot) LastHealthyOn(node string) []Volume {
+	return s.choose(func(v Volume) bool {
+		healthy := slices.DeleteFunc(slices.Clone(v.Replicas), func(r Replica) bool { return !r.Healthy })
+		return len(healthy) > 0 && !slices.ContainsFunc(healthy, func(r Replica) bool { return r.Node != node })
+	})
+}
+
+// DegradedOn are the degraded volumes that the node's going down makes worse: it holds a replica of theirs that is
+// healthy, or is being rebuilt. A degraded volume that has nothing on the node but a failed replica is not endangered.
+func (s *Snapshot) DegradedOn(node string) []Volume {
+	return s.choose(func(v Volume) bool {
+		return v.Robustness == Degraded && slices.ContainsFunc(v.on(node), func(r Replica) bool { return r.Healthy || r.Rebuilding })
+	})
+}
+
+// SingleReplicaOn are the volumes that are meant to have one replica, have it on the node, and are in use: their users
+// stand still while the node is down, wherever they run.
+func (s *Snapshot) SingleReplicaOn(node string) []Volume {
+	return s.choose(func(v Volume) bool { return v.Wanted == 1 && v.InUse() && len(v.on(node)) > 0 })
+}
+
+// AttachedTo are the volumes that are in use on the node.
+func (s *Snapshot) AttachedTo(node string) []Volume {
+	return s.choose(func(v Volume) bool { return v.State == Attached && v.Node == node })
+}
+
+// GuardedOn are the volumes for whose sake Longhorn keeps the PodDisruptionBudget of the node's instance manager: those
+// that are attached there, and those whose last healthy replica is there.
+// Source: Longhorn's setting node-drain-policy, at its default block-if-contains-last-replica.
+func (s *Snapshot) GuardedOn(node string) []Volume {
+	return union(s.AttachedTo(node), s.LastHealthyOn(node))
+}
+
+func union(volumes, more []Volume) []Volume {
+	for _, volume := range more {
+		if !slices.ContainsFunc(volumes, func(v Volume) bool { return v.Name == volume.Name }) {
+			volumes = append(volumes, volume)
+		}
+	}
+	return volumes
+}
+
+// Unsettled are the volumes that are not yet as good as they were before the node went down, which was after the moment.
+// Of a volume that had been degraded before already, no more is asked than that the node's own replica is back, unless
+// that had failed before too: the node's upgrade does not wait for what it has not broken. The volumes that are detached
+// are not waited for either, because Longhorn rebuilds nothing of them; if one is faulted by a replica that failed
+// with the node, it is.
+func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
+	return s.choose(func(v Volume) bool {
+		replicas := v.on(node)
+		switch {
+		case len(replicas) == 0 || v.State != Attached && v.Robustness != Faulted:
+			return false
+		case v.Robustness == Degraded && !before(v.DegradedAt, since):
+			return true
+		}
+		return slices.ContainsFunc(replicas, func(r Replica) bool { return !r.Healthy && !before(r.FailedAt, since) })
+	})
+}
+
+// before says whether something is known to have been so before the moment.
+func before(at, moment time.Time) bool { return !at.IsZero() && at.Before(moment) }

@@ -1,0 +1,107 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package longhorn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Group of Longhorn's objects. They are in whatever namespace Longhorn is installed, mostly longhorn-system.
+const Group = "longhorn.io"
+
+// readWrite is the mode in which an engine uses a replica that has all the data.
+const readWrite = "RW"
+
+// kind of Longhorn's, in the version that the cluster prefers; found is false if the cluster does not have it.
+func kind(c client.Client, name string) (gvk schema.GroupVersionKind, found bool, err error) {
+	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: Group, Kind: name})
+	if meta.IsNoMatchError(err) {
+		return gvk, false, nil
+	}
+	if err != nil {
+		return gvk, false, fmt.Errorf("looking for kind %s.%s: %w", name, Group, err)
+	}
+	return mapping.GroupVersionKind, true, nil
+}
+
+// Read reads Longhorn's volumes with their replicas; nil if the cluster has no Longhorn.
+func Read(ctx context.Context, c client.Client) (*Snapshot, error) {
+	volumes := []volume{}
+	if installed, err := list(ctx, c, "Volume", &volumes); err != nil || !installed {
+		return nil, err
+	}
+	replicas, engines := []replica{}, []engine{}
+	if _, err := list(ctx, c, "Replica", &replicas); err != nil {
+		return nil, err
+	}
+	if _, err := list(ctx, c, "Engine", &engines); err != nil {
+		return nil, err
+	}
+	return assemble(volumes, replicas, engines), nil
+}
+
+// list reads all objects of a kind, as far as T knows them. Nothing is in the list if the kind is not installed.
+func list[T any](ctx context.Context, c client.Client, name string, into *[]T) (installed bool, err error) {
+	gvk, installed, err := kind(c, name)
+	if err != nil || !installed {
+		return false, err
+	}
+	objects := &unstructured.UnstructuredList{}
+	objects.SetGroupVersionKind(gvk)
+	switch err := c.List(ctx, objects); {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err): // it was uninstalled, and the mapper has not noticed
+		return false, nil
+	case err != nil:
+		return true, fmt.Errorf("listing %s of %s: %w", name, Group, err)
+	}
+	*into = make([]T, len(objects.Items))
+	for i := range objects.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects.Items[i].Object, &(*into)[i]); err != nil {
+			return true, fmt.Errorf("reading %s %s of %s: %w", name, objects.Items[i].GetName(), Group, err)
+		}
+	}
+	return true, nil
+}
+
+func assemble(volumes []volume, replicas []replica, engines []engine) *Snapshot {
+	modes, rules := map[string]string{}, map[string]bool{}
+	for _, engine := range engines {
+		if len(engine.Status.Modes) > 0 {
+			rules[engine.Spec.Volume] = true
+		}
+		for replica, mode := range engine.Status.Modes {
+			modes[replica] = mode
+		}
+	}
+	byVolume := map[string][]Replica{}
+	for _, stored := range replicas {
+		byVolume[stored.Spec.Volume] = append(byVolume[stored.Spec.Volume], stored.seen(modes, rules[stored.Spec.Volume]))
+	}
+	snapshot := &Snapshot{Volumes: make([]Volume, 0, len(volumes))}
+	for _, stored := range volumes {
+		snapshot.Volumes = append(snapshot.Volumes, stored.seen(byVolume[stored.Metadata.Name]))
+	}
+	slices.SortFunc(snapshot.Volumes, func(a, b Volume) int { return strings.Compare(a.Name, b.Name) })
+	return snapshot
+}
+
+// moment is a time as Longhorn writes it; zero if there is none.
+func moment(text string) time.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}

@@ -1,0 +1,29 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package longhorn_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+func TestLonghorn(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Longhorn Suite")
+}
+
+var server *apiserver.Server
+
+var _ = BeforeSuite(func() {
+	log.SetLogger(GinkgoLogr)
+	var err error
+	server, err = apiserver.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return server.Stop() })
+})
