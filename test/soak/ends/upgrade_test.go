@@ -77,14 +77,15 @@ func webPodsOn(ctx context.Context, node string) (int, error) {
 	return count, err
 }
 
-// watchAnswer begins to look for the end of the next update in place.
+// watchAnswer begins to look for the end of the next update in place. One that is underway by now is not meant: what is
+// wanted next lets it end first.
 func (u *upgrade) watchAnswer(ctx context.Context) {
 	GinkgoHelper()
 	watcher, err := theLab.Kube.Watch(ctx, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
 	Expect(err).NotTo(HaveOccurred())
 	go func() {
 		defer watcher.Stop()
-		begun := false
+		former, begun := true, false
 		for event := range watcher.ResultChan() {
 			machine, isMachine := event.Object.(*clusterv1.Machine)
 			if !isMachine || string(machine.UID) != u.worker.MachineUID {
@@ -95,7 +96,8 @@ func (u *upgrade) watchAnswer(ctx context.Context) {
 				close(u.answered)
 				return
 			}
-			begun = begun || updating
+			former = former && updating
+			begun = begun || updating && !former
 		}
 	}()
 }
