@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
@@ -26,7 +27,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 	)
 	BeforeAll(func(ctx SpecContext) {
 		// The spare host is for a Machine that must not be made: it would run, and another be deleted for it.
-		cluster = newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{Name: "shop", Workers: 2, Spare: 1, Class: true})
+		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{Name: "shop", Workers: 2, Spare: 1, Class: true})
 		var err error
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -50,32 +51,32 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 
 	Describe("reaches the hosts in place", func() {
 		It("by the content of the class's template", func(ctx SpecContext) {
-			wanted := push(ctx, cluster, "content", image.OS{})
+			wanted := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.PatchPool(ctx, scenario.ClassTemplate, wanted)).To(Succeed())
 			reached(ctx, wanted)
 		})
 
 		It("by another template of the class", func(ctx SpecContext) {
-			wanted := push(ctx, cluster, "swapped", image.OS{})
+			wanted := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.SwapTemplate(ctx, "edge-workers-2", wanted)).To(Succeed())
 			reached(ctx, wanted)
 		})
 
 		It("by a variable that is patched inline", func(ctx SpecContext) {
-			wanted := push(ctx, cluster, "inline", image.OS{})
+			wanted := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.SetVariables(ctx, map[string]string{scenario.InlineVariable: wanted.URI()})).To(Succeed())
 			reached(ctx, wanted)
 		})
 
 		It("by the variable of the runtime extension", func(ctx SpecContext) {
-			wanted := push(ctx, cluster, "external", image.OS{})
+			wanted := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
 			reached(ctx, wanted)
 		})
 
 		It("by another value while a host has rolled back from the last one", func(ctx SpecContext) {
-			bad := push(ctx, cluster, "bad", image.OS{Boot: source.BootUnhealthy})
-			good := push(ctx, cluster, "good", image.OS{})
+			bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
+			good := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: bad.URI()})).To(Succeed())
 			_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 			Expect(err).NotTo(HaveOccurred())
@@ -86,7 +87,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 	})
 
 	It("refuses the image together with files of kubeadm, until they are put back", func(ctx SpecContext) {
-		wanted := push(ctx, cluster, "mixed", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.SetVariables(ctx, map[string]string{
 			hooks.OSImageVariable: wanted.URI(), scenario.FileVariable: "changed",
 		})).To(Succeed())
@@ -103,7 +104,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 	})
 
 	It("refuses a strategy with a surge before anything is pointed elsewhere, until it is put right", func(ctx SpecContext) {
-		wanted := push(ctx, cluster, "surge", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.SetMaxSurge(ctx, 1)).To(Succeed())
 		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
@@ -125,7 +126,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 			_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "machinedeployment", md.Name, clusterv1.PausedAnnotation+value)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		first, last := push(ctx, cluster, "first", image.OS{}), push(ctx, cluster, "last", image.OS{})
+		first, last := suite.Push(ctx, cluster, image.OS{}), suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 
 		By("changing the variable while Cluster API does not get to act on the last change")
@@ -141,7 +142,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 	})
 
 	It("is not upgraded by a template that the topology made, which says where to change the image instead", func(ctx SpecContext) {
-		wrong := push(ctx, cluster, "wrong", image.OS{})
+		wrong := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.PatchPool(ctx, at, wrong)).To(Succeed())
 		Eventually(rolledOut, patience, look).WithContext(ctx).WithArguments(cluster, at).Should(And(

@@ -21,13 +21,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // expectKept asserts what must hold whatever was changed.
 func expectKept(ctx context.Context, cluster *scenario.Cluster, before []scenario.Identity) {
 	GinkgoHelper()
 	Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
-	Expect(audit.Deleted(auditOf(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
+	Expect(audit.Deleted(suite.Audit(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
 }
 
 // attemptsFor an image.
@@ -80,7 +81,7 @@ func refusals(ctx context.Context, cluster *scenario.Cluster) ([]eventsv1.Event,
 func writesOfOurs(cluster *scenario.Cluster) []string {
 	GinkgoHelper()
 	found := []string{}
-	for _, event := range auditOf(cluster.Lab.Management) {
+	for _, event := range suite.Audit(cluster.Lab.Management) {
 		ref := event.ObjectRef
 		if ref == nil || ref.Subresource != "" || !audit.IsWrite(event) || !strings.HasPrefix(event.User.Username, lab.ManagerUser) {
 			continue

@@ -11,17 +11,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("Where Cluster API would replace Machines", func() {
 	It("a variable changes nothing, deletes nothing, and the Cluster says what to change", func(ctx SpecContext) {
-		cluster := newCluster(ctx, startLab(ctx, lab.Options{WithoutInPlaceUpdates: true}), scenario.Options{Workers: 1, Spare: 1, Class: true})
+		cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{WithoutInPlaceUpdates: true}), scenario.Options{Workers: 1, Spare: 1, Class: true})
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		at, err := reference(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 
-		wanted := push(ctx, cluster, "v2", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
 
 		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
@@ -34,11 +35,11 @@ var _ = Describe("Where Cluster API would replace Machines", func() {
 
 var _ = Describe("A cluster of a ClusterClass with a KubeadmControlPlane", func() {
 	It("has its control plane and its workers upgraded by one variable", func(ctx SpecContext) {
-		cluster := newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{Workers: 1, ControlPlane: 3, Class: true})
+		cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{Workers: 1, ControlPlane: 3, Class: true})
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
-		wanted := push(ctx, cluster, "v2", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
 
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())

@@ -10,6 +10,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A KubeadmControlPlane of one", func() {
@@ -17,10 +18,10 @@ var _ = Describe("A KubeadmControlPlane of one", func() {
 	It("is refused before anything moves", func(ctx SpecContext) {
 		workload, err := theLab.StartWorkload(ctx, "single")
 		Expect(err).NotTo(HaveOccurred())
-		cluster := newCluster(ctx, scenario.Options{Name: "single", Workload: workload, ControlPlane: 1, ControlPlaneMaxSurge: 1})
+		cluster := suite.NewCluster(ctx, theLab, scenario.Options{Name: "single", Workload: workload, ControlPlane: 1, ControlPlaneMaxSurge: 1})
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(cluster.PatchControlPlaneImage(ctx, push(ctx, cluster, "v2", image.OS{}))).To(Succeed())
+		Expect(cluster.PatchControlPlaneImage(ctx, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
 
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
 			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,

@@ -10,16 +10,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 const (
@@ -38,45 +36,16 @@ func TestControlPlane(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	theLab, err = lab.Start(ctx, lab.Options{Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { theLab.Stop() })
+	theLab = suite.StartLab(ctx, lab.Options{})
 })
 
 var _ = AfterSuite(func() {
-	if theLab == nil {
-		return
+	if theLab != nil {
+		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty(), "no Machine was ever deleted")
 	}
-	Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
-	management := auditOf(theLab.Management)
-	Expect(audit.Forbidden(management, lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
-	Expect(audit.Deleted(management, "machines")).To(BeEmpty(), "no Machine was ever deleted")
 })
 
-// newCluster creates a cluster in the lab, with all its nodes running.
-func newCluster(ctx context.Context, options scenario.Options) *scenario.Cluster {
-	GinkgoHelper()
-	cluster := scenario.New(theLab, options)
-	cluster.Told = func(command string) { GinkgoWriter.Println("$", command) }
-	Expect(cluster.Create(ctx)).To(Succeed())
-	return cluster
-}
-
-func push(ctx context.Context, cluster *scenario.Cluster, tag string, os image.OS) image.Image {
-	GinkgoHelper()
-	pushed, err := cluster.PushImage(ctx, tag, os)
-	Expect(err).NotTo(HaveOccurred())
-	return pushed
-}
-
-// auditOf reads the audit log of a cluster.
-func auditOf(cluster *kube.Cluster) []auditv1.Event {
-	GinkgoHelper()
-	events, err := audit.Read(cluster.AuditLog())
-	Expect(err).NotTo(HaveOccurred())
-	return events
-}
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // said is what the template of the control plane says by a condition.
 type said struct{ Status, Reason, Message string }

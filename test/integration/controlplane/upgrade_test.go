@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/etcd"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
@@ -33,7 +34,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		cluster = newCluster(ctx, scenario.Options{ControlPlane: 3})
+		cluster = suite.NewCluster(ctx, theLab, scenario.Options{ControlPlane: 3})
 		members = openEtcd(cluster)
 		var err error
 		voters, err = votersOf(ctx, members)
@@ -54,7 +55,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 	It("is upgraded in place one by one, each when the last is healthy again", func(ctx SpecContext) {
 		recorded := recordHistory(ctx, cluster)
 		writes := write(ctx, members)
-		wanted := push(ctx, cluster, "v2", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		writes.finish(ctx)
@@ -73,7 +74,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		former, err := digests(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		writes := write(ctx, members)
-		bad := push(ctx, cluster, "v3", image.OS{Boot: source.BootUnhealthy})
+		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
@@ -83,11 +84,11 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Consistently(digests, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
 
 		By("patching a good image")
-		good := push(ctx, cluster, "v4", image.OS{})
+		good := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, good)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, good)).To(Succeed())
 		writes.finish(ctx)
-		Expect(audit.Offered(auditOf(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
+		Expect(audit.Offered(suite.Audit(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
 			"the bad image was offered to one host only")
 		expectOneByOne(cluster, began)
 	})
@@ -96,7 +97,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		former, err := reference(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(setSurge(ctx, cluster, "1")).To(Succeed())
-		wanted := push(ctx, cluster, "v5", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
@@ -129,7 +130,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 			}
 			return unhealthy(ctx, cluster)
 		}, patience, time.Second).WithContext(ctx).Should(HaveLen(1))
-		wanted := push(ctx, cluster, "v6", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(And(
 			HaveField("Reason", infrav1.WaitingForQuietPointReason),
@@ -145,14 +146,14 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 // expectOneByOne asserts what the workload cluster's audit log must show from a time on.
 func expectOneByOne(cluster *scenario.Cluster, since time.Time) {
 	GinkgoHelper()
-	events := slices.DeleteFunc(auditOf(cluster.Lab.Workload), func(event auditv1.Event) bool {
+	events := slices.DeleteFunc(suite.Audit(cluster.Lab.Workload), func(event auditv1.Event) bool {
 		return event.StageTimestamp.Time.Before(since)
 	})
 	cordons := audit.Cordons(events)
 	Expect(cordons).To(HaveLen(cluster.Options.ControlPlane), "every node was cordoned")
 	Expect(audit.MaxOverlap(cordons)).To(Equal(1), "one node at a time")
 	Expect(audit.MaxOverlap(audit.Downtimes(events))).To(Equal(1), "one node is down at a time")
-	Expect(audit.Deleted(auditOf(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
+	Expect(audit.Deleted(suite.Audit(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
 }
 
 // unhealthy lists the Machines whose etcd member KubeadmControlPlane does not find healthy.

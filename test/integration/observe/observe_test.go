@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 const (
@@ -52,7 +53,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(ours(ctx)).To(HaveKeyWithValue(succeeded, 0.0))
 		Eventually(happened(ctx, infrav1.EventHostRegistered)).Should(ConsistOf("ElementalHost/demo-node-1", "ElementalHost/demo-node-2"))
 		said := watchLines(ctx)
-		good = push(ctx, "v2", image.OS{UpgradeSeconds: 1})
+		good = suite.Push(ctx, cluster, image.OS{UpgradeSeconds: 1})
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
@@ -113,7 +114,7 @@ var _ = Describe("An operator", Ordered, func() {
 
 	It("triggers a host by hand, and again when it has rolled back", func(ctx SpecContext) {
 		written := upgrades(node)
-		bad := push(ctx, "v3", image.OS{Boot: source.BootUnhealthy})
+		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(wantByHand(ctx, bad)).To(Succeed())
 		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.InPlaceUpdateNotPendingReason))
 		for run := 1; run <= 2; run++ {
@@ -137,7 +138,7 @@ var _ = Describe("An operator", Ordered, func() {
 		written := upgrades(node)
 		_, err := theLab.WorkloadKubectl(ctx, "annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"=")
 		Expect(err).NotTo(HaveOccurred())
-		wanted := push(ctx, "v4", image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		Eventually(line(ctx)).Should(HaveSuffix("demo-node-1 paused (3/12)"))
 		Eventually(sample(ctx, `elemental_upgrade_attempts_held{reason="Approve"}`)).Should(Equal(1.0))

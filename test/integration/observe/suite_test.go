@@ -19,10 +19,9 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 const (
@@ -45,35 +44,11 @@ func TestObserve(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	var err error
-	theLab, err = lab.Start(ctx, lab.Options{Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() {
-		defer theLab.Stop()
-		Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
-		events, err := audit.Read(theLab.Management.AuditLog())
-		Expect(err).NotTo(HaveOccurred())
-		Expect(audit.Forbidden(events, lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
-	})
-	cluster = scenario.New(theLab, scenario.Options{Workers: 2})
-	cluster.Told = func(command string) { GinkgoWriter.Println("$", command) }
-	Expect(cluster.Create(ctx)).To(Succeed())
+	theLab = suite.StartLab(ctx, lab.Options{})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 2})
 })
 
-var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
-	if !report.Failed() || cluster == nil {
-		return
-	}
-	said, err := theLab.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", "elementalclusters,elementalhosts,elementalmachines,elementalhostupgrades", "--output", "yaml")
-	GinkgoWriter.Println(said, err, process.Tail(theLab.Provider.Process.LogFile()))
-})
-
-func push(ctx context.Context, tag string, os image.OS) image.Image {
-	GinkgoHelper()
-	pushed, err := cluster.PushImage(ctx, tag, os)
-	Expect(err).NotTo(HaveOccurred())
-	return pushed
-}
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // short is how the status line calls an image.
 func short(os image.Image) string {

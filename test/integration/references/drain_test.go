@@ -20,6 +20,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A Machine that is being deleted and does not go", func() {
@@ -30,7 +31,7 @@ var _ = Describe("A Machine that is being deleted and does not go", func() {
 		dismiss(ctx, extra)
 
 		By("patching the template while that Machine is drained")
-		wanted := push(ctx, image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		Eventually(reference, patience, look).WithContext(ctx).ShouldNot(Equal(template))
 		Consistently(staying, calm, look).WithContext(ctx).Should(HaveLen(len(workers)))

@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // Cluster API takes a Machine for updated when the mark is taken off it, and goes on with the next.
@@ -33,7 +34,7 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 
 	It("is put back while the attempt goes on, which comes to its end", func(ctx SpecContext) {
 		template, before := atRest(ctx), upgrades()
-		wanted := push(ctx, image.OS{UpgradeSeconds: 2 * writing})
+		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: 2 * writing})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		attempt := begun(ctx, wanted)
 		forget(ctx, attempt)
@@ -47,7 +48,7 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 
 	It("is put back on a Machine whose host fell back, which says so", func(ctx SpecContext) {
 		template := atRest(ctx)
-		bad := push(ctx, image.OS{Boot: source.BootUnhealthy})
+		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(cluster.PatchPool(ctx, template, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
@@ -56,7 +57,7 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
 
 		By("going on with a good image")
-		good := push(ctx, image.OS{})
+		good := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, good)).To(Succeed())
 		reaches(ctx, good)
 	})

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // every is how often a tool looks.
@@ -69,7 +70,7 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 
 	It("reverts our rotation at once: nothing is lost, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
-		wanted := push(ctx, image.OS{UpgradeSeconds: writing})
+		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
 		gitops := keep(template)
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		expectNoFight(ctx, template, since)
@@ -84,7 +85,7 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 
 	It("reverts it in the middle: one host is upgraded, the other says that it is not (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
-		wanted := push(ctx, image.OS{UpgradeSeconds: writing})
+		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		first := begun(ctx, wanted).Spec.HostName
 		gitops := keep(template)
@@ -103,7 +104,7 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 
 	It("reverts it at the end: all hosts stay upgraded (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
-		wanted := push(ctx, image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		reaches(ctx, wanted)
 		before := upgrades()

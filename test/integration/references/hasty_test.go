@@ -16,12 +16,13 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A template that is patched again and again", func() {
 	It("is rolled out when it returns to what it asked for before (B, then A again)", func(ctx SpecContext) {
 		template, former := atRest(ctx), running
-		other := push(ctx, image.OS{})
+		other := suite.Push(ctx, cluster, image.OS{})
 		names := map[string]bool{template: true}
 		for _, wanted := range []image.Image{other, former} {
 			Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
@@ -40,7 +41,7 @@ var _ = Describe("A template that is patched again and again", func() {
 		active := watchAttempts(ctx)
 		var last image.Image
 		for range 10 {
-			last = push(ctx, image.OS{})
+			last = suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.PatchPool(ctx, template, last)).To(Succeed())
 			// Some are seen by Cluster API, some are overtaken by the next.
 			_ = scenario.Await(ctx, "the patch to be rolled out", pause, func(ctx context.Context) (string, error) {

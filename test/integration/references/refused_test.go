@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A change that cannot be made in place", func() {
@@ -35,7 +36,7 @@ var _ = Describe("A change that cannot be made in place", func() {
 		expectKept(ctx)
 
 		bootstrapFrom(ctx, scenario.Deployment)
-		wanted := push(ctx, image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		reaches(ctx, wanted)
 	})

@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 const rivalName = "rival"
@@ -49,7 +50,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 	It("blocks a rollout before anything moves", func(ctx SpecContext) {
 		template := atRest(ctx)
 		remove := newRival(ctx)
-		wanted := push(ctx, image.OS{})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
 		Consistently(reference, calm, look).WithContext(ctx).Should(Equal(template))
@@ -63,7 +64,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 
 	It("holds a rollout in its middle, which goes on without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
 		template := atRest(ctx)
-		wanted := push(ctx, image.OS{UpgradeSeconds: writing})
+		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		attempt := begun(ctx, wanted)
 		remove := newRival(ctx)

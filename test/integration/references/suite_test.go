@@ -5,7 +5,6 @@ package references_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,8 +16,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 const (
@@ -50,29 +49,19 @@ func TestReferences(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	l, err := lab.Start(ctx, lab.Options{Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() {
-		defer l.Stop()
-		Expect(l.Err()).NotTo(HaveOccurred(), "no process died by itself")
-		Expect(audit.Forbidden(written(), lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
-	})
-	cluster = scenario.New(l, scenario.Options{Workers: 2, Spare: 1})
-	cluster.Told = func(command string) { GinkgoWriter.Println("$", command) }
-	Expect(cluster.Create(ctx)).To(Succeed())
+	l := suite.StartLab(ctx, lab.Options{})
+	cluster = suite.NewCluster(ctx, l, scenario.Options{Workers: 2, Spare: 1})
+	var err error
 	running = cluster.Image
 	workers, err = cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// What went wrong is in the objects and in what the managers say.
-var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
-	if !report.Failed() || cluster == nil {
-		return
+var _ = suite.TellWhenFailed(func() *lab.Lab {
+	if cluster == nil {
+		return nil
 	}
-	const kinds = "elementalmachinetemplates,machinedeployments,machinesets,machines,elementalmachines,elementalhostupgrades,elementalhosts"
-	said, err := cluster.Lab.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", kinds, "--output", "yaml")
-	GinkgoWriter.Println(said, err, process.Tail(cluster.Lab.Provider.Process.LogFile()), process.Tail(cluster.Lab.Core.Process.LogFile()))
+	return cluster.Lab
 })
 
 // written are all requests of the management cluster's audit log.
@@ -103,15 +92,6 @@ func expectKept(ctx context.Context) {
 	Expect(cluster.Identities(ctx)).To(Equal(workers), "every Machine, Node name and provider ID is the same")
 	deleted := slices.DeleteFunc(audit.Deleted(written(), "machines"), func(name string) bool { return slices.Contains(dismissed, name) })
 	Expect(deleted).To(BeEmpty(), "no other Machine was deleted")
-}
-
-// push makes a new image.
-func push(ctx context.Context, os image.OS) image.Image {
-	GinkgoHelper()
-	made++
-	pushed, err := cluster.PushImage(ctx, fmt.Sprintf("r%d", made), os)
-	Expect(err).NotTo(HaveOccurred())
-	return pushed
 }
 
 // atRest makes a template that asks for what all hosts run, and returns its name when all Machines were

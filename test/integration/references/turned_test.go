@@ -12,13 +12,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // Templates that are rotated by hand, at moments at which Cluster API deletes a Machine.
 var _ = Describe("A reference that is turned at the wrong moment", func() {
 	It("deletes no Machine on the way from bad to good and back to bad (finding 7a)", func(ctx SpecContext) {
 		atRest(ctx)
-		bad, good := push(ctx, image.OS{Boot: source.BootUnhealthy}), push(ctx, image.OS{})
+		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
 		toBad, toGood := newTemplate(ctx, bad), newTemplate(ctx, good)
 		Expect(pointTo(ctx, toBad)).To(Succeed())
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
@@ -41,7 +42,7 @@ var _ = Describe("A reference that is turned at the wrong moment", func() {
 		atRest(ctx)
 		var last image.Image
 		for range 3 {
-			last = push(ctx, image.OS{})
+			last = suite.Push(ctx, cluster, image.OS{})
 			Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(newTemplate(ctx, last)).Should(Succeed())
 		}
 		reaches(ctx, last)
@@ -49,7 +50,7 @@ var _ = Describe("A reference that is turned at the wrong moment", func() {
 
 	It("goes back to the original template while a Machine is held, without an upgrade (finding 11)", func(ctx SpecContext) {
 		original, former := atRest(ctx), running
-		bad := push(ctx, image.OS{Boot: source.BootUnhealthy})
+		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(pointTo(ctx, newTemplate(ctx, bad))).To(Succeed())
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())

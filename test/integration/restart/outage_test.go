@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // outage is how long an API server is away.
@@ -73,7 +74,7 @@ func holdDrain(ctx context.Context) (letGo func()) {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "all-of-web"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromString("100%")), Selector: newWeb().Spec.Selector,
+			MinAvailable: ptr.To(intstr.FromString("100%")), Selector: suite.Web(webPods).Spec.Selector,
 		},
 	}
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())

@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // upgrade is one that a spec disturbs.
@@ -35,10 +36,10 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(HaveLen(1))
-	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(identities[0].Node).Should(Equal(2), "there is something to drain")
+	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(identities[0].Node).Should(Equal(webPods), "there is something to drain")
 	host := theLab.Host(identities[0].Node)
 	return &upgrade{
-		wanted: push(ctx, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
+		wanted: suite.Push(ctx, cluster, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
 	}
 }
 
@@ -46,7 +47,7 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 // outage.
 func webPodsOn(ctx context.Context, node string) (int, error) {
 	pods := &corev1.PodList{}
-	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(newWeb().Labels))
+	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(suite.Web(webPods).Labels))
 	running := 0
 	for i := range pods.Items {
 		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {

@@ -16,13 +16,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("Where the way in place is not proven", func() {
 	DescribeTable("a patched template moves nothing, deletes nothing, and says what to change",
 		func(ctx SpecContext, labOptions lab.Options, options scenario.Options, reason, remedy string) {
 			options.Workers = 1
-			cluster := newCluster(ctx, startLab(ctx, labOptions), options)
+			cluster := suite.NewCluster(ctx, suite.StartLab(ctx, labOptions), options)
 			before, err := cluster.Identities(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			reference := deployment(ctx, cluster).Spec.Template.Spec.InfrastructureRef

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // That it is refused by default is tried in package references.
@@ -28,7 +29,7 @@ var _ = Describe("A change that cannot be made in place", func() {
 	}
 
 	It("replaces the Machine, and resets its host, where that is allowed", func(ctx SpecContext) {
-		cluster := newCluster(ctx, startLab(ctx, lab.Options{}),
+		cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}),
 			scenario.Options{Workers: 1, Spare: 1, Replacement: string(infrav1.ReplacementAllow)})
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())

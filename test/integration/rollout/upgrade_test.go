@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A patched template", Ordered, func() {
@@ -30,7 +31,7 @@ var _ = Describe("A patched template", Ordered, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		cluster = newCluster(ctx, startLab(ctx, lab.Options{}), scenario.Options{})
+		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{})
 		Expect(cluster.DeployWeb(ctx)).To(Succeed())
 		var err error
 		before, err = cluster.Identities(ctx)
@@ -93,7 +94,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		good = push(ctx, cluster, "v5", image.OS{})
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
-		Expect(audit.Offered(auditOf(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
+		Expect(audit.Offered(suite.Audit(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
 			"the bad image was offered to one host only")
 		expectKept(ctx, cluster, before)
 		expectUndisturbed(cluster, began)

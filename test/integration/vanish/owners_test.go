@@ -20,13 +20,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // In their order, because each takes from the cluster what the next does without.
 var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 	var pool *scenario.Cluster
 	BeforeAll(func(ctx SpecContext) {
-		pool = newCluster(ctx, scenario.Options{Name: "pool", Workers: 3})
+		pool = suite.NewCluster(ctx, theLab, scenario.Options{Name: "pool", Workers: 3})
 	})
 
 	DescribeTable("is scaled down", func(ctx SpecContext, to int) {
@@ -106,7 +107,7 @@ func expectGone(ctx context.Context, cluster *scenario.Cluster, kinds ...client.
 // auditSince is what has happened in the management cluster since the upgrade began.
 func (u *upgrade) auditSince() []auditv1.Event {
 	GinkgoHelper()
-	return slices.DeleteFunc(auditOf(theLab.Management), func(event auditv1.Event) bool {
+	return slices.DeleteFunc(suite.Audit(theLab.Management), func(event auditv1.Event) bool {
 		return event.StageTimestamp.Time.Before(u.began)
 	})
 }

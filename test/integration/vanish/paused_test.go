@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A Cluster that is paused", func() {
@@ -155,7 +156,7 @@ func (u *upgrade) expectStandstill(ctx context.Context) {
 	attempt, err := u.now(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Consistently(u.now, calm, look).WithContext(ctx).Should(HaveValue(HaveField("ResourceVersion", attempt.ResourceVersion)))
-	writes := audit.Writes(auditOf(theLab.Management), lab.ManagerUser, from, time.Now())
+	writes := audit.Writes(suite.Audit(theLab.Management), lab.ManagerUser, from, time.Now())
 	delete(writes, "elementalhosts/status")
 	Expect(writes).To(BeEmpty())
 }

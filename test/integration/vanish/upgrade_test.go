@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // upgrade is one that a spec disturbs.
@@ -65,7 +66,7 @@ func atHost(phase infrav1.HostUpgradePhase, os image.OS) stage {
 // start asks for a new image, and returns when the upgrade of a node has come to a stage.
 func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	GinkgoHelper()
-	u := &upgrade{Cluster: cluster, wanted: push(ctx, cluster, at.os), began: time.Now()}
+	u := &upgrade{Cluster: cluster, wanted: suite.Push(ctx, cluster, at.os), began: time.Now()}
 	if at.held {
 		u.holdNodes(ctx)
 	}

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // stopAgent has the agent dead, with what it runs.
@@ -131,7 +133,7 @@ func forbidEvictions(ctx context.Context, _ *upgrade) func(context.Context) {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "all-of-web"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromString("100%")), Selector: newWeb().Spec.Selector,
+			MinAvailable: ptr.To(intstr.FromString("100%")), Selector: suite.Web(webPods).Spec.Selector,
 		},
 	}
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
@@ -191,7 +193,7 @@ func unreadyDaemon(ctx context.Context, u *upgrade) func(context.Context) {
 	labels := map[string]string{"app": "watchman"}
 	daemon := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "watchman"},
-		Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: podTemplate(labels)},
+		Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: suite.PodTemplate(labels)},
 	}
 	Expect(theLab.WorkloadKube.Create(ctx, daemon)).To(Succeed())
 	Eventually(func(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // upgrade of the worker to an image, of which a spec makes something.
@@ -36,7 +37,7 @@ type upgrade struct {
 // newUpgrade pushes the image; start asks for it.
 func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	GinkgoHelper()
-	return upgradeTo(ctx, push(ctx, os))
+	return upgradeTo(ctx, suite.Push(ctx, cluster, os))
 }
 
 func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
@@ -67,7 +68,7 @@ func (u *upgrade) patch(ctx context.Context) {
 
 func webPodsOn(ctx context.Context, node string) (int, error) {
 	pods := &corev1.PodList{}
-	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(newWeb().Labels))
+	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(suite.Web(webPods).Labels))
 	count := 0
 	for i := range pods.Items {
 		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {

@@ -16,15 +16,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = DescribeTable("MachineDeployments and a control plane that are upgraded at the same time disrupt as many nodes as are allowed",
 	func(ctx SpecContext, allowed int) {
 		allow(ctx, other, allowed)
 		r := begin(ctx, other, map[string]image.Image{
-			north:        push(ctx, image.OS{UpgradeSeconds: writing}),
-			south:        push(ctx, image.OS{UpgradeSeconds: writing}),
-			controlPlane: push(ctx, image.OS{UpgradeSeconds: writing}),
+			north:        suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing}),
+			south:        suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing}),
+			controlPlane: suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing}),
 		})
 		r.expectDone(ctx)
 		r.expectOnce(ctx, north, south, controlPlane)
@@ -43,7 +44,7 @@ var _ = Describe("Two clusters of one namespace", func() {
 	It("each have slots of their own", func(ctx SpecContext) {
 		allow(ctx, cluster, 1)
 		allow(ctx, other, 1)
-		os := push(ctx, image.OS{UpgradeSeconds: writing})
+		os := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
 		here := begin(ctx, cluster, map[string]image.Image{east: os, west: os})
 		there := begin(ctx, other, map[string]image.Image{north: os, south: os})
 		for _, r := range []*rollout{here, there} {
@@ -57,7 +58,7 @@ var _ = Describe("Two clusters of one namespace", func() {
 	})
 
 	It("each have a quarantine of their own", func(ctx SpecContext) {
-		bad, good := push(ctx, image.OS{Boot: source.BootUnhealthy}), push(ctx, image.OS{})
+		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
 		here := begin(ctx, cluster, map[string]image.Image{east: bad})
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())

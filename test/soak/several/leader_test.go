@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // point is how far the attempt has come that holds a slot. Once it has come so far it stays so, so that looking now and
@@ -63,7 +64,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 		allow(ctx, cluster, 1)
 		desired := map[string]image.Image{}
 		for _, pool := range pools {
-			desired[pool] = push(ctx, image.OS{UpgradeSeconds: writing})
+			desired[pool] = suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
 		}
 		r = begin(ctx, cluster, desired)
 	}

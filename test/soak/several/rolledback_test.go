@@ -12,12 +12,13 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = DescribeTable("A node that has rolled back holds nobody up who does not want the same image",
 	func(ctx SpecContext, policy infrav1.RollbackPolicy, cordoned bool) {
 		Expect(cluster.PatchUpgradeOption(ctx, `{"maxConcurrent":1,"onRollback":"`+string(policy)+`"}`)).To(Succeed())
-		bad, good := push(ctx, image.OS{Boot: source.BootUnhealthy}), push(ctx, image.OS{})
+		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
 		r := begin(ctx, cluster, map[string]image.Image{east: bad})
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())

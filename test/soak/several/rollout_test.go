@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // rollout is what a spec asks of one or more pools of a cluster, and what there was before.
@@ -101,7 +102,7 @@ func (r *rollout) atOnce(names ...string) (cordoned, triggered int) {
 // events of a cluster's audit log since the rollout began.
 func (r *rollout) events(of *kube.Cluster) []auditv1.Event {
 	GinkgoHelper()
-	return slices.DeleteFunc(auditOf(of), func(event auditv1.Event) bool { return event.StageTimestamp.Time.Before(r.began) })
+	return slices.DeleteFunc(suite.Audit(of), func(event auditv1.Event) bool { return event.StageTimestamp.Time.Before(r.began) })
 }
 
 func only[T any](names []string, all map[string]T) map[string]T {

@@ -1,0 +1,67 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+// StartLab starts a lab, which stops when the node that asked for it is cleaned up. By then no process may have died by
+// itself, and the manager must have had every right that it made use of.
+func StartLab(ctx context.Context, options lab.Options) *lab.Lab {
+	GinkgoHelper()
+	options.Progress = GinkgoWriter
+	started, err := lab.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		defer started.Stop()
+		Expect(started.Err()).NotTo(HaveOccurred(), "no process died by itself")
+		Expect(audit.Forbidden(Audit(started.Management), lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
+	})
+	return started
+}
+
+// Audit is the audit log of a cluster so far.
+func Audit(cluster *kube.Cluster) []auditv1.Event {
+	GinkgoHelper()
+	events, err := audit.Read(cluster.AuditLog())
+	Expect(err).NotTo(HaveOccurred())
+	return events
+}
+
+// kinds that tell how an upgrade went.
+const kinds = "elementalclusters,elementalmachinetemplates,elementalmachines,elementalhosts,elementalhostupgrades," +
+	"machinedeployments,machinesets,machines"
+
+// TellWhenFailed prints the state of a lab after each spec that fails. It is called where specs are declared; the lab is
+// asked for only then, and may be nil.
+func TellWhenFailed(theLab func() *lab.Lab) bool {
+	return ReportAfterEach(func(ctx SpecContext, report SpecReport) {
+		if l := theLab(); report.Failed() && l != nil {
+			Tell(ctx, l)
+		}
+	})
+}
+
+// Tell prints the state of a lab: its objects, and the last lines of its managers' logs.
+func Tell(ctx context.Context, l *lab.Lab) {
+	said, err := l.Kubectl(ctx, "get", "--all-namespaces", kinds, "--output", "yaml")
+	GinkgoWriter.Println(said, err)
+	for _, manager := range l.Managers {
+		GinkgoWriter.Println(process.Tail(manager.Process.LogFile()))
+	}
+	GinkgoWriter.Println(process.Tail(l.Core.Process.LogFile()))
+	for _, host := range l.Hosts() {
+		GinkgoWriter.Println(process.Tail(host.Path("/lab/agent.log")))
+	}
+}
