@@ -102,8 +102,9 @@ const (
 	FeatureGatesAnnotation = "infrastructure.cluster.x-k8s.io/in-place-feature-gates"
 	// FeatureGatesEnabled is the value of FeatureGatesAnnotation that asserts the gates.
 	FeatureGatesEnabled = "enabled"
-	// SkipPreflightAnnotation on an ElementalHostUpgrade or ElementalMachine waives preflight checks,
-	// by name, separated by commas.
+	// SkipPreflightAnnotation waives preflight checks, by name, separated by commas: on an ElementalHostUpgrade
+	// for that attempt, on an ElementalMachine for its node, on an ElementalMachineTemplate for all that is
+	// rolled out from it, and on an ElementalCluster for all of the cluster.
 	SkipPreflightAnnotation = "infrastructure.cluster.x-k8s.io/skip-preflight"
 )
 

@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -20,8 +22,8 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if o.elementalCluster == nil {
 		return sequence.Wait(pollCluster, "Cluster %s has no ElementalCluster", o.upgrade.Spec.ClusterName), nil
 	}
-	if host, quarantined, err := quarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
-		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), quarantineMessage(o, host)), err
+	if host, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
+		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, host)), err
 	}
 	taken, lost, err := r.liveSlots(ctx, o)
 	if err != nil {
@@ -61,7 +63,12 @@ func remedy(lost []infrav1.UpgradeSlot) string {
 }
 
 func slotNames(slots []infrav1.UpgradeSlot) string {
-	return joined(slots, func(slot infrav1.UpgradeSlot) string { return slot.Upgrade })
+	names := make([]string, 0, len(slots))
+	for _, slot := range slots {
+		names = append(names, slot.Upgrade)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {

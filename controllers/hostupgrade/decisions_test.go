@@ -65,7 +65,6 @@ func deletedHost(o *observation) {
 }
 func noCluster(o *observation)  { o.cluster = nil }
 func notReady(o *observation)   { o.node.Status.Conditions = nil }
-func cordoned(o *observation)   { o.node.Spec.Unschedulable = true }
 func oldKubelet(o *observation) { o.node.Status.NodeInfo.KubeletVersion = "v1.35.0" }
 
 var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {

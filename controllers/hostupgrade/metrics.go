@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 // endDeleted is how an attempt ends, for the counter, that is deleted before it has ended.
@@ -105,8 +106,8 @@ const (
 // Gauges are counted from the attempts that there are.
 func Gauges() []metrics.Gauge {
 	reasons := []string{heldPending, heldPaused, heldLost}
-	for _, check := range (&Reconciler{}).checks() {
-		reasons = append(reasons, check.name)
+	for _, check := range preflight.Checks() {
+		reasons = append(reasons, check.Name)
 	}
 	return []metrics.Gauge{{
 		Name:  "elemental_upgrade_attempts_held",

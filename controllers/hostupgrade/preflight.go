@@ -5,34 +5,14 @@ package hostupgrade
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
-
-// check is one thing that has to be so before a node may be touched.
-type check struct {
-	name string
-	run  func(ctx context.Context, o *observation) (infrav1.PreflightResult, error)
-}
-
-// checks in the order in which they are reported. The quarantine comes first: a bad image is not even
-// offered to another host.
-func (r *Reconciler) checks() []check {
-	return []check{
-		{"Paused", checkPaused},
-		{"Quarantine", checkQuarantine},
-		{"OtherAttempt", checkOtherAttempt},
-		{"NodeReady", checkNodeReady},
-		{"NodeSchedulable", checkNodeSchedulable},
-		{"OtherNodes", r.checkOtherNodes},
-		{"ControlPlaneQuorum", r.checkQuorum},
-		{"KubeletVersion", checkKubeletVersion},
-		{"FreeSpace", checkFreeSpace},
-	}
-}
 
 // preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
 // until the host has been triggered, so that nothing that went wrong meanwhile is overlooked.
@@ -44,8 +24,8 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	o.upgrade.Status.Preflight = results
-	if blockers := blocking(results); blockers != "" {
+	o.upgrade.Status.Preflight = preflight.ByCheck(results)
+	if blockers := preflight.Blocking(results); blockers != "" {
 		return sequence.Wait(pollCluster, "%s", blockers), nil
 	}
 	if err := r.offer(ctx, o); err != nil {
@@ -57,53 +37,42 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	return sequence.Done(), nil
 }
 
-// runChecks returns the results that are not Pass.
+// runChecks returns what is not as it should be.
 func (r *Reconciler) runChecks(ctx context.Context, o *observation) ([]infrav1.PreflightResult, error) {
-	waived := waivers(o.upgrade)
-	results := []infrav1.PreflightResult{}
-	for _, c := range r.checks() {
-		result, err := c.run(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		if result.Verdict == infrav1.PreflightPass {
-			continue
-		}
-		result.Check = c.name
-		if result.Verdict == infrav1.PreflightBlock && slices.Contains(waived, c.name) {
-			result.Verdict = infrav1.PreflightWarn
-			r.recordWaiver(o, result)
-		}
-		results = append(results, result)
+	reader := &preflight.Reader{Management: r.Client, Now: r.Clock.Now}
+	snapshot, err := reader.Read(ctx, o.cluster, o.elementalCluster, o.workload)
+	if err != nil {
+		return nil, fmt.Errorf("looking at Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
 	}
-	return results, nil
-}
-
-func waivers(upgrade *infrav1.ElementalHostUpgrade) []string {
-	return strings.FieldsFunc(upgrade.Annotations[infrav1.SkipPreflightAnnotation], func(c rune) bool {
-		return c == ',' || c == ' '
-	})
-}
-
-// blocking joins the messages of what blocks; empty if nothing does.
-func blocking(results []infrav1.PreflightResult) string {
-	messages := []string{}
-	for _, result := range results {
-		if result.Verdict == infrav1.PreflightBlock {
-			messages = append(messages, result.Object+": "+result.Message)
-		}
+	waivers, err := r.waivers(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	return strings.Join(messages, "; ")
+	return preflight.Run(snapshot, o.subject(), waivers, func(result infrav1.PreflightResult) { r.recordWaiver(o, result) }), nil
 }
 
-func pass() infrav1.PreflightResult {
-	return infrav1.PreflightResult{Verdict: infrav1.PreflightPass}
+// subject is the node at hand.
+func (o *observation) subject() *preflight.Subject {
+	return &preflight.Subject{
+		Machine: o.machine, Host: o.host, Node: o.node,
+		Attempt: o.attempt, Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
+	}
 }
 
-func block(object, message string) infrav1.PreflightResult {
-	return infrav1.PreflightResult{Verdict: infrav1.PreflightBlock, Object: object, Message: message}
-}
-
-func warn(object, message string) infrav1.PreflightResult {
-	return infrav1.PreflightResult{Verdict: infrav1.PreflightWarn, Object: object, Message: message}
+// waivers are a person's, for this attempt, for the machine, for all that is rolled out from the template, or for the
+// cluster.
+func (r *Reconciler) waivers(ctx context.Context, o *observation) (preflight.Waivers, error) {
+	carriers := []client.Object{o.upgrade}
+	machine, err := read(ctx, r.Client, &infrav1.ElementalMachine{}, o.upgrade.Namespace, o.upgrade.Spec.ElementalMachineName)
+	if err != nil {
+		return nil, err
+	}
+	if machine != nil {
+		carriers = append(carriers, machine)
+	}
+	if o.elementalCluster != nil {
+		carriers = append(carriers, o.elementalCluster)
+	}
+	templates, err := preflight.Templates(ctx, r.Client, o.template)
+	return preflight.WaiversOf(append(carriers, templates...)...), err
 }

@@ -11,45 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
-
-// quarantinedBy returns the host that rolled back from the digest.
-func quarantinedBy(cluster *infrav1.ElementalCluster, digest string) (host string, quarantined bool, err error) {
-	if cluster == nil || digest == "" {
-		return "", false, nil
-	}
-	digests, err := quarantine(cluster)
-	if err != nil {
-		return "", false, err
-	}
-	host, quarantined = digests[digest]
-	return host, quarantined, nil
-}
-
-func quarantine(cluster *infrav1.ElementalCluster) (map[string]string, error) {
-	digests := map[string]string{}
-	value := cluster.Annotations[infrav1.QuarantineAnnotation]
-	if value == "" {
-		return digests, nil
-	}
-	if err := json.Unmarshal([]byte(value), &digests); err != nil {
-		return nil, fmt.Errorf("annotation %s is not a JSON object of digests: repair or remove it", infrav1.QuarantineAnnotation)
-	}
-	return digests, nil
-}
-
-func quarantineMessage(o *observation, host string) string {
-	return fmt.Sprintf("is quarantined because ElementalHost %s rolled back from it: patch the template to a good image, "+
-		"or take the digest off annotation %s of ElementalCluster %s to try it again",
-		host, infrav1.QuarantineAnnotation, o.elementalCluster.Name)
-}
 
 // setQuarantine puts the digest into quarantine, or takes it out.
 func (r *Reconciler) setQuarantine(ctx context.Context, o *observation, digest string, bad bool) error {
 	if o.elementalCluster == nil || digest == "" {
 		return nil
 	}
-	digests, err := quarantine(o.elementalCluster)
+	digests, err := preflight.Quarantine(o.elementalCluster)
 	if err != nil {
 		// A list that a person broke is left for the person to repair; it blocks every upgrade meanwhile.
 		return nil //nolint:nilerr // see above

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostupgrade
+package preflight
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ func FuzzQuarantine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		cluster := &infrav1.ElementalCluster{}
 		cluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: value}
-		_, quarantined, err := quarantinedBy(cluster, digest)
+		_, quarantined, err := QuarantinedBy(cluster, digest)
 		object := map[string]any{}
 		readable := value == "" || json.Unmarshal([]byte(value), &object) == nil
 		if !readable && err == nil {

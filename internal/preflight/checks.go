@@ -1,0 +1,60 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Check is one thing that has to be so before a node may be touched.
+type Check struct {
+	// Name is what a waiver names it by.
+	Name string
+	// Run is pure. It returns what it found amiss, and nothing where all is well.
+	Run func(*Snapshot, *Subject) []infrav1.PreflightResult
+}
+
+// Checks in the order in which they are reported. The quarantine comes first: a bad image is not even
+// offered to another host.
+func Checks() []Check {
+	return []Check{
+		{"Paused", checkPaused},
+		{"Quarantine", checkQuarantine},
+		{"OtherAttempt", checkOtherAttempt},
+		{"NodeReady", checkNodeReady},
+		{"NodeSchedulable", checkNodeSchedulable},
+		{"OtherNodes", checkOtherNodes},
+		{"ControlPlaneQuorum", checkQuorum},
+		{"KubeletVersion", checkKubeletVersion},
+		{"FreeSpace", checkFreeSpace},
+	}
+}
+
+// Run all checks on a subject and return what is not as it should be. A check that is waived does not block: what it
+// found is a warning, and is handed to waived.
+func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.PreflightResult)) []infrav1.PreflightResult {
+	results := []infrav1.PreflightResult{}
+	for _, check := range Checks() {
+		for _, result := range check.Run(s, subject) {
+			result.Check = check.Name
+			if result.Verdict == infrav1.PreflightBlock && waivers.Has(check.Name) {
+				result.Verdict = infrav1.PreflightWarn
+				waived(result)
+			}
+			results = append(results, result)
+		}
+	}
+	return results
+}
+
+// pass is what a check returns that found nothing amiss.
+func pass() []infrav1.PreflightResult { return nil }
+
+func block(object, message string) []infrav1.PreflightResult {
+	return []infrav1.PreflightResult{{Verdict: infrav1.PreflightBlock, Object: object, Message: message}}
+}
+
+func warn(object, message string) []infrav1.PreflightResult {
+	return []infrav1.PreflightResult{{Verdict: infrav1.PreflightWarn, Object: object, Message: message}}
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.PreflightVerdict, object, message string, changes ...func(*Snapshot, *Subject)) {
+	found := run(typical(changes...))
+	if verdict == infrav1.PreflightPass {
+		Expect(found).To(BeEmpty())
+		return
+	}
+	Expect(found).To(HaveLen(1))
+	Expect(found[0].Verdict).To(Equal(verdict))
+	Expect(found[0].Object).To(Equal(object))
+	Expect(found[0].Message).To(HavePrefix(message))
+	Expect(found[0].Message).NotTo(BeEmpty())
+},
+	Entry("nothing is paused", checkPaused, infrav1.PreflightPass, "", ""),
+	Entry("the Machine is paused", checkPaused, infrav1.PreflightBlock, "Machine/m", "is paused", func(s *Snapshot, subject *Subject) {
+		subject.Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	}),
+	Entry("the host is paused", checkPaused, infrav1.PreflightBlock, "ElementalHost/h", "is paused", func(s *Snapshot, subject *Subject) {
+		subject.Host.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	}),
+
+	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined(`{"sha256:new":"x"}`)),
+	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantined(`{"sha256:old":"x"}`)),
+	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
+		"is quarantined because ElementalHost x rolled back from it: patch the template", digest, quarantined(`{"sha256:new":"x"}`)),
+	Entry("the quarantine cannot be read", checkQuarantine, infrav1.PreflightBlock, "ElementalCluster/ec",
+		"annotation "+infrav1.QuarantineAnnotation+" is not a JSON object", digest, quarantined("sha256:new")),
+	Entry("there is no ElementalCluster", checkQuarantine, infrav1.PreflightPass, "", "", digest, func(s *Snapshot, subject *Subject) { s.ElementalCluster = nil }),
+
+	Entry("no other attempt", checkOtherAttempt, infrav1.PreflightPass, "", ""),
+	Entry("another attempt", checkOtherAttempt, infrav1.PreflightBlock, "ElementalHostUpgrade/r", "is an unfinished attempt on the same host",
+		func(s *Snapshot, subject *Subject) {
+			subject.Rival = &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "r"}}
+		}),
+
+	Entry("Ready", checkNodeReady, infrav1.PreflightPass, "", ""),
+	Entry("not Ready", checkNodeReady, infrav1.PreflightBlock, "Node/n", "is not Ready", notReady),
+
+	Entry("schedulable", checkNodeSchedulable, infrav1.PreflightPass, "", ""),
+	Entry("cordoned by a person", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned by someone else", cordoned),
+	Entry("cordoned by this attempt", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, markedBy("u/12345678")),
+	Entry("cordoned by another attempt", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned", cordoned, markedBy("u/other")),
+	Entry("cordoned by an attempt, when another upgrade is requested", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, markedBy("u/other"), requested),
+	Entry("cordoned by a person, when an upgrade is requested", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned", cordoned, requested),
+	Entry("uncordoned by a person", checkNodeSchedulable, infrav1.PreflightPass, "", "", markedBy("u/12345678")),
+
+	Entry("the kubelet that is wanted", checkKubeletVersion, infrav1.PreflightPass, "", ""),
+	Entry("a kubelet that the image has to replace", checkKubeletVersion, infrav1.PreflightWarn, "Node/n",
+		"runs kubelet v1.35.0 and Machine m wants v1.36.3", oldKubelet),
+
+	Entry("space unknown", checkFreeSpace, infrav1.PreflightPass, "", ""),
+	Entry("space enough", checkFreeSpace, infrav1.PreflightPass, "", "", measured(2<<30, 1<<30)),
+	Entry("no space", checkFreeSpace, infrav1.PreflightBlock, "ElementalHost/h",
+		"has 512 MiB free on its state partition and the image takes at least 1024 MiB", measured(512<<20, 1<<30)),
+)
+
+type checkFunc = func(*Snapshot, *Subject) []infrav1.PreflightResult
+
+// typical is a healthy worker that is to be upgraded by an attempt, in a cluster of that one Machine.
+func typical(changes ...func(*Snapshot, *Subject)) (*Snapshot, *Subject) {
+	machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}}
+	machine.Status.NodeRef.Name = "n"
+	s := &Snapshot{
+		Now:              time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Cluster:          &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
+		ElementalCluster: &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "ec"}},
+		Machines:         []clusterv1.Machine{machine},
+		Nodes:            []corev1.Node{*newNode("n")},
+	}
+	subject := &Subject{
+		Machine: &s.Machines[0], Node: &s.Nodes[0], Host: &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: "h"}},
+		Attempt: "u/12345678",
+	}
+	for _, change := range changes {
+		change(s, subject)
+	}
+	return s, subject
+}
+
+// newNode is Ready.
+func newNode(name string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	node.Status.NodeInfo.KubeletVersion = "v1.36.3"
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return node
+}
+
+func digest(_ *Snapshot, subject *Subject)    { subject.Digest = "sha256:new" }
+func notReady(_ *Snapshot, subject *Subject)  { subject.Node.Status.Conditions = nil }
+func cordoned(_ *Snapshot, subject *Subject)  { subject.Node.Spec.Unschedulable = true }
+func requested(_ *Snapshot, subject *Subject) { subject.Attempt = "" }
+func oldKubelet(_ *Snapshot, subject *Subject) {
+	subject.Node.Status.NodeInfo.KubeletVersion = "v1.35.0"
+}
+
+func quarantined(value string) func(*Snapshot, *Subject) {
+	return func(s *Snapshot, _ *Subject) {
+		s.ElementalCluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: value}
+	}
+}
+
+func markedBy(attempt string) func(*Snapshot, *Subject) {
+	return func(_ *Snapshot, subject *Subject) {
+		subject.Node.Annotations = map[string]string{infrav1.CordonedByAnnotation: attempt}
+	}
+}
+
+func measured(free, image int64) func(*Snapshot, *Subject) {
+	return func(_ *Snapshot, subject *Subject) {
+		subject.Report = infrav1.HostUpgradeStatus{FreeBytes: free, ImageBytes: image}
+	}
+}

@@ -1,0 +1,47 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// checkPaused keeps hands off what a person has paused. The Cluster's and the attempt's own pause stop the
+// controller altogether.
+func checkPaused(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	const remedy = "is paused: take its annotation " + clusterv1.PausedAnnotation + " away to let its upgrade start"
+	switch {
+	case annotations.HasPaused(subject.Machine):
+		return block("Machine/"+subject.Machine.Name, remedy)
+	case annotations.HasPaused(subject.Host):
+		return block("ElementalHost/"+subject.Host.Name, remedy)
+	}
+	return pass()
+}
+
+func checkOtherAttempt(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	if subject.Rival == nil {
+		return pass()
+	}
+	return block("ElementalHostUpgrade/"+subject.Rival.Name,
+		"is an unfinished attempt on the same host: wait for its end, or set its spec.cancel")
+}
+
+// checkFreeSpace compares what the host measured when it prepared. The elemental CLI itself reports
+// success after it has filled the state partition (Harvester issues 7457 and 10687).
+func checkFreeSpace(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	report := subject.Report
+	if report.FreeBytes == 0 || report.ImageBytes == 0 || report.FreeBytes >= report.ImageBytes {
+		return pass()
+	}
+	const mebibyte = 1 << 20
+	return block("ElementalHost/"+subject.Host.Name, fmt.Sprintf(
+		"has %d MiB free on its state partition and the image takes at least %d MiB: free some, or delete snapshots",
+		report.FreeBytes/mebibyte, report.ImageBytes/mebibyte))
+}

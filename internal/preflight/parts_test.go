@@ -1,0 +1,75 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = DescribeTable("unhealthyOthers", func(change func(machines []clusterv1.Machine, nodes []corev1.Node), expected ...string) {
+	machines, nodes := []clusterv1.Machine{}, []corev1.Node{}
+	for _, name := range []string{"a", "b", "c"} {
+		machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		machine.Status.NodeRef.Name = "node-" + name
+		machine.Status.Conditions = []metav1.Condition{{Type: "APIServerPodHealthy", Status: metav1.ConditionTrue}}
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		machines, nodes = append(machines, machine), append(nodes, node)
+	}
+	change(machines, nodes)
+	Expect(unhealthyOthers(machines, nodes, "a")).To(HaveExactElements(expected))
+},
+	Entry("none", func([]clusterv1.Machine, []corev1.Node) {}),
+	Entry("never itself", func(machines []clusterv1.Machine, nodes []corev1.Node) {
+		machines[0].Status.Conditions[0].Status = metav1.ConditionFalse
+		nodes[0].Status.Conditions = nil
+	}),
+	Entry("a Node that is not Ready, and a Machine that KubeadmControlPlane finds unhealthy",
+		func(machines []clusterv1.Machine, nodes []corev1.Node) {
+			machines[1].Status.Conditions[0].Status = metav1.ConditionUnknown
+			nodes[2].Status.Conditions[0].Status = corev1.ConditionFalse
+		}, "Machine b is not APIServerPodHealthy", "the Node of Machine c is not Ready"),
+	Entry("a Machine without a Node", func(machines []clusterv1.Machine, _ []corev1.Node) {
+		machines[1].Status.NodeRef.Name = ""
+	}, "the Node of Machine b is not Ready"),
+)
+
+var _ = DescribeTable("WaiversOf", func(annotation string, expected ...string) {
+	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.SkipPreflightAnnotation: annotation}}}
+	Expect(WaiversOf(upgrade)).To(HaveExactElements(expected))
+},
+	Entry("none", ""),
+	Entry("one", "NodeReady", "NodeReady"),
+	Entry("several, with blanks", "NodeReady, FreeSpace", "NodeReady", "FreeSpace"),
+)
+
+var _ = DescribeTable("Quarantine", func(value string, expected map[string]string, valid bool) {
+	s, _ := typical(quarantined(value))
+	digests, err := Quarantine(s.ElementalCluster)
+	Expect(err == nil).To(Equal(valid))
+	Expect(digests).To(Equal(expected))
+},
+	Entry("nothing", "", map[string]string{}, true),
+	Entry("one", `{"sha256:a":"h"}`, map[string]string{"sha256:a": "h"}, true),
+	Entry("a list", `["sha256:a"]`, nil, false),
+	Entry("a word", "sha256:a", nil, false),
+)
+
+var _ = DescribeTable("isNodeOfAny", func(nodeRef, machineID, nodeID string, expected bool) {
+	machine := clusterv1.Machine{Spec: clusterv1.MachineSpec{ProviderID: machineID}}
+	machine.Status.NodeRef.Name = nodeRef
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: nodeID}}
+	Expect(isNodeOfAny(node, []clusterv1.Machine{{}, machine})).To(Equal(expected))
+},
+	Entry("the Machine's Node", "n", "", "", true),
+	Entry("one that has just joined", "", "elemental://ns/n", "elemental://ns/n", true),
+	Entry("another's", "m", "elemental://ns/m", "elemental://ns/n", false),
+	Entry("one that has no provider ID yet", "m", "elemental://ns/m", "", false),
+)

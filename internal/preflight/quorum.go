@@ -1,0 +1,65 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// checkQuorum makes sure that etcd keeps its majority while a control plane node is down. A node counts when it is Ready
+// and KubeadmControlPlane, where it is one, finds nothing wrong with it.
+func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	if !subject.isControlPlane() {
+		return pass()
+	}
+	machines := s.controlPlane()
+	unhealthy, majority := unhealthyOthers(machines, s.Nodes, subject.Machine.Name), len(machines)/2+1
+	if len(machines)-1-len(unhealthy) >= majority {
+		return pass()
+	}
+	message := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
+	if len(unhealthy) > 0 {
+		return block("Cluster/"+s.Cluster.Name, message+", but "+strings.Join(unhealthy, ", ")+": bring them back first")
+	}
+	return block("Cluster/"+s.Cluster.Name, message+": only a control plane of 3 or more can be upgraded in place")
+}
+
+// unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.
+func unhealthyOthers(machines []clusterv1.Machine, nodes []corev1.Node, self string) []string {
+	found := []string{}
+	for i := range machines {
+		if machines[i].Name == self {
+			continue
+		}
+		isReady := slices.ContainsFunc(nodes, func(node corev1.Node) bool {
+			return node.Name == machines[i].Status.NodeRef.Name && workload.IsReady(&node)
+		})
+		conditions := owner.Unhealthy(&machines[i])
+		switch {
+		case !isReady:
+			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
+		case len(conditions) > 0:
+			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(conditions, ", "))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// controlPlane Machines of the cluster, by name.
+func (s *Snapshot) controlPlane() []clusterv1.Machine {
+	machines := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return !isControlPlane(&m) })
+	slices.SortFunc(machines, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return machines
+}

@@ -1,0 +1,37 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Subject is the node at hand.
+type Subject struct {
+	Machine *clusterv1.Machine
+	Host    *infrav1.ElementalHost
+	Node    *corev1.Node
+
+	// Attempt is the id of the attempt that asks; empty where an upgrade is only requested.
+	Attempt string
+	// Rival is another unfinished attempt on the same host that goes first; nil if there is none.
+	Rival *infrav1.ElementalHostUpgrade
+	// Digest that the host is to be brought to; empty while it is not known.
+	Digest string
+	// Report is what the host says of the attempt; zero if it says nothing.
+	Report infrav1.HostUpgradeStatus
+}
+
+func (s *Subject) isControlPlane() bool { return isControlPlane(s.Machine) }
+
+func isControlPlane(machine *clusterv1.Machine) bool {
+	if machine == nil {
+		return false
+	}
+	_, found := machine.Labels[clusterv1.MachineControlPlaneLabel]
+	return found
+}

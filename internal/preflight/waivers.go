@@ -1,0 +1,56 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// Waivers are the names of the checks that a person chose to ignore.
+type Waivers []string
+
+// WaiversOf collects the waivers of all objects that may carry them.
+func WaiversOf(objects ...client.Object) Waivers {
+	found := Waivers{}
+	for _, object := range objects {
+		found = append(found, strings.FieldsFunc(object.GetAnnotations()[infrav1.SkipPreflightAnnotation], func(c rune) bool {
+			return c == ',' || c == ' '
+		})...)
+	}
+	return found
+}
+
+// Has says whether a check is waived.
+func (w Waivers) Has(check string) bool { return slices.Contains(w, check) }
+
+// Templates are a template and, where that is a clone, the one that it was made from, which a person annotates. It is
+// empty for a nil template.
+func Templates(ctx context.Context, reader client.Reader, template *infrav1.ElementalMachineTemplate) ([]client.Object, error) {
+	if template == nil {
+		return nil, nil
+	}
+	found := []client.Object{template}
+	source := template.Labels[infrav1.SourceTemplateLabel]
+	if source == "" {
+		return found, nil
+	}
+	all := &infrav1.ElementalMachineTemplateList{}
+	if err := reader.List(ctx, all, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("looking for the source of ElementalMachineTemplate %s: %w", template.Name, err)
+	}
+	for i := range all.Items {
+		if rollout.LabelValue(all.Items[i].Name) == source {
+			found = append(found, all.Items[i].DeepCopy())
+		}
+	}
+	return found, nil
+}
