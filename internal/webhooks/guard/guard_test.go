@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
@@ -20,10 +21,17 @@ type pool struct {
 	on map[string]*clusterv1.MachineSet
 }
 
+// newPool is of a cluster whose Machines may be replaced: nothing proves the way in place here.
 func newPool() *pool {
 	GinkgoHelper()
+	return newPoolWith(infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
+}
+
+func newPoolWith(options infrav1.NodeUpgradeOption) *pool {
+	GinkgoHelper()
 	p := &pool{md: ownertest.MachineDeployment(newNamespace(), "md", "c", "old", 3), on: map[string]*clusterv1.MachineSet{}}
-	create(p.md)
+	cluster, elemental := ownertest.Cluster(p.md.Namespace, "c", options)
+	create(cluster, elemental, p.md)
 	observe(p.md, 3)
 	p.has("old", 3, 3)
 	return p

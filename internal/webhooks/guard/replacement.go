@@ -7,18 +7,19 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// checkReplacement denies that the topology controller points an owner to another template where Cluster
-// API would answer that by replacing Machines. A variable or a class that is changed is no order to reset
-// hosts, and there is nobody to stop it later: with a surge or without the extension no hook is asked.
-// Whoever changes a reference by hand is a different matter.
+// checkReplacement denies that an owner is pointed to another template, by whomever, where Cluster API would answer that
+// by replacing Machines. Neither a rotation nor a variable or a class that is changed is an order to reset hosts, and there
+// is nobody to stop it later: with a surge or without the extension no hook is asked.
 func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
-	if !owner.IsTopologyOwned(after) || owner.TemplateName(after) == "" {
+	if owner.TemplateName(after) == "" {
 		return nil
 	}
 	doing := fmt.Sprintf("looking whether the Machines of %s would be replaced", owner.Describe(after))
@@ -32,6 +33,9 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 		return nil
 	}
 	options, where, err := hooks.ClusterOptions(ctx, g.Owners.Live, namespace, after.ClusterName())
+	if apierrors.IsNotFound(err) { // a Cluster that is still to come has no Machines
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -39,6 +43,13 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 		return nil
 	}
 	return denied(after, "its Machines would be replaced and their hosts reset, instead of updated in place. "+inplace.Messages(problems)+
-		". What belongs to the topology is changed in the ClusterClass or in the Cluster's spec.topology. "+
-		"Or let Machines be replaced by replacement: Allow in "+where)
+		howToChange(after)+". Or let Machines be replaced by replacement: Allow in "+where)
+}
+
+// howToChange says where the fields are that the remedies name.
+func howToChange(after owner.Owner) string {
+	if !owner.IsTopologyOwned(after) {
+		return ""
+	}
+	return ". What belongs to the topology is changed in the ClusterClass or in the Cluster's spec.topology"
 }

@@ -17,11 +17,24 @@ import (
 
 // No extension and no Deployment of Cluster API is installed on this API server: the way in place is never
 // proven here. What is looked for, and what is enough, is a matter of package machinetemplate's tests.
+var _ = Describe("The guard, when a reference is changed by hand", func() {
+	It("denies what would replace Machines, by default, with all that is in the way", func() {
+		p := newPoolWith(infrav1.NodeUpgradeOption{})
+		Expect(p.goTo("new")).To(And(beDenied("would be replaced", "--runtime-extension elemental", "InPlaceUpdates",
+			"replacement: Allow in spec.nodeUpgradeOption of ElementalCluster c"), MatchError(Not(ContainSubstring("topology")))))
+	})
+
+	It("permits it while there is no Cluster, and so no Machine", func() {
+		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "old", 3)
+		create(md)
+		observe(md, 0)
+		Expect((&pool{md: md}).goTo("new")).To(Succeed())
+	})
+})
+
 var _ = Describe("The guard, when the topology controller changes a reference", func() {
 	newTopologyPool := func(options infrav1.NodeUpgradeOption) *pool {
-		p := newPool()
-		cluster, elemental := ownertest.Cluster(p.md.Namespace, "c", options)
-		create(cluster, elemental)
+		p := newPoolWith(options)
 		base := p.md.DeepCopy()
 		p.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
 		Expect(c.Patch(ctx, p.md, client.MergeFrom(base))).To(Succeed())
