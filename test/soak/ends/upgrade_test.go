@@ -82,7 +82,10 @@ func webPodsOn(ctx context.Context, node string) (int, error) {
 // wanted next lets it end first.
 func (u *upgrade) watchAnswer(ctx context.Context) {
 	GinkgoHelper()
-	watcher, err := theLab.Kube.Watch(ctx, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
+	// A spec's own context ends with its BeforeAll, the upgrade does not.
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	DeferCleanup(stop)
+	watcher, err := theLab.Kube.Watch(watching, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
 	Expect(err).NotTo(HaveOccurred())
 	go func() {
 		defer watcher.Stop()

@@ -48,9 +48,6 @@ var _ = Describe("The kill table", Ordered, func() {
 			if upgradeWorker(ctx, killsAtOnce) > 0 {
 				idle++
 			}
-			if idle == enough && l.byChance {
-				Skip("it did not come up")
-			}
 			Expect(idle).To(BeNumerically("<", enough), "the edge comes up: missing is %v", scene.table.missing(l))
 		}
 	}, entries())
@@ -73,9 +70,13 @@ func compare(list []listed, recorded []edge) (missing, unknown []edge) {
 	return missing, unknown
 }
 
+// entries are the edges that come up in every upgrade. The processes are killed at the others, too, when they come up.
 func entries() []TableEntry {
 	all := []TableEntry{}
 	for _, each := range readEdges(committed) {
+		if each.byChance {
+			continue
+		}
 		all = append(all, Entry(string(each.edge), each))
 	}
 	return all
