@@ -61,6 +61,9 @@ const (
 const (
 	// NodeUpgradePauseAnnotation on a Node holds its upgrade before the cordon. Removing it resumes.
 	NodeUpgradePauseAnnotation = "infrastructure.cluster.x-k8s.io/node-upgrade-pause"
+	// PausedByAnnotation on a Node names the rollout, by its template, that paused the Node or took note of a
+	// person's pause. A pause that is gone while this is there was taken away by a person.
+	PausedByAnnotation = "infrastructure.cluster.x-k8s.io/paused-by"
 	// CordonedByAnnotation on a Node names the attempt that made it unschedulable. Only a cordon
 	// with this mark is ever taken back.
 	CordonedByAnnotation = "infrastructure.cluster.x-k8s.io/cordoned-by"
@@ -82,6 +85,9 @@ const (
 	HealthLookAnnotation = "infrastructure.cluster.x-k8s.io/health-look"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
+	// ApprovedRolloutAnnotation on a Machine names the rollout, by its template, for which a person has let its
+	// node go on. It holds for all attempts of that rollout, and is gone when the rollout is over.
+	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/approved-rollout"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template
 	// clone it was last pointed to by us. It tells a reference that somebody turned back from one
 	// that was never turned.

@@ -5,60 +5,112 @@ package hostupgrade
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// approve waits while the node is paused. A paused node is still schedulable and holds no slot.
+// approve waits while the node is paused. A paused node is still schedulable and holds no slot. The node may have
+// been paused, and resumed, before there was an attempt; what is done here is the same.
 func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Result, error) {
-	_, paused := o.node.Annotations[infrav1.NodeUpgradePauseAnnotation]
 	switch {
 	case workload.CordonedBy(o.node) == o.attempt:
 		// It is too late for a pause: half drained, the node would keep its slot for as long as it lasts.
 		return sequence.Done(), nil
 	case o.upgrade.Spec.Approved:
-		return sequence.Done(), o.workload.Resume(ctx, o.node)
-	case paused:
-		o.rememberPause()
-		return waitForApproval(o), nil
-	case o.hasPaused() || !pausesNode(o.options.Strategy, o.node.Name):
-		// A pause that was set for this attempt and is gone was taken away by a person.
-		return sequence.Done(), nil
-	default:
-		if err := o.workload.Pause(ctx, o.node, o.attempt); err != nil {
+		if err := r.recordApproval(ctx, o); err != nil {
 			return sequence.Result{}, err
 		}
-		o.rememberPause()
-		return waitForApproval(o), nil
+		return sequence.Done(), o.workload.Resume(ctx, o.node)
 	}
-}
-
-func waitForApproval(o *observation) sequence.Result {
-	return sequence.Wait(pollCluster, "Node %s is paused: remove its annotation %s, or set spec.approved of ElementalHostUpgrade %s",
-		o.node.Name, infrav1.NodeUpgradePauseAnnotation, o.upgrade.Name)
-}
-
-// pausesNode says whether the strategy pauses a node; "manual" with no names pauses them all.
-func pausesNode(strategy infrav1.NodeUpgradeStrategy, node string) bool {
-	if strategy.Mode != infrav1.NodeUpgradeModeManual {
-		return false
+	if err := r.settlePause(ctx, o); err != nil {
+		return sequence.Result{}, err
 	}
-	return len(strategy.PauseNodes) == 0 || slices.Contains(strategy.PauseNodes, node)
-}
-
-func (o *observation) hasPaused() bool {
-	return o.upgrade.Annotations[infrav1.NodeUpgradePauseAnnotation] == o.attempt
-}
-
-// rememberPause leaves a mark on the attempt, so that a pause that is removed is told from one that was
-// never set. It is stored with the report, after the pause: the other way round, an attempt whose
-// controller dies in between would go on without having paused.
-func (o *observation) rememberPause() {
-	if o.upgrade.Annotations == nil {
-		o.upgrade.Annotations = map[string]string{}
+	if !pausing.MarksOf(o.node).Paused {
+		return sequence.Done(), nil
 	}
-	o.upgrade.Annotations[infrav1.NodeUpgradePauseAnnotation] = o.attempt
+	return sequence.Wait(pollPaused, "%s", pausing.Remedy(o.node.Name, o.upgrade.Name)), nil
+}
+
+// settlePause makes the marks of the node what they have to be.
+func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
+	due := pausing.Due{
+		Rollout:  pausing.RolloutOf(o.upgrade),
+		ByPolicy: pausing.Names(o.options.Strategy, o.node.Name),
+	}
+	due.Approved = pausing.ApprovedFor(o.machine) == due.Rollout
+	switch pausing.Decide(pausing.MarksOf(o.node), due) {
+	case pausing.Pause:
+		return o.workload.Pause(ctx, o.node, due.Rollout)
+	case pausing.Approve:
+		if err := r.recordApproval(ctx, o); err != nil {
+			return err
+		}
+		return o.workload.ClearPause(ctx, o.node)
+	case pausing.Clear:
+		return o.workload.ClearPause(ctx, o.node)
+	case pausing.Leave:
+	}
+	return nil
+}
+
+// releasePause takes back the pause of this attempt's rollout. What a person has said by taking it away is kept for
+// the next attempt.
+func (r *Reconciler) releasePause(ctx context.Context, o *observation) error {
+	marks := pausing.MarksOf(o.node)
+	if marks.By != pausing.RolloutOf(o.upgrade) {
+		return nil
+	}
+	if !marks.Paused && !o.machineLeaves() {
+		if err := r.recordApproval(ctx, o); err != nil {
+			return err
+		}
+	}
+	return o.workload.ClearPause(ctx, o.node)
+}
+
+// recordApproval keeps on the Machine, where all attempts of the rollout find it, that a person has let the node go on.
+func (r *Reconciler) recordApproval(ctx context.Context, o *observation) error {
+	rollout := pausing.RolloutOf(o.upgrade)
+	if pausing.ApprovedFor(o.machine) == rollout {
+		return nil
+	}
+	return r.writeApproval(ctx, o, rollout)
+}
+
+func (r *Reconciler) writeApproval(ctx context.Context, o *observation, rollout string) error {
+	before := o.machine.DeepCopy()
+	pausing.SetApproved(o.machine, rollout)
+	if err := r.Client.Patch(ctx, o.machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("recording the approval of its node on Machine %s: %w", o.machine.Name, err)
+	}
+	return nil
+}
+
+// forgetApproval is for an attempt whose rollout is over for its node. One that can be tried again keeps what a person
+// has said.
+func (r *Reconciler) forgetApproval(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.machineLeaves() || pausing.ApprovedFor(o.machine) != pausing.RolloutOf(o.upgrade) {
+		return sequence.Done(), nil
+	}
+	return sequence.Done(), r.writeApproval(ctx, o, "")
+}
+
+// WaitsForApproval says whether an attempt waits for a person to resume its node.
+func WaitsForApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
+	return !isEnded(upgrade.Status.Phase) && conditions.GetReason(upgrade, infrav1.UpgradeProgressingCondition) == stepApprove
+}
+
+// PastApproval says whether an attempt has passed the step at which its node can be paused.
+func PastApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
+	return slices.ContainsFunc(upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
+		return s.Name == stepApprove && s.FinishedAt != nil
+	})
 }

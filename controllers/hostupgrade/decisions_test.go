@@ -156,16 +156,6 @@ var _ = DescribeTable("slotBlocker", func(maxConcurrent int32, controlPlane bool
 
 func slotOf(upgrade string) infrav1.UpgradeSlot { return infrav1.UpgradeSlot{Upgrade: upgrade} }
 
-var _ = DescribeTable("pausesNode", func(mode infrav1.NodeUpgradeMode, expected bool, nodes ...string) {
-	Expect(pausesNode(infrav1.NodeUpgradeStrategy{Mode: mode, PauseNodes: nodes}, "n")).To(Equal(expected))
-},
-	Entry("auto", infrav1.NodeUpgradeModeAuto, false),
-	Entry("auto, although it is named", infrav1.NodeUpgradeModeAuto, false, "n"),
-	Entry("manual", infrav1.NodeUpgradeModeManual, true),
-	Entry("manual, and it is named", infrav1.NodeUpgradeModeManual, true, "m", "n"),
-	Entry("manual, and others are named", infrav1.NodeUpgradeModeManual, false, "m"),
-)
-
 var _ = DescribeTable("rebootMessage", func(phase infrav1.HostUpgradePhase, expected string) {
 	Expect(rebootMessage(typical(), phase)).To(Equal(expected))
 },

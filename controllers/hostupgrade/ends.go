@@ -26,11 +26,12 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		quarantine   = step{Name: "Quarantine", Run: r.quarantine}
 		lift         = step{Name: "LiftQuarantine", Run: r.liftQuarantine}
 		awaitPlane   = step{Name: "AwaitControlPlane", Run: r.awaitControlPlane}
+		approval     = step{Name: "ForgetApproval", Run: r.forgetApproval}
 		slotIfAsked  = step{Name: "FreeSlot", Run: r.releaseSlotIfAsked}
 	)
 	switch outcome {
 	case infrav1.UpgradeSucceeded:
-		return []step{lift, releaseNode, remediation, outcomeKnown, slot}
+		return []step{lift, releaseNode, approval, remediation, outcomeKnown, slot}
 	case infrav1.UpgradeRolledBack:
 		return []step{quarantine, keepUnlessOK, remediation, outcomeKnown, slot}
 	case infrav1.UpgradeFailed:
@@ -38,7 +39,7 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	case infrav1.UpgradeHostLost:
 		return []step{remediation, slotIfAsked}
 	case infrav1.UpgradeSuperseded:
-		return []step{slotIfAsked, takeBack, releaseNode, remediation, awaitPlane, slot}
+		return []step{slotIfAsked, takeBack, releaseNode, approval, remediation, awaitPlane, slot}
 	default: // Aborted
 		return []step{slotIfAsked, takeBack, releaseNode, remediation, slot}
 	}
@@ -86,22 +87,20 @@ func (o *observation) isGivenUp() bool {
 	return !o.host.DeletionTimestamp.IsZero() || o.lost() && (o.machineLeaves() || o.upgrade.Spec.Release)
 }
 
-// releaseNode uncordons the node if the cordon is ours, and takes back a pause of ours. The node of a
-// Machine that is being deleted is left as it is: Cluster API is about to drain it.
+// releaseNode uncordons the node if the cordon is ours, and takes back a pause of ours. The cordon of a Machine that
+// is being deleted is left as it is, because Cluster API is about to drain the node; nothing of it is waited for.
 func (r *Reconciler) releaseNode(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.machineLeaves() {
-		return sequence.Done(), nil
-	}
-	if o.workload == nil {
+	if o.workload == nil && !o.machineLeaves() {
 		return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
 	}
-	if o.node == nil {
+	if o.workload == nil || o.node == nil {
 		return sequence.Done(), nil
 	}
-	if o.node.Annotations[infrav1.NodeUpgradePauseAnnotation] == o.attempt {
-		if err := o.workload.Resume(ctx, o.node); err != nil {
-			return sequence.Result{}, err
-		}
+	if err := r.releasePause(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	if o.machineLeaves() {
+		return sequence.Done(), nil
 	}
 	return sequence.Done(), o.workload.Uncordon(ctx, o.node, o.attempt)
 }

@@ -26,6 +26,8 @@ type marks struct {
 	Unschedulable   bool
 	CordonedBy      string
 	Paused          string
+	PausedBy        string
+	Approved        string
 	SkipRemediation bool
 	SkippedBy       string
 	Slots           int
@@ -50,9 +52,11 @@ func (w *world) marks(ctx context.Context) marks {
 	if err := live.Get(ctx, client.ObjectKey{Name: w.host}, node); err == nil {
 		found.Unschedulable = node.Spec.Unschedulable
 		found.CordonedBy = ours(node.Annotations[infrav1.CordonedByAnnotation], attempt)
-		found.Paused = ours(node.Annotations[infrav1.NodeUpgradePauseAnnotation], attempt)
+		found.Paused = ours(node.Annotations[infrav1.NodeUpgradePauseAnnotation], templateName)
+		found.PausedBy = ours(node.Annotations[infrav1.PausedByAnnotation], templateName)
 	}
 	if machine := get(ctx, w, w.host, &clusterv1.Machine{}); machine != nil {
+		found.Approved = ours(machine.Annotations[infrav1.ApprovedRolloutAnnotation], templateName)
 		_, found.SkipRemediation = machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 		found.SkippedBy = ours(machine.Annotations[infrav1.SkipRemediationByAnnotation], attempt)
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
 // IsReady says whether the Node's Ready condition is True.
@@ -69,20 +70,39 @@ func (c *Cluster) Uncordon(ctx context.Context, node *corev1.Node, attempt strin
 	})
 }
 
-// Pause marks the Node as waiting for a person, on behalf of the attempt.
-func (c *Cluster) Pause(ctx context.Context, node *corev1.Node, attempt string) error {
+// Pause marks the Node as waiting for a person, on behalf of a rollout. A pause that a person has set already is
+// left as it is, and noted: both marks are written at once, because one without the other means something else.
+func (c *Cluster) Pause(ctx context.Context, node *corev1.Node, rollout string) error {
 	return c.patchNode(ctx, node, "pausing", func(n *corev1.Node) {
-		setAnnotation(n, infrav1.NodeUpgradePauseAnnotation, attempt)
+		if marks := pausing.MarksOf(n); !marks.Paused || marks.Own() {
+			setAnnotation(n, infrav1.NodeUpgradePauseAnnotation, rollout)
+		}
+		setAnnotation(n, infrav1.PausedByAnnotation, rollout)
 	})
 }
 
-// Resume removes the pause from the Node, whoever set it.
+// Resume removes the pause from the Node, whoever set it, because a person has said so.
 func (c *Cluster) Resume(ctx context.Context, node *corev1.Node) error {
-	if _, paused := node.Annotations[infrav1.NodeUpgradePauseAnnotation]; !paused {
+	if marks := pausing.MarksOf(node); !marks.Paused && marks.By == "" {
 		return nil
 	}
 	return c.patchNode(ctx, node, "resuming", func(n *corev1.Node) {
 		delete(n.Annotations, infrav1.NodeUpgradePauseAnnotation)
+		delete(n.Annotations, infrav1.PausedByAnnotation)
+	})
+}
+
+// ClearPause removes what a rollout has set on the Node. A pause of a person stays.
+func (c *Cluster) ClearPause(ctx context.Context, node *corev1.Node) error {
+	marks := pausing.MarksOf(node)
+	if marks.By == "" {
+		return nil
+	}
+	return c.patchNode(ctx, node, "clearing the pause of", func(n *corev1.Node) {
+		delete(n.Annotations, infrav1.PausedByAnnotation)
+		if marks.Own() {
+			delete(n.Annotations, infrav1.NodeUpgradePauseAnnotation)
+		}
 	})
 }
 

@@ -60,8 +60,31 @@ var _ = Describe("A Node", func() {
 
 	It("is paused and resumed", func(ctx SpecContext) {
 		Expect(w.cluster.Resume(ctx, w.readNode(ctx))).To(Succeed())
-		Expect(w.cluster.Pause(ctx, w.readNode(ctx), attempt)).To(Succeed())
-		Expect(w.readNode(ctx).Annotations).To(HaveKeyWithValue(infrav1.NodeUpgradePauseAnnotation, attempt))
+		Expect(w.cluster.Pause(ctx, w.readNode(ctx), "former")).To(Succeed())
+		Expect(w.cluster.Pause(ctx, w.readNode(ctx), "rollout")).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).To(And(
+			HaveKeyWithValue(infrav1.NodeUpgradePauseAnnotation, "rollout"), HaveKeyWithValue(infrav1.PausedByAnnotation, "rollout")))
+		Expect(w.cluster.Resume(ctx, w.readNode(ctx))).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).NotTo(Or(HaveKey(infrav1.NodeUpgradePauseAnnotation), HaveKey(infrav1.PausedByAnnotation)))
+	})
+
+	It("is cleared of the pause of a rollout", func(ctx SpecContext) {
+		Expect(w.cluster.Pause(ctx, w.readNode(ctx), "rollout")).To(Succeed())
+		Expect(w.cluster.ClearPause(ctx, w.readNode(ctx))).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).NotTo(Or(HaveKey(infrav1.NodeUpgradePauseAnnotation), HaveKey(infrav1.PausedByAnnotation)))
+	})
+
+	It("keeps the pause of a person, which is noted and may be taken away for that person", func(ctx SpecContext) {
+		w.changeNode(ctx, func(node *corev1.Node) {
+			node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
+		})
+		Expect(w.cluster.Pause(ctx, w.readNode(ctx), "rollout")).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).To(And(
+			HaveKeyWithValue(infrav1.NodeUpgradePauseAnnotation, "lunch"), HaveKeyWithValue(infrav1.PausedByAnnotation, "rollout")))
+		Expect(w.cluster.ClearPause(ctx, w.readNode(ctx))).To(Succeed())
+		Expect(w.cluster.ClearPause(ctx, w.readNode(ctx))).To(Succeed())
+		Expect(w.readNode(ctx).Annotations).To(And(
+			HaveKeyWithValue(infrav1.NodeUpgradePauseAnnotation, "lunch"), Not(HaveKey(infrav1.PausedByAnnotation))))
 		Expect(w.cluster.Resume(ctx, w.readNode(ctx))).To(Succeed())
 		Expect(w.readNode(ctx).Annotations).NotTo(HaveKey(infrav1.NodeUpgradePauseAnnotation))
 	})

@@ -19,7 +19,10 @@ type Marks struct {
 	// On the Node.
 	Unschedulable      bool
 	CordonedBy, Paused string
-	// On the Machine.
+	// PausedBy is the rollout that paused it.
+	PausedBy string
+	// On the Machine. Approved is the rollout that a person let its node go on for.
+	Approved                           string
 	SkipRemediation, SkipRemediationBy bool
 	// On the ElementalCluster.
 	Slots int
@@ -63,6 +66,8 @@ func marksOn(host *infrav1.ElementalHost, node *corev1.Node, machine *clusterv1.
 		Unschedulable:   node.Spec.Unschedulable,
 		CordonedBy:      node.Annotations[infrav1.CordonedByAnnotation],
 		Paused:          node.Annotations[infrav1.NodeUpgradePauseAnnotation],
+		PausedBy:        node.Annotations[infrav1.PausedByAnnotation],
+		Approved:        machine.Annotations[infrav1.ApprovedRolloutAnnotation],
 		SkipRemediation: skips, SkipRemediationBy: skipsBy,
 		Slots: len(owner.Status.UpgradeSlots),
 		Asked: host.Spec.Upgrade != nil, Moveless: moveless, Label: host.Labels[infrav1.InPlaceUpgradeLabel],

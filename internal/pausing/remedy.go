@@ -1,0 +1,19 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pausing
+
+import (
+	"fmt"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Remedy says that a node is paused and how it is resumed. The upgrade is empty while its attempt does not exist.
+func Remedy(node, upgrade string) string {
+	remedy := fmt.Sprintf("Node %s is paused: remove its annotation %s", node, infrav1.NodeUpgradePauseAnnotation)
+	if upgrade != "" {
+		remedy += ", or set spec.approved of ElementalHostUpgrade " + upgrade
+	}
+	return remedy
+}

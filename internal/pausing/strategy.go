@@ -1,0 +1,34 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pausing
+
+import (
+	"slices"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Names says whether the strategy pauses a node; "manual" with no names pauses them all.
+func Names(strategy infrav1.NodeUpgradeStrategy, node string) bool {
+	if strategy.Mode != infrav1.NodeUpgradeModeManual {
+		return false
+	}
+	return len(strategy.PauseNodes) == 0 || slices.Contains(strategy.PauseNodes, node)
+}
+
+// Unknown are the names of the strategy, sorted, that are no nodes of the cluster. In mode "auto" they are not
+// looked at.
+func Unknown(strategy infrav1.NodeUpgradeStrategy, nodes []string) []string {
+	unknown := []string{}
+	if strategy.Mode != infrav1.NodeUpgradeModeManual {
+		return unknown
+	}
+	for _, name := range strategy.PauseNodes {
+		if !slices.Contains(nodes, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return slices.Compact(unknown)
+}
