@@ -67,7 +67,8 @@ func expectAnswered(_ context.Context, u *upgrade) {
 	Eventually(u.answered, patience).Should(BeClosed(), "Cluster API takes its mark %s off the Machine", clusterv1.UpdateInProgressAnnotation)
 }
 
-// expectHeld waits until the Machine says why its update does not go on.
+// expectHeld waits until the Machine says why its update does not go on: what it says is the hook's answer. Its mark alone
+// would not do. Cluster API may take it off once without having been told anything (docs/adr/0003), and it is put back.
 func expectHeld(ctx context.Context, u *upgrade, why string) {
 	GinkgoHelper()
 	Eventually(u.machine, patience, look).WithContext(ctx).Should(And(
@@ -75,7 +76,6 @@ func expectHeld(ctx context.Context, u *upgrade, why string) {
 		WithTransform(says(clusterv1.MachineUpdatingCondition, metav1.ConditionTrue), ContainSubstring(why)),
 		WithTransform(says(clusterv1.MachineUpToDateCondition, metav1.ConditionFalse), Not(BeEmpty())),
 	))
-	Expect(u.answered).NotTo(BeClosed(), "Cluster API was not told that it is done")
 }
 
 // machine of the worker.
