@@ -5,11 +5,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -28,6 +30,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters,verbs=get;list;watch;update;patch
@@ -57,7 +60,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := mgr.GetLogger().WithValues("controller", controllerName)
 	kind := infrav1.GroupVersion.WithKind(infraKind)
 	toCluster := handler.EnqueueRequestsFromMapFunc(r.memberToCluster)
-	err := capicontroller.NewControllerManagedBy(mgr, log).
+	building := capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&infrav1.ElementalCluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue),
@@ -67,15 +70,22 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &infrav1.ElementalCluster{})),
-			predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+			predicate.Or(predicates.ClusterPausedTransitions(mgr.GetScheme(), log), endpointChanged())).
 		Watches(&infrav1.ElementalMachine{}, toCluster, lineChanged()).
 		Watches(&infrav1.ElementalHost{}, toCluster, lineChanged()).
+		Watches(&infrav1.ElementalHost{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), domainChanged()).
 		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, lineChanged()).
 		Watches(&clusterv1.Machine{}, toCluster, lineChanged()).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, lineChanged()).
-		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), lineChanged()).
-		Complete(ctx, r)
+		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), lineChanged())
+	watched, err := owner.WatchesControlPlanes(mgr.GetRESTMapper())
 	if err != nil {
+		return err
+	}
+	if watched {
+		building = building.Watches(&controlplanev1.KubeadmControlPlane{}, toCluster, predicate.GenerationChangedPredicate{})
+	}
+	if err := building.Complete(ctx, r); err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
 	}
 	return nil
@@ -114,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 	}()
 	observe(object, owner)
-	return ctrl.Result{}, r.observeLine(ctx, object, owner)
+	return ctrl.Result{}, errors.Join(r.observeDomains(ctx, object, owner), r.observeLine(ctx, object, owner))
 }
 
 // observeLine keeps the status line of the cluster's nodes.
@@ -149,20 +159,22 @@ func (r *Reconciler) owner(ctx context.Context, object *infrav1.ElementalCluster
 	return owner, nil
 }
 
-func observe(object *infrav1.ElementalCluster, owner *clusterv1.Cluster) {
-	if owner == nil {
+func observe(object *infrav1.ElementalCluster, cluster *clusterv1.Cluster) {
+	if cluster == nil {
 		condition.False(object, infrav1.CAPIClusterReadyCondition, infrav1.MissingClusterOwnerReason,
 			"Waiting for a Cluster to own the ElementalCluster")
 	} else {
 		condition.True(object, infrav1.CAPIClusterReadyCondition)
 	}
-	if !object.Spec.ControlPlaneEndpoint.IsValid() {
+	// Whoever else knows the endpoint, a control plane provider or the user, writes it into the Cluster.
+	known := object.Spec.ControlPlaneEndpoint.IsValid() || cluster != nil && cluster.Spec.ControlPlaneEndpoint.IsValid()
+	if !known {
 		condition.False(object, infrav1.ControlPlaneEndpointReadyCondition, infrav1.MissingControlPlaneEndpointReason,
 			"Set spec.controlPlaneEndpoint.host and .port to the address of the cluster's API server")
 	} else {
 		condition.True(object, infrav1.ControlPlaneEndpointReadyCondition)
 	}
-	if owner != nil && object.Spec.ControlPlaneEndpoint.IsValid() {
+	if cluster != nil && known {
 		object.Status.Initialization.Provisioned = ptr.To(true)
 	}
 }

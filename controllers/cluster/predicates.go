@@ -40,3 +40,16 @@ func pausedState(object conditions.Getter) [2]string {
 	}
 	return [2]string{string(paused.Status), paused.Message}
 }
+
+// endpointChanged passes a Cluster whose control plane endpoint was written by somebody else.
+func endpointChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			after, okToo := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && okToo && before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint
+		},
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // memberToCluster maps an object that belongs to a Cluster to the Cluster's ElementalCluster.
@@ -40,9 +42,9 @@ func (r *Reconciler) memberToCluster(ctx context.Context, object client.Object) 
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster.Spec.InfrastructureRef.Name}}}
 }
 
-// templateToClusters maps a template to all ElementalClusters of its namespace: whose owners refer to it
-// is not in it, and there are few of them.
-func (r *Reconciler) templateToClusters(ctx context.Context, object client.Object) []reconcile.Request {
+// clustersNear maps an object to all ElementalClusters of its namespace, of which there are few: whose
+// owners refer to a template is not in it, nor which cluster will have a host that is free.
+func (r *Reconciler) clustersNear(ctx context.Context, object client.Object) []reconcile.Request {
 	clusters := &infrav1.ElementalClusterList{}
 	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalClusters")
@@ -61,6 +63,33 @@ func lineChanged() predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(inLine(e.ObjectOld), inLine(e.ObjectNew))
 	}}
+}
+
+// domainChanged passes hosts that are in a failure domain, or were, when it changes which domains there are
+// or who can use them.
+func domainChanged() predicate.Funcs {
+	inDomain := func(object client.Object) bool { return inDomains(object) != nil }
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return inDomain(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return inDomain(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !equality.Semantic.DeepEqual(inDomains(e.ObjectOld), inDomains(e.ObjectNew))
+		},
+	}
+}
+
+// inDomains is what a host's part in its failure domain depends on; nil where it is in none.
+func inDomains(object client.Object) any {
+	host, ok := object.(*infrav1.ElementalHost)
+	if !ok || association.FailureDomain(host) == "" {
+		return nil
+	}
+	free := hoststate.Free(host)
+	seen := []any{association.FailureDomain(host), host.Labels[clusterv1.ClusterNameLabel], host.Spec.Approved, free, host.DeletionTimestamp.IsZero()}
+	if free {
+		seen = append(seen, association.VouchedLabels(host))
+	}
+	return seen
 }
 
 func inLine(object client.Object) any {

@@ -110,11 +110,14 @@ func newClaim(s *scope) association.Claim {
 }
 
 func noHostMessage(s *scope) string {
-	selector, err := association.Selector(s.machine)
-	if err != nil || selector.Empty() {
-		return "No free ElementalHost: one has to be approved, installed and not in use"
+	wanted := "No free ElementalHost"
+	if selector, err := association.Selector(s.machine); err == nil && !selector.Empty() {
+		wanted += " matches " + selector.String()
 	}
-	return fmt.Sprintf("No free ElementalHost matches %s: one has to be approved, installed and not in use", selector)
+	if domain := s.owner.Spec.FailureDomain; domain != "" {
+		wanted += fmt.Sprintf(" in failure domain %s (label %s)", domain, association.FailureDomainLabel)
+	}
+	return wanted + ": one has to be approved, installed and not in use"
 }
 
 // findHost reads the host that the machine names.
@@ -179,7 +182,7 @@ func (r *Reconciler) syncHost(ctx context.Context, s *scope) error {
 // observeHost reports the host: its addresses, its failure domain, and whether it is bootstrapped.
 func observeHost(s *scope) {
 	s.machine.Status.Addresses = s.host.Status.Addresses
-	s.machine.Status.FailureDomain = s.host.Labels[association.FailureDomainLabel]
+	s.machine.Status.FailureDomain = association.FailureDomain(s.host)
 
 	waits := func(reason, what string) {
 		if s.host.Status.Message != "" {

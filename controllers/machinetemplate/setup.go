@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,12 +27,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Named("elementalmachinetemplate").
 		WithOptions(options).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment))
-	kind := schema.GroupKind{Group: controlplanev1.GroupVersion.Group, Kind: owner.KubeadmControlPlaneKind}
-	_, err := mgr.GetRESTMapper().RESTMapping(kind, controlplanev1.GroupVersion.Version)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return fmt.Errorf("looking for the CRD of KubeadmControlPlane: %w", err)
+	watched, err := owner.WatchesControlPlanes(mgr.GetRESTMapper())
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if watched {
 		builder = builder.Watches(&controlplanev1.KubeadmControlPlane{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane))
 	}
 	if err := builder.Complete(r); err != nil {

@@ -56,7 +56,7 @@ func (c *Claimer) candidates(ctx context.Context, claim Claim) ([]*infrav1.Eleme
 	}
 	hosts := make([]*infrav1.ElementalHost, 0, len(free.Items))
 	for i := range free.Items {
-		if selector.Matches(vouchedLabels(&free.Items[i])) && c.eligible(&free.Items[i], claim) {
+		if selector.Matches(VouchedLabels(&free.Items[i])) && c.eligible(&free.Items[i], claim) {
 			hosts = append(hosts, &free.Items[i])
 		}
 	}
@@ -67,9 +67,13 @@ func (c *Claimer) candidates(ctx context.Context, claim Claim) ([]*infrav1.Eleme
 	return hosts, nil
 }
 
-// vouchedLabels are the labels of a host without those that it proposed itself: a host must not be able
+// FailureDomain is the failure domain that a host is in; empty where nobody has said so. The label is in a
+// domain that hosts cannot propose labels in.
+func FailureDomain(host *infrav1.ElementalHost) string { return host.Labels[FailureDomainLabel] }
+
+// VouchedLabels are the labels of a host without those that it proposed itself: a host must not be able
 // to talk itself into a cluster.
-func vouchedLabels(host *infrav1.ElementalHost) labels.Set {
+func VouchedLabels(host *infrav1.ElementalHost) labels.Set {
 	vouched := labels.Set(maps.Clone(host.Labels))
 	for _, proposed := range strings.Split(host.Annotations[infrav1.ProposedLabelsAnnotation], ",") {
 		delete(vouched, proposed)
@@ -89,7 +93,7 @@ func (c *Claimer) eligible(host *infrav1.ElementalHost, claim Claim) bool {
 	if cluster := host.Labels[clusterv1.ClusterNameLabel]; cluster != "" && cluster != claim.ClusterName {
 		return false
 	}
-	return claim.FailureDomain == "" || host.Labels[FailureDomainLabel] == claim.FailureDomain
+	return claim.FailureDomain == "" || FailureDomain(host) == claim.FailureDomain
 }
 
 // rank puts hosts that need no OS change before the others.
