@@ -22,6 +22,11 @@ const (
 	NodesDriftedReason     = "NodesDrifted"
 	NodesWaitingReason     = "NodesWaiting"
 	NoNodesReason          = "NoNodes"
+
+	// PauseNodesKnownCondition says whether all names of strategy.pauseNodes are nodes of the cluster. It is there while
+	// the strategy is manual, or was so for a rollout that runs.
+	PauseNodesKnownCondition = "PauseNodesKnown"
+	UnknownNodesReason       = "UnknownNodes"
 )
 
 // Condition types and reasons of ElementalMachine.

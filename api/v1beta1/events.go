@@ -38,6 +38,8 @@ const (
 	EventPreflightWaived = "PreflightWaived"
 	// EventDigestQuarantined (ElementalCluster): an image rolled back and is offered to no further host.
 	EventDigestQuarantined = "DigestQuarantined"
+	// EventUnknownPauseNodes (ElementalCluster, ElementalMachineTemplate): strategy.pauseNodes names what is no node.
+	EventUnknownPauseNodes = "UnknownPauseNodes"
 	// EventQuarantineLifted (ElementalCluster): a host succeeded with an image that was quarantined.
 	EventQuarantineLifted = "QuarantineLifted"
 )

@@ -23,6 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
@@ -94,6 +95,10 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube), Clusters: workloads,
 			Owners: wantedByOwners{owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
+		},
+		&nodepause.Reconciler{
+			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: workload.NewConnector(workloads, kube),
+			Owners: owners, Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
 	} {
 		if err := add.SetupWithManager(ctx, mgr, limits); err != nil {

@@ -1,0 +1,44 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+)
+
+// markedChanged passes what the marks of a Node depend on, and nothing else: kubelets and hosts report all the time.
+func markedChanged() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(marked(e.ObjectOld), marked(e.ObjectNew))
+	}}
+}
+
+func marked(object client.Object) any {
+	goes := !object.GetDeletionTimestamp().IsZero()
+	switch of := object.(type) {
+	case *corev1.Node:
+		return pausing.MarksOf(of)
+	case *clusterv1.Machine:
+		return []any{goes, of.Status.NodeRef.Name, isUpdating(of), pausing.ApprovedFor(of)}
+	case *infrav1.ElementalMachine:
+		return []any{goes, of.Spec.HostRef, isUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation]}
+	case *infrav1.ElementalHost:
+		return []any{of.Status.OS.ImageURI, of.Status.OS.Digest}
+	case *infrav1.ElementalHostUpgrade:
+		return []any{goes, of.Spec.Cancel, of.Status.Phase, hostupgrade.PastApproval(of)}
+	case *infrav1.ElementalMachineTemplate:
+		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation]}
+	default:
+		return []any{goes, object.GetGeneration()}
+	}
+}

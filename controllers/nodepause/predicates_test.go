@@ -1,0 +1,43 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = DescribeTable("An update wakes the controller", func(before, after client.Object, expected bool) {
+	Expect(markedChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(expected))
+},
+	Entry("not by the heartbeat of a kubelet", &corev1.Node{}, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}, Status: corev1.NodeStatus{Phase: corev1.NodeRunning}}, false),
+	Entry("not by a cordon", &corev1.Node{}, &corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}}, false),
+	Entry("by a pause without a value", &corev1.Node{}, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.NodeUpgradePauseAnnotation: ""}}}, true),
+	Entry("by another value of a pause",
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.NodeUpgradePauseAnnotation: "new"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}}}, true),
+	Entry("not by what a host reports", &infrav1.ElementalHost{}, &infrav1.ElementalHost{
+		Status: infrav1.ElementalHostStatus{OS: infrav1.HostOS{FreeBytes: 1}, Message: "fetching"}}, false),
+	Entry("by what a host runs", &infrav1.ElementalHost{}, &infrav1.ElementalHost{
+		Status: infrav1.ElementalHostStatus{OS: infrav1.HostOS{Digest: "sha256:new"}}}, true),
+	Entry("not by the progress of an attempt", &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Message: "draining", Step: "Drain (6/12)"}}, false),
+	Entry("by the end of an attempt", &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted}}, true),
+	Entry("not by the conditions of a Machine", &clusterv1.Machine{}, &clusterv1.Machine{
+		Status: clusterv1.MachineStatus{Phase: "Running"}}, false),
+	Entry("by the Node of a Machine", &clusterv1.Machine{}, &clusterv1.Machine{
+		Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: "a"}}}, true),
+	Entry("by another template of a MachineDeployment", &clusterv1.MachineDeployment{}, &clusterv1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Generation: 2}}, true),
+)

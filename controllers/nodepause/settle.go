@@ -1,0 +1,164 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// conflictRetry is when an object is looked at again that somebody else wrote at the same moment.
+const conflictRetry = time.Second
+
+// machineField selects the attempts of a Machine, live, because their CRD says so.
+const machineField = "spec.machineName"
+
+// settleNodes makes the marks on the Nodes what they have to be. A workload cluster that is not connected is an event
+// when it is.
+func (r *Reconciler) settleNodes(ctx context.Context, seen *observation) error {
+	nodes, err := r.cachedNodes(ctx, client.ObjectKeyFromObject(seen.cluster))
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for i := range nodes {
+		node := &nodes[i]
+		if pausing.Decide(pausing.MarksOf(node), seen.due(node.Name)) == pausing.Leave {
+			continue
+		}
+		if err := r.settleNode(ctx, seen, node.Name); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// cachedNodes of a workload cluster, and sees to it that a change of their marks is noticed.
+func (r *Reconciler) cachedNodes(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error) {
+	if r.controller != nil {
+		if err := r.Clusters.Watch(ctx, cluster, r.nodeWatcher(cluster)); err != nil {
+			return nil, fmt.Errorf("watching the Nodes of Cluster %s: %w", cluster.Name, err)
+		}
+	}
+	reader, err := r.Clusters.GetReader(ctx, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", cluster.Name, err)
+	}
+	list := &corev1.NodeList{}
+	if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Nodes: %w", err)
+	}
+	return list.Items, nil
+}
+
+// due is what a rollout means for a Node; nothing, if it is no Machine's, or its Cluster goes.
+func (o *observation) due(node string) pausing.Due {
+	found := o.subjects[node]
+	if found == nil || !o.cluster.DeletionTimestamp.IsZero() {
+		return pausing.Due{}
+	}
+	return found.due(node)
+}
+
+// settleNode does what the marks of one Node ask for, by live reads.
+func (r *Reconciler) settleNode(ctx context.Context, seen *observation, name string) error {
+	remote, err := r.Workload.Connect(ctx, client.ObjectKeyFromObject(seen.cluster))
+	if errors.Is(err, workload.ErrUnreachable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, seen.subjects[name]); err != nil {
+		return err
+	}
+	node, err := remote.Node(ctx, name)
+	if err != nil || node == nil {
+		return err
+	}
+	due, log := seen.due(name), ctrl.LoggerFrom(ctx)
+	switch pausing.Decide(pausing.MarksOf(node), due) {
+	case pausing.Pause:
+		log.Info("Pausing node", "Node", klog.KObj(node), "rollout", due.Rollout)
+		return remote.Pause(ctx, node, due.Rollout)
+	case pausing.Approve:
+		log.Info("Node was resumed before its upgrade", "Node", klog.KObj(node), "rollout", due.Rollout)
+		if err := r.writeApproval(ctx, seen.subjects[name].machine, due.Rollout); err != nil {
+			return err
+		}
+		return remote.ClearPause(ctx, node)
+	case pausing.Clear:
+		return remote.ClearPause(ctx, node)
+	case pausing.Leave:
+	}
+	return nil
+}
+
+// confirm reads live what a subject is paused by: the cache may not show yet that a person has let its node go on, or
+// that its attempt has ended.
+func (r *Reconciler) confirm(ctx context.Context, of *subject) error {
+	if of == nil {
+		return nil
+	}
+	machine := &clusterv1.Machine{}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(of.machine), machine); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading Machine %s: %w", of.machine.Name, err)
+		}
+		of.rollout = "" // it is gone
+		return nil
+	}
+	list := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, list, client.InNamespace(machine.Namespace), client.MatchingFields{machineField: machine.Name}); err != nil {
+		return fmt.Errorf("listing ElementalHostUpgrades of Machine %s: %w", machine.Name, err)
+	}
+	attempts := make([]*infrav1.ElementalHostUpgrade, 0, len(list.Items))
+	for i := range list.Items {
+		attempts = append(attempts, &list.Items[i])
+	}
+	of.machine, of.attempt = machine, newestOf(of.rollout, attempts)
+	return nil
+}
+
+// forgetApprovals takes away, from Machines, approvals for rollouts that are over or that nobody wants any more.
+func (r *Reconciler) forgetApprovals(ctx context.Context, seen *observation) error {
+	var failed []error
+	for _, of := range seen.subjects {
+		approved := pausing.ApprovedFor(of.machine)
+		if approved == "" || approved == of.rollout && !of.isOver() || !of.machine.DeletionTimestamp.IsZero() {
+			continue
+		}
+		failed = append(failed, r.writeApproval(ctx, of.machine, ""))
+	}
+	return errors.Join(failed...)
+}
+
+func (r *Reconciler) writeApproval(ctx context.Context, machine *clusterv1.Machine, rollout string) error {
+	before, after := machine.DeepCopy(), machine.DeepCopy()
+	pausing.SetApproved(after, rollout)
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("recording the approval of its node on Machine %s: %w", machine.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// SetupWithManager adds the controller to a manager. KubeadmControlPlanes are watched where their CRD is installed by
+// then.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	changed := builder.WithPredicates(markedChanged())
+	toCluster := handler.EnqueueRequestsFromMapFunc(memberToCluster)
+	building := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&clusterv1.Cluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilterValue),
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WithOptions(options).
+		Watches(&infrav1.ElementalCluster{}, toCluster, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&clusterv1.MachineDeployment{}, toCluster, changed).
+		Watches(&clusterv1.Machine{}, toCluster, changed).
+		Watches(&infrav1.ElementalMachine{}, toCluster, changed).
+		Watches(&infrav1.ElementalHost{}, toCluster, changed).
+		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, changed).
+		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), changed).
+		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself))
+	kind := schema.GroupKind{Group: controlplanev1.GroupVersion.Group, Kind: owner.KubeadmControlPlaneKind}
+	_, err := mgr.GetRESTMapper().RESTMapping(kind, controlplanev1.GroupVersion.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("looking for the CRD of KubeadmControlPlane: %w", err)
+	}
+	if err == nil {
+		building = building.Watches(&controlplanev1.KubeadmControlPlane{}, toCluster, changed)
+	}
+	if r.controller, err = building.Build(r); err != nil {
+		return fmt.Errorf("building controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// memberToCluster maps an object that belongs to a Cluster to it.
+func memberToCluster(_ context.Context, object client.Object) []reconcile.Request {
+	name := object.GetLabels()[clusterv1.ClusterNameLabel]
+	switch member := object.(type) {
+	case *infrav1.ElementalHostUpgrade:
+		name = member.Spec.ClusterName
+	case *clusterv1.MachineDeployment:
+		name = member.Spec.ClusterName
+	}
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: name}}}
+}
+
+func clusterItself(_ context.Context, object client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+}
+
+// templateToClusters maps a template to all Clusters of its namespace: whose owners refer to it is not in it, and there
+// are few of them.
+func (r *Reconciler) templateToClusters(ctx context.Context, object client.Object) []reconcile.Request {
+	clusters := &clusterv1.ClusterList{}
+	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(clusters.Items))
+	for i := range clusters.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+	}
+	return requests
+}
+
+// nodeWatcher notices when somebody pauses or resumes a Node. It shares the cache of other watches of Nodes.
+func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher {
+	return clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name:    controllerName + "-nodes",
+		Watcher: r.controller,
+		Kind:    &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: cluster}}
+		}),
+		Predicates: []predicate.TypedPredicate[client.Object]{markedChanged()},
+	})
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+)
+
+// resolveAction is what was tried when an event says that a name is unknown, in the events API's terms.
+const resolveAction = "Resolve"
+
+// reportUnknown says which names of strategy.pauseNodes are no nodes of the cluster: those that the next rollout would
+// pause, and those that a running one should have paused.
+func (r *Reconciler) reportUnknown(ctx context.Context, seen *observation) error {
+	if !seen.cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	elemental := seen.elemental.DeepCopy()
+	helper, err := patch.NewHelper(elemental, r.Client)
+	if err != nil {
+		return fmt.Errorf("preparing the patch of ElementalCluster %s: %w", elemental.Name, err)
+	}
+	message, running := seen.unknown()
+	known := conditions.Get(elemental, infrav1.PauseNodesKnownCondition)
+	switch {
+	case message != "":
+		condition.False(elemental, infrav1.PauseNodesKnownCondition, infrav1.UnknownNodesReason, "%s", message)
+	case elemental.Spec.NodeUpgradeOption.Strategy.Mode == infrav1.NodeUpgradeModeManual:
+		condition.True(elemental, infrav1.PauseNodesKnownCondition)
+	case known != nil:
+		conditions.Delete(elemental, infrav1.PauseNodesKnownCondition)
+	}
+	if err := helper.Patch(ctx, elemental, patch.WithOwnedConditions{Conditions: []string{infrav1.PauseNodesKnownCondition}}); err != nil {
+		return fmt.Errorf("writing condition %s of ElementalCluster %s: %w", infrav1.PauseNodesKnownCondition, elemental.Name, client.IgnoreNotFound(err))
+	}
+	if message == "" || known != nil && known.Message == message {
+		return nil
+	}
+	r.Recorder.Eventf(elemental, nil, corev1.EventTypeWarning, infrav1.EventUnknownPauseNodes, resolveAction, "%s", message)
+	return r.tellTemplates(ctx, elemental, running)
+}
+
+// unknown names in words, and by the rollout that runs with them. Nodes that are still to come may be meant by the
+// names in the spec.
+func (o *observation) unknown() (message string, running map[string]string) {
+	said := []string{}
+	if names := pausing.Unknown(o.elemental.Spec.NodeUpgradeOption.Strategy, o.nodes); len(names) > 0 && !o.incomplete {
+		said = append(said, fmt.Sprintf("spec.nodeUpgradeOption.strategy.pauseNodes names %s: correct it before the next rollout", noNodes(names)))
+	}
+	running = map[string]string{}
+	for _, of := range o.subjects {
+		if names := pausing.Unknown(of.options.Strategy, o.nodes); len(names) > 0 && !of.isOver() {
+			running[of.rollout] = fmt.Sprintf("the rollout of ElementalMachineTemplate %s was to pause %s: annotate the Node that is meant with %s",
+				of.rollout, noNodes(names), infrav1.NodeUpgradePauseAnnotation)
+		}
+	}
+	for _, rollout := range slices.Sorted(maps.Keys(running)) {
+		said = append(said, running[rollout])
+	}
+	return strings.Join(said, "; "), running
+}
+
+func noNodes(names []string) string {
+	if len(names) == 1 {
+		return names[0] + ", which is no node of the cluster"
+	}
+	return strings.Join(names, ", ") + ", which are no nodes of the cluster"
+}
+
+// tellTemplates emits what is wrong with a rollout on the template that a person has patched, too.
+func (r *Reconciler) tellTemplates(ctx context.Context, elemental *infrav1.ElementalCluster, running map[string]string) error {
+	for _, rollout := range slices.Sorted(maps.Keys(running)) {
+		template := &infrav1.ElementalMachineTemplate{}
+		for name := rollout; name != ""; name = template.Labels[infrav1.SourceTemplateLabel] {
+			template = &infrav1.ElementalMachineTemplate{}
+			if err := r.Client.Get(ctx, client.ObjectKey{Namespace: elemental.Namespace, Name: name}, template); err != nil {
+				break // a name that is too long stands as a hash in the label
+			}
+		}
+		if template.Name != "" {
+			r.Recorder.Eventf(template, elemental, corev1.EventTypeWarning, infrav1.EventUnknownPauseNodes, resolveAction, "%s", running[rollout])
+		}
+	}
+	return nil
+}
