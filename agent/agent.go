@@ -113,7 +113,7 @@ func (a *Agent) connect() (*client.Client, *identity.Identity, error) {
 func (a *Agent) clientOf(host *identity.Identity) *client.Client {
 	return client.New(client.Options{
 		URI: a.Config.Registration.URI, Token: a.Config.Registration.Token, Identity: host,
-		Transport: a.Transport, Clock: a.Host.Clock, UserAgent: "elemental-agent/" + version.Version,
+		Transport: a.Transport, Clock: a.Host.Clock, UserAgent: "elemental-agent/" + version.Version, SMBIOS: a.smbios,
 	})
 }
 

@@ -29,6 +29,8 @@ const (
 
 // Host as the API knows it.
 type Host struct {
+	// Created is how it registered.
+	Created wire.HostCreate
 	PubKey  string
 	Desired wire.Desired
 	Reports []wire.Report
@@ -220,7 +222,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusConflict
 		}
 		if known == nil {
-			a.hosts[request.Name] = &Host{PubKey: request.PubKey, Desired: wire.Desired{Revision: "new"}}
+			a.hosts[request.Name] = &Host{Created: request, PubKey: request.PubKey, Desired: wire.Desired{Revision: "new"}}
 		}
 	})
 	refuse(w, status, "the name belongs to another key")

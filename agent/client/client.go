@@ -34,6 +34,7 @@ type Client struct {
 	token     string
 	userAgent string
 	identity  *identity.Identity
+	smbios    func() map[string]string
 	clock     system.Clock
 	http      *http.Client
 }
@@ -46,6 +47,9 @@ type Options struct {
 	Token string
 	// Identity of the host.
 	Identity *identity.Identity
+	// SMBIOS is what the firmware says of the host, by the names in package internal/smbios. It is asked
+	// when the host registers. Default: nothing.
+	SMBIOS func() map[string]string
 	// Transport for the requests, usually made with NewTransport.
 	Transport http.RoundTripper
 	// Clock dates the tokens.
@@ -56,11 +60,15 @@ type Options struct {
 
 // New returns a client.
 func New(options Options) *Client {
+	if options.SMBIOS == nil {
+		options.SMBIOS = func() map[string]string { return nil }
+	}
 	return &Client{
 		uri:       strings.TrimSuffix(options.URI, "/"),
 		token:     options.Token,
 		userAgent: options.UserAgent,
 		identity:  options.Identity,
+		smbios:    options.SMBIOS,
 		clock:     options.Clock,
 		http:      &http.Client{Transport: options.Transport, CheckRedirect: noRedirect},
 	}
@@ -82,7 +90,7 @@ func (c *Client) Register(ctx context.Context) error {
 	}
 	call := call{
 		doing: "registering the host", method: http.MethodPost, path: "hosts", asRegistration: true, asHost: true,
-		body: wire.HostCreate{Name: c.identity.Name, PubKey: key}, timeout: requestTimeout,
+		body: wire.HostCreate{Name: c.identity.Name, PubKey: key, SMBIOS: c.smbios()}, timeout: requestTimeout,
 	}
 	_, err = c.do(ctx, call, nil)
 	return err

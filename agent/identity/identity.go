@@ -53,13 +53,18 @@ type Identity struct {
 }
 
 // Load returns the identity in the work directory, making what is missing of it. It can be
-// interrupted at any moment and called again: what was written once is never replaced.
+// interrupted at any moment and called again: what was written once is never replaced. The name is made
+// before the key: a key without a name is one of the predecessor's agent, which had the name in
+// /etc/hostname only, and whose host keeps its name.
 func Load(host *system.Host, workDir string, options config.Hostname) (*Identity, error) {
-	key, err := loadKey(filepath.Join(workDir, KeyFile))
+	if hasKey(workDir) {
+		options.UseExisting = true
+	}
+	name, err := loadName(host, filepath.Join(workDir, NameFile), options)
 	if err != nil {
 		return nil, err
 	}
-	name, err := loadName(host, filepath.Join(workDir, NameFile), options)
+	key, err := loadKey(filepath.Join(workDir, KeyFile))
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +79,11 @@ func Exists(workDir string) bool {
 		}
 	}
 	return true
+}
+
+func hasKey(workDir string) bool {
+	_, err := os.Stat(filepath.Join(workDir, KeyFile))
+	return err == nil
 }
 
 // Remove forgets the identity.
@@ -188,7 +198,7 @@ func candidate(host *system.Host, options config.Hostname) (string, error) {
 		return "", err
 	}
 	if name == "" {
-		return "", errors.New("agent.hostname.useExisting is set but /etc/hostname is missing or empty")
+		return "", errors.New("the host is to keep its name, but /etc/hostname is missing or empty")
 	}
 	// A fully qualified name has dots, which names of hosts may not have.
 	first, _, _ := strings.Cut(name, ".")

@@ -43,14 +43,25 @@ var _ = Describe("An identity", func() {
 		Expect(identity.Exists(dir)).To(BeFalse())
 	})
 
-	It("keeps its key when it was cut off before it had a name", func() {
+	It("keeps its name when it was cut off before it had a key", func() {
+		first, err := identity.Load(host, dir, config.Hostname{Prefix: "m-"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.Remove(filepath.Join(dir, identity.KeyFile))).To(Succeed())
+		again, err := identity.Load(host, dir, config.Hostname{Prefix: "m-"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(again.Name).To(Equal(first.Name))
+		Expect(again.PublicKey()).NotTo(Equal(must(first.PublicKey())))
+	})
+
+	It("is that of the predecessor's agent, which kept its name in /etc/hostname only", func() {
 		first, err := identity.Load(host, dir, config.Hostname{Prefix: "m-"})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(os.Remove(filepath.Join(dir, identity.NameFile))).To(Succeed())
+		Expect(system.WriteFile(host.Path("/etc/hostname"), []byte("m-b5cc6b1d\n"), 0o644)).To(Succeed())
 		again, err := identity.Load(host, dir, config.Hostname{Prefix: "m-"})
 		Expect(err).NotTo(HaveOccurred())
+		Expect(again.Name).To(Equal("m-b5cc6b1d"))
 		Expect(again.PublicKey()).To(Equal(must(first.PublicKey())))
-		Expect(again.Name).NotTo(Equal(first.Name))
 	})
 
 	DescribeTable("takes the name that the host has",
@@ -67,7 +78,7 @@ var _ = Describe("An identity", func() {
 		},
 		Entry("short", "host-1\n", "host-1", ""),
 		Entry("qualified, in capitals", "Host-1.Example.COM\n", "host-1", ""),
-		Entry("empty", "\n", "", "agent.hostname.useExisting is set but /etc/hostname is missing or empty"),
+		Entry("empty", "\n", "", "the host is to keep its name, but /etc/hostname is missing or empty"),
 		Entry("not a label", "host_1\n", "", `host name "host_1" is not usable`),
 	)
 

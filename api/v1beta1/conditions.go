@@ -150,6 +150,10 @@ const (
 	RegistrationTokenReadyCondition = "TokenReady"
 	MissingAPIEndpointReason        = "MissingAPIEndpoint"
 	SigningKeyFailedReason          = "SigningKeyFailed"
+
+	// HostTemplatesValidCondition says whether hostLabels and hostAnnotations name known SMBIOS data.
+	HostTemplatesValidCondition = "HostTemplatesValid"
+	UnknownSMBIOSFieldReason    = "UnknownSMBIOSField"
 )
 
 // Condition types and reasons of ElementalHostUpgrade.

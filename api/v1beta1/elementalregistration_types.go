@@ -23,11 +23,12 @@ const (
 
 // ElementalRegistrationSpec says how hosts register and what they are told then.
 type ElementalRegistrationSpec struct {
-	// hostLabels are put on every host of the registration.
+	// hostLabels are put on every host of the registration. ${System Information/UUID} and the like stand
+	// for what the host's SMBIOS data says; a label of which a value is missing is left out.
 	// +optional
 	HostLabels map[string]string `json:"hostLabels,omitempty"`
 
-	// hostAnnotations are put on every host of the registration.
+	// hostAnnotations are put on every host of the registration, with SMBIOS data as in hostLabels.
 	// +optional
 	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
 
@@ -108,7 +109,7 @@ type AgentConfig struct {
 	// hostname says how a host gets its name.
 	// +optional
 	Hostname Hostname `json:"hostname,omitempty,omitzero"`
-	// noSmbios keeps SMBIOS data out of labels.
+	// noSmbios keeps the agent from sending SMBIOS data, and so out of labels and annotations.
 	// +optional
 	NoSMBIOS bool `json:"noSmbios,omitempty"`
 	// debug makes the agent verbose.
@@ -159,7 +160,7 @@ type PostAction struct {
 
 // ElementalRegistrationStatus is what is observed of a registration.
 type ElementalRegistrationStatus struct {
-	// conditions of the registration: Ready, TokenReady, Paused.
+	// conditions of the registration: Ready, TokenReady, HostTemplatesValid, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
@@ -93,7 +94,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			reterr = kerrors.NewAggregate([]error{reterr, err})
 		}
 	}()
+	observeTemplates(registration)
 	return r.reconcileToken(ctx, registration)
+}
+
+// observeTemplates says which labels and annotations hosts will not get. Hosts register all the same.
+func observeTemplates(registration *infrav1.ElementalRegistration) {
+	err := errors.Join(
+		smbios.Check("spec.hostLabels", registration.Spec.HostLabels),
+		smbios.Check("spec.hostAnnotations", registration.Spec.HostAnnotations))
+	if err != nil {
+		condition.False(registration, infrav1.HostTemplatesValidCondition, infrav1.UnknownSMBIOSFieldReason, "%s", err.Error())
+		return
+	}
+	condition.True(registration, infrav1.HostTemplatesValidCondition)
 }
 
 // reconcileToken sees to the key, the URI and the token, and comes back when the token has to be renewed.
@@ -148,8 +162,8 @@ func withScheme(endpoint string) string {
 }
 
 func writeBack(ctx context.Context, helper *patch.Helper, registration *infrav1.ElementalRegistration) error {
-	if err := conditions.SetSummaryCondition(registration, registration, clusterv1.ReadyCondition,
-		conditions.ForConditionTypes{infrav1.RegistrationTokenReadyCondition},
+	summarized := conditions.ForConditionTypes{infrav1.RegistrationTokenReadyCondition, infrav1.HostTemplatesValidCondition}
+	if err := conditions.SetSummaryCondition(registration, registration, clusterv1.ReadyCondition, summarized,
 		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
 			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
 				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
@@ -157,7 +171,7 @@ func writeBack(ctx context.Context, helper *patch.Helper, registration *infrav1.
 	); err != nil {
 		return fmt.Errorf("summing up conditions: %w", err)
 	}
-	owned := []string{clusterv1.ReadyCondition, clusterv1.PausedCondition, infrav1.RegistrationTokenReadyCondition}
+	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}, summarized...)
 	if err := helper.Patch(ctx, registration, patch.WithOwnedConditions{Conditions: owned}); err != nil {
 		return fmt.Errorf("writing ElementalRegistration %s: %w", registration.Name, err)
 	}

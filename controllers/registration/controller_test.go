@@ -76,6 +76,18 @@ func verify(ctx SpecContext, object *infrav1.ElementalRegistration, secretName s
 var ready = haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
 
 var _ = Describe("An ElementalRegistration", func() {
+	It("is told of SMBIOS data that its templates name and nobody knows", func(ctx SpecContext) {
+		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
+			r.Spec.HostLabels = map[string]string{"serial": "${System Information/Serial}"}
+		})
+		Eventually(get(ctx, object)).Should(SatisfyAll(
+			haveCondition(infrav1.HostTemplatesValidCondition, metav1.ConditionFalse, infrav1.UnknownSMBIOSFieldReason),
+			haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		))
+		touch(ctx, object, func() { object.Spec.HostLabels["serial"] = "${System Information/Serial Number}" })
+		Eventually(get(ctx, object)).Should(ready)
+	})
+
 	It("gets a key, an address and a token that hosts can register with", func(ctx SpecContext) {
 		object := makeRegistration(ctx)
 		Eventually(get(ctx, object)).Should(ready)

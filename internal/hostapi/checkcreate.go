@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -41,11 +42,27 @@ func checkCreate(asked wire.HostCreate) (ed25519.PublicKey, error) {
 	if err := checkKeys("annotation", asked.Annotations); err != nil {
 		return nil, err
 	}
+	if err := checkSMBIOS(asked.SMBIOS); err != nil {
+		return nil, err
+	}
 	key, err := token.ParsePublicKey(asked.PubKey)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "pubKey is not a PEM-encoded (PKIX) Ed25519 public key: %s", err)
 	}
 	return key, nil
+}
+
+// checkSMBIOS refuses what no template could name.
+func checkSMBIOS(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !smbios.Known(name):
+			return refuse(http.StatusBadRequest, "smbios %q is not known", shorten(name, maxShort))
+		case len(values[name]) > smbios.MaxValue:
+			return refuse(http.StatusBadRequest, "smbios %q is longer than %d bytes", name, smbios.MaxValue)
+		}
+	}
+	return nil
 }
 
 func checkKeys(kind string, entries map[string]string) error {

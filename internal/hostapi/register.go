@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -67,13 +68,15 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 }
 
 // newHost is the whole of a host as it is registered. What the registration sets wins over what the
-// host proposes, because selectors rely on it.
+// host proposes, because selectors rely on it. A label that the registration fills with SMBIOS data counts
+// as the registration's.
 func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate) *infrav1.ElementalHost {
-	labels := merge(asked.Labels, registration.Spec.HostLabels)
-	annotations := merge(asked.Annotations, registration.Spec.HostAnnotations)
+	set := smbios.FillLabels(registration.Spec.HostLabels, asked.SMBIOS)
+	labels := merge(asked.Labels, set)
+	annotations := merge(asked.Annotations, smbios.FillAnnotations(registration.Spec.HostAnnotations, asked.SMBIOS))
 	annotations[infrav1.RegistrationNameAnnotation] = registration.Name
 	annotations[infrav1.RegistrationNamespaceAnnotation] = registration.Namespace
-	if proposed := proposedLabels(registration, asked); proposed != "" {
+	if proposed := proposedLabels(set, asked); proposed != "" {
 		annotations[infrav1.ProposedLabelsAnnotation] = proposed
 	}
 	return &infrav1.ElementalHost{
@@ -88,11 +91,11 @@ func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate)
 }
 
 // proposedLabels lists the labels that nobody but the host vouches for.
-func proposedLabels(registration *infrav1.ElementalRegistration, asked wire.HostCreate) string {
+func proposedLabels(set map[string]string, asked wire.HostCreate) string {
 	proposed := slices.Sorted(maps.Keys(asked.Labels))
 	return strings.Join(slices.DeleteFunc(proposed, func(key string) bool {
-		_, set := registration.Spec.HostLabels[key]
-		return set
+		_, vouched := set[key]
+		return vouched
 	}), ",")
 }
 

@@ -75,6 +75,27 @@ var _ = Describe("Registering a host", func() {
 		Expect(object.ManagedFields).To(HaveLen(1), "one write, by one writer")
 	})
 
+	It("fills what the firmware says into the registration's labels, which then are the registration's", func(ctx SpecContext) {
+		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+			spec.HostLabels = map[string]string{
+				"id": "id-${System Information/UUID}", "vendor": "${System Information/Manufacturer}", "family": "${System Information/Family}",
+			}
+			spec.HostAnnotations = map[string]string{"vendor": "${System Information/Manufacturer}"}
+		})
+		host := newMachine(door, "m-1")
+		body := host.create()
+		body.SMBIOS = map[string]string{"System Information/UUID": "4C4C4544", "System Information/Manufacturer": "ACME, Inc."}
+		body.Labels = map[string]string{"id": "mine", "family": "mine", "${System Information/UUID}": "x"}
+		Expect(host.register(ctx, body).status).To(Equal(http.StatusBadRequest), "a host has no templates")
+		delete(body.Labels, "${System Information/UUID}")
+		Expect(host.register(ctx, body).status).To(Equal(http.StatusCreated))
+
+		object := host.object(ctx)
+		Expect(object.Labels).To(Equal(map[string]string{"id": "id-4C4C4544", "vendor": "ACME-Inc", "family": "mine"}))
+		Expect(object.Annotations).To(And(HaveKeyWithValue("vendor", "ACME, Inc."),
+			HaveKeyWithValue(infrav1.ProposedLabelsAnnotation, "family")), "a label that could not be filled is not the registration's")
+	})
+
 	It("approves a host where the registration says so", func(ctx SpecContext) {
 		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.Approval = infrav1.ApprovalAuto })
 		Expect(registered(ctx, door, "m-1").object(ctx).Spec.Approved).To(BeTrue())
@@ -131,7 +152,7 @@ var _ = Describe("Registering a host", func() {
 
 	It("says so when the registration's own labels are not valid", func(ctx SpecContext) {
 		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
-			spec.HostLabels = map[string]string{"vendor": "${System Information/Manufacturer}"}
+			spec.HostLabels = map[string]string{"vendor": "ACME, Inc."}
 		})
 		host := newMachine(door, "m-1")
 		refused := host.register(ctx, host.create())
@@ -155,6 +176,10 @@ var _ = Describe("Registering a host", func() {
 		Entry("upper case", func(b *wire.HostCreate) { b.Name = "M-1" }, "name is"),
 		Entry("too long", func(b *wire.HostCreate) { b.Name = strings.Repeat("m", 64) }, "at most 63"),
 		Entry("a path", func(b *wire.HostCreate) { b.Name = "../m-1" }, "name is"),
+		Entry("unknown SMBIOS", func(b *wire.HostCreate) { b.SMBIOS = map[string]string{"System": "x"} }, `smbios "System" is not known`),
+		Entry("endless SMBIOS", func(b *wire.HostCreate) {
+			b.SMBIOS = map[string]string{"System Information/UUID": strings.Repeat("x", 257)}
+		}, "longer than 256 bytes"),
 		Entry("no key", func(b *wire.HostCreate) { b.PubKey = "" }, "pubKey is not"),
 		Entry("two keys", func(b *wire.HostCreate) { b.PubKey += b.PubKey }, "more follows"),
 		Entry("label without a name", func(b *wire.HostCreate) { b.Labels = map[string]string{"a b": "c"} }, `label "a b" is not valid`),

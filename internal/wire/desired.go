@@ -20,6 +20,9 @@ type HostCreate struct {
 	// Labels the host proposes. Labels of the Kubernetes, Cluster API and Elemental domains are refused.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// SMBIOS is what the firmware says of the host, by the names in package internal/smbios. The API fills
+	// it into the labels and annotations of the registration.
+	SMBIOS map[string]string `json:"smbios,omitempty"`
 	// PubKey is the PEM-encoded (PKIX) Ed25519 public key of the host.
 	PubKey string `json:"pubKey"`
 }
