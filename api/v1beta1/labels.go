@@ -67,6 +67,10 @@ const (
 	// CordonedByAnnotation on a Node names the attempt that made it unschedulable. Only a cordon
 	// with this mark is ever taken back.
 	CordonedByAnnotation = "infrastructure.cluster.x-k8s.io/cordoned-by"
+	// ReplenishmentAnnotation on Longhorn's Setting replica-replenishment-wait-interval records, as JSON, its value
+	// before the first of the attempts whose nodes are down ("saved"), the value that it was given for them ("set"), and
+	// those attempts ("attempts"). The last of them restores it.
+	ReplenishmentAnnotation = "infrastructure.cluster.x-k8s.io/replenishment-wait"
 )
 
 // Marks on objects of the management cluster.

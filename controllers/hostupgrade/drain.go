@@ -5,14 +5,15 @@ package hostupgrade
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// drain evicts the Pods of the node, as Cluster API would.
+// drain evicts the Pods of the node, as Cluster API would: ordinary ones, and then those that serve their volumes.
 func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result, error) {
-	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node.Name)
+	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node.Name, o.readyForStorage)
 	if err != nil {
 		return sequence.Result{}, err
 	}
@@ -26,15 +27,33 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 	return sequence.Wait(pollPods, "%s%s", message, o.overdue(stepDrain, o.options.Timeouts.Drain.Duration)), nil
 }
 
+// readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
+// Pods that have gone. What serves them has replicas of the volumes too, which Longhorn must not make up for elsewhere.
+func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err error) {
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)
+	if err != nil {
+		return "", err
+	}
+	if len(volumes) > 0 {
+		return "waiting for volumes to be detached from Node " + o.node.Name + ", before the Pods that serve them are evicted: " +
+			strings.Join(volumes, ", "), nil
+	}
+	return "", o.workload.HoldReplenishment(ctx, o.attempt)
+}
+
 // detachVolumes waits until the volumes of the evicted Pods are detached.
 func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequence.Result, error) {
 	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	if len(volumes) == 0 {
-		return sequence.Done(), nil
+	engines, err := o.workload.EnginesOn(ctx, o.node.Name)
+	if err != nil {
+		return sequence.Result{}, err
 	}
-	return sequence.Wait(pollPods, "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
-		strings.Join(volumes, ", "), o.overdue(stepDetachVolumes, o.options.Timeouts.Drain.Duration)), nil
+	if waitFor := slices.Concat(volumes, engines); len(waitFor) > 0 {
+		return sequence.Wait(pollPods, "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
+			strings.Join(waitFor, ", "), o.overdue(stepDetachVolumes, o.options.Timeouts.Drain.Duration)), nil
+	}
+	return sequence.Done(), o.workload.HoldReplenishment(ctx, o.attempt)
 }

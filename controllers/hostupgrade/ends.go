@@ -28,20 +28,21 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		awaitPlane   = step{Name: "AwaitControlPlane", Run: r.awaitControlPlane}
 		approval     = step{Name: "ForgetApproval", Run: r.forgetApproval}
 		slotIfAsked  = step{Name: "FreeSlot", Run: r.releaseSlotIfAsked}
+		storage      = step{Name: "ReleaseStorage", Run: r.releaseStorage}
 	)
 	switch outcome {
 	case infrav1.UpgradeSucceeded:
-		return []step{lift, releaseNode, approval, remediation, outcomeKnown, slot}
+		return []step{lift, releaseNode, approval, remediation, storage, outcomeKnown, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{quarantine, keepUnlessOK, remediation, outcomeKnown, slot}
+		return []step{quarantine, keepUnlessOK, remediation, storage, outcomeKnown, slot}
 	case infrav1.UpgradeFailed:
-		return []step{releaseNode, remediation, outcomeKnown, slot}
+		return []step{releaseNode, remediation, storage, outcomeKnown, slot}
 	case infrav1.UpgradeHostLost:
-		return []step{remediation, slotIfAsked}
+		return []step{remediation, slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
-		return []step{slotIfAsked, takeBack, releaseNode, approval, remediation, awaitPlane, slot}
+		return []step{slotIfAsked, takeBack, releaseNode, approval, remediation, storage, awaitPlane, slot}
 	default: // Aborted
-		return []step{slotIfAsked, takeBack, releaseNode, remediation, slot}
+		return []step{slotIfAsked, takeBack, releaseNode, remediation, storage, slot}
 	}
 }
 

@@ -85,7 +85,7 @@ func holds() []hold {
 			},
 		},
 		{
-			position: "Settle (12/12)", message: "volumes cannot be attached to Node HOST: pv-2", begun: true,
+			position: "Settle (12/12)", message: "waiting for volumes to be attached to Node HOST: pv-2 (attaching it fails)", begun: true,
 			impose: failAttachment,
 			lift: func(ctx context.Context, _ *world) {
 				Expect(live.DeleteAllOf(ctx, &storagev1.VolumeAttachment{})).To(Succeed())

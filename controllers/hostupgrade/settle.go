@@ -5,20 +5,85 @@ package hostupgrade
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
 // settle holds the slot until the node's storage is healthy again.
 func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Result, error) {
-	failing, err := o.workload.AttachErrors(ctx, o.node.Name)
+	late := o.overdue(stepSettle, o.options.Timeouts.Settle.Duration)
+	unattached, err := o.workload.Unattached(ctx, o.node.Name)
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	if len(failing) == 0 {
+	if len(unattached) > 0 {
+		return sequence.Wait(pollPods, "waiting for volumes to be attached to Node %s: %s%s", o.node.Name, strings.Join(unattached, ", "), late), nil
+	}
+	snapshot, err := o.workload.Longhorn(ctx)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	if unsettled := snapshot.Unsettled(o.node.Name, o.wentDown()); len(unsettled) > 0 {
+		return sequence.Wait(pollCluster, "waiting for Longhorn to rebuild the replicas on Node %s of volumes %s%s", o.node.Name,
+			longhorn.Names(unsettled), late), nil
+	}
+	return sequence.Done(), nil
+}
+
+// wentDown is the moment from which on what fails is put down to this attempt: that of its cordon. An attempt that lost
+// its status holds for everything, and one that found its host upgraded by hand for nothing but what failed since it began.
+func (o *observation) wentDown() time.Time {
+	for _, step := range o.upgrade.Status.Steps {
+		if step.Name == stepCordon {
+			return step.StartedAt.Time
+		}
+	}
+	if o.hostReport().Phase == infrav1.HostUpgradeSucceeded || o.upgrade.Status.StartedAt == nil {
+		return time.Time{}
+	}
+	return o.upgrade.Status.StartedAt.Time
+}
+
+// releaseStorage lets Longhorn make replicas elsewhere again, as soon as it did before. It is waited for where the workload
+// cluster cannot be reached, but holds neither a Machine that is being deleted, nor the report that a host is lost: the
+// first is made up for by the next attempt, and the other comes by here again.
+func (r *Reconciler) releaseStorage(ctx context.Context, o *observation) (sequence.Result, error) {
+	yields := o.machineLeaves() || o.host != nil && o.lost()
+	switch {
+	case o.clusterLeaves() || o.workload == nil && yields:
+		return sequence.Done(), nil
+	case o.workload == nil:
+		return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+	}
+	err := o.workload.ReleaseReplenishment(ctx, o.attempt, func(ctx context.Context) ([]string, error) {
+		return r.livingAttempts(ctx, o)
+	})
+	if err != nil && yields {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to release Longhorn's setting, leaving it to the next attempt")
 		return sequence.Done(), nil
 	}
-	return sequence.Wait(pollPods, "volumes cannot be attached to Node %s: %s%s", o.node.Name,
-		strings.Join(failing, ", "), o.overdue(stepSettle, o.options.Timeouts.Settle.Duration)), nil
+	return sequence.Done(), err
+}
+
+// livingAttempts are the ids of the attempts of the cluster that have not ended.
+func (r *Reconciler) livingAttempts(ctx context.Context, o *observation) ([]string, error) {
+	all := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, all, client.InNamespace(o.upgrade.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+	}
+	living := []string{}
+	for i := range all.Items {
+		if !isEnded(all.Items[i].Status.Phase) {
+			living = append(living, attemptOf(&all.Items[i]))
+		}
+	}
+	return living, nil
 }

@@ -22,10 +22,13 @@ import (
 const namedPods = 3
 
 // Drain evicts what can be evicted from the Node and returns at once, honouring MachineDrainRules as
-// Cluster API's own drain does. Blocker is empty while evictions merely take their time, and names
-// what refuses them otherwise.
-func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node string) (drained bool, blocker string, err error) {
-	helper := &drain.Helper{Client: c.management, RemoteClient: c.live, GracePeriodSeconds: -1}
+// Cluster API's own drain does. Pods that serve volumes go last, and not before beforeStorage finds nothing to
+// wait for. Blocker is empty while evictions merely take their time, and names what stands against them
+// otherwise.
+func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node string,
+	beforeStorage func(ctx context.Context) (waitFor string, err error),
+) (drained bool, blocker string, err error) {
+	helper := &drain.Helper{Client: storageLast{c.management}, RemoteClient: c.live, GracePeriodSeconds: -1}
 	pods, err := helper.GetPodsForEviction(ctx, cluster, machine, node)
 	if err != nil {
 		return false, "", fmt.Errorf("draining Node %s: %w", node, err)
@@ -33,27 +36,42 @@ func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine
 	if len(pods.Pods()) == 0 {
 		return true, "", nil
 	}
+	if !slices.ContainsFunc(pods.Pods(), isOrdinary) {
+		if waitFor, err := beforeStorage(ctx); err != nil || waitFor != "" {
+			return false, waitFor, err
+		}
+	}
 	result := helper.EvictPods(ctx, pods)
 	if result.DrainCompleted() {
 		return true, "", nil
 	}
-	blocker, err = c.blocker(ctx, result)
+	blocker, err = c.blocker(ctx, node, result)
 	return false, blocker, err
 }
 
 // blocker describes what refuses evictions, and nothing that changes while it goes on refusing.
-func (c *Cluster) blocker(ctx context.Context, result drain.EvictionResult) (string, error) {
+func (c *Cluster) blocker(ctx context.Context, node string, result drain.EvictionResult) (string, error) {
 	refused := []*corev1.Pod{}
 	for _, pods := range result.PodsFailedEviction {
 		refused = append(refused, pods...)
 	}
 	if len(refused) > 0 {
-		return c.nameBudgets(ctx, refused)
+		return c.nameRefusal(ctx, node, refused)
 	}
 	if len(result.PodsToWaitCompletedNow) > 0 {
 		return "waiting for " + podList(result.PodsToWaitCompletedNow) + " to complete", nil
 	}
 	return "", nil
+}
+
+// nameRefusal names what refuses evictions, and for whose sake.
+func (c *Cluster) nameRefusal(ctx context.Context, node string, refused []*corev1.Pod) (string, error) {
+	budgets, err := c.nameBudgets(ctx, refused)
+	if err != nil || !slices.ContainsFunc(refused, isInstanceManager) {
+		return budgets, err
+	}
+	guarded, err := c.nameGuarded(ctx, node)
+	return budgets + guarded, err
 }
 
 // nameBudgets names the PodDisruptionBudgets, or says that there are none, behind refused evictions.

@@ -45,20 +45,26 @@ func (c *Cluster) AttachedVolumes(ctx context.Context, node string) ([]string, e
 	return attached, nil
 }
 
-// AttachErrors names the PersistentVolumes whose attachment to the Node fails.
-func (c *Cluster) AttachErrors(ctx context.Context, node string) ([]string, error) {
+// Unattached describes the PersistentVolumes that are to be attached to the Node and are not, and says of which that
+// fails.
+func (c *Cluster) Unattached(ctx context.Context, node string) ([]string, error) {
 	attachments, err := c.attachments(ctx, node)
 	if err != nil {
 		return nil, err
 	}
-	failing := []string{}
+	unattached := []string{}
 	for i := range attachments {
-		if attachments[i].Status.AttachError != nil && !attachments[i].Status.Attached {
-			failing = append(failing, ptr.Deref(attachments[i].Spec.Source.PersistentVolumeName, attachments[i].Name))
+		if attachments[i].Status.Attached || !attachments[i].DeletionTimestamp.IsZero() {
+			continue
 		}
+		name := ptr.Deref(attachments[i].Spec.Source.PersistentVolumeName, attachments[i].Name)
+		if attachments[i].Status.AttachError != nil { // whose text may be another at every try
+			name += " (attaching it fails)"
+		}
+		unattached = append(unattached, name)
 	}
-	slices.Sort(failing)
-	return failing, nil
+	slices.Sort(unattached)
+	return unattached, nil
 }
 
 func (c *Cluster) attachments(ctx context.Context, node string) ([]storagev1.VolumeAttachment, error) {

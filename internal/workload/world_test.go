@@ -25,6 +25,8 @@ import (
 type world struct {
 	cluster         *workload.Cluster
 	namespace, node string
+	// beforeStorage is what is waited for before Pods that serve volumes are evicted.
+	beforeStorage string
 }
 
 func newWorld(ctx context.Context) *world {
@@ -58,7 +60,9 @@ func (w *world) drain(ctx context.Context) (drained bool, blocker string) {
 	GinkgoHelper()
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "m"}}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-	drained, blocker, err := w.cluster.Drain(ctx, cluster, machine, w.node)
+	drained, blocker, err := w.cluster.Drain(ctx, cluster, machine, w.node, func(context.Context) (string, error) {
+		return w.beforeStorage, nil
+	})
 	Expect(err).NotTo(HaveOccurred())
 	return drained, blocker
 }

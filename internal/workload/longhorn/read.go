@@ -52,24 +52,33 @@ func Read(ctx context.Context, c client.Client) (*Snapshot, error) {
 	return assemble(volumes, replicas, engines), nil
 }
 
-// list reads all objects of a kind, as far as T knows them. Nothing is in the list if the kind is not installed.
-func list[T any](ctx context.Context, c client.Client, name string, into *[]T) (installed bool, err error) {
+// objects lists the objects of a kind, wherever they are; nil if the kind is not installed.
+func objects(ctx context.Context, c client.Client, name string, options ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	gvk, installed, err := kind(c, name)
 	if err != nil || !installed {
+		return nil, err
+	}
+	found := &unstructured.UnstructuredList{}
+	found.SetGroupVersionKind(gvk)
+	switch err := c.List(ctx, found, options...); {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err): // it was uninstalled, and the mapper has not noticed
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("listing %s of %s: %w", name, Group, err)
+	}
+	return found, nil
+}
+
+// list reads all objects of a kind, as far as T knows them.
+func list[T any](ctx context.Context, c client.Client, name string, into *[]T) (installed bool, err error) {
+	found, err := objects(ctx, c, name)
+	if err != nil || found == nil {
 		return false, err
 	}
-	objects := &unstructured.UnstructuredList{}
-	objects.SetGroupVersionKind(gvk)
-	switch err := c.List(ctx, objects); {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err): // it was uninstalled, and the mapper has not noticed
-		return false, nil
-	case err != nil:
-		return true, fmt.Errorf("listing %s of %s: %w", name, Group, err)
-	}
-	*into = make([]T, len(objects.Items))
-	for i := range objects.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects.Items[i].Object, &(*into)[i]); err != nil {
-			return true, fmt.Errorf("reading %s %s of %s: %w", name, objects.Items[i].GetName(), Group, err)
+	*into = make([]T, len(found.Items))
+	for i := range found.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &(*into)[i]); err != nil {
+			return true, fmt.Errorf("reading %s %s of %s: %w", name, found.Items[i].GetName(), Group, err)
 		}
 	}
 	return true, nil
