@@ -10,6 +10,11 @@ VERSION ?= v0.5.0
 ifndef GIT_COMMIT
 GIT_COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 endif
+# The release that is written: its tag, where to, and the image its Deployment runs.
+RELEASE_TAG ?= $(VERSION)
+RELEASE_DIR ?= out
+MANAGER_IMAGE ?= ghcr.io/rancher-sandbox/cluster-api-provider-elemental
+export RELEASE_TAG MANAGER_IMAGE
 LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=$(VERSION) -X $(MODULE)/internal/version.Commit=$(GIT_COMMIT)
 
 # One set of flags for every build and test: others would compile all dependencies again.
@@ -42,7 +47,7 @@ DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(DEMO_ARGS)
 help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target> [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z-]*:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z-]*:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: tools lab-binaries ## Start the lab and upgrade three hosts in place (KEEP=1 leaves it running, DEMO_ARGS=...)
@@ -50,7 +55,7 @@ demo: tools lab-binaries ## Start the lab and upgrade three hosts in place (KEEP
 
 .PHONY: clean
 clean: ## Remove what was built from this repository, keep the tools
-	rm -rf bin/manager bin/elemental-agent bin/lab bin/manifests
+	rm -rf bin/manager bin/elemental-agent bin/lab bin/manifests out
 
 .PHONY: clean-tools
 clean-tools: ## Remove the tools too (building them again takes minutes)
@@ -71,6 +76,17 @@ build: ## Build bin/manager and bin/elemental-agent (VERSION=..., GIT_COMMIT=...
 .PHONY: lab-binaries
 lab-binaries: build ## Build what the lab runs: manager, agent and the host's double
 	go build -ldflags '$(LDFLAGS)' -o bin/lab/hostdouble ./test/lab/cmd/hostdouble
+
+##@ Release
+
+.PHONY: release
+release: ## Write the release's assets: components, templates, classes (RELEASE_TAG, RELEASE_DIR=out, MANAGER_IMAGE)
+	@$(BUILD_TOOLS) kubectl
+	@hack/release/release.sh $(RELEASE_DIR)
+
+.PHONY: clusterctl-repository
+clusterctl-repository: release ## Lay the release out as a local clusterctl repository, with a clusterctl configuration
+	@hack/release/repository.sh $(RELEASE_DIR) $(RELEASE_DIR)/repository
 
 ##@ Code
 

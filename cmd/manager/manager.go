@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -89,11 +90,12 @@ func newHookServer(o *options, tlsOptions []func(*tls.Config)) (*runtimeserver.S
 	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
 		return nil, fmt.Errorf("listing the hooks of Cluster API: %w", err)
 	}
+	extension := &extensionCertificate{dir: o.extensionCertDir}
 	server, err := runtimeserver.New(runtimeserver.Options{
 		Catalog: catalog,
 		Port:    o.webhookPort,
 		CertDir: o.webhookCertDir,
-		TLSOpts: tlsOptions,
+		TLSOpts: append(slices.Clone(tlsOptions), extension.forItsName),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the server of webhooks and hooks: %w", err)

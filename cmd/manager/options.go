@@ -44,6 +44,8 @@ type options struct {
 
 	webhookPort    int
 	webhookCertDir string
+	// extensionCertDir may be empty, and may not exist.
+	extensionCertDir string
 
 	apiBindAddress string
 	apiEndpoint    string
@@ -84,6 +86,7 @@ func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet) {
 func (o *options) addServerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks and of the runtime extension.")
 	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Directory with tls.crt and tls.key of the webhooks.")
+	fs.StringVar(&o.extensionCertDir, "extension-cert-dir", "/etc/elemental/extension", "Directory with tls.crt and tls.key of the runtime extension's Service, shown to callers who ask for it by name. May be missing.")
 	fs.StringVar(&o.apiBindAddress, "elemental-api-bind-address", hostapi.DefaultBindAddress, "Address of the Elemental API that hosts talk to.")
 	fs.StringVar(&o.apiEndpoint, "elemental-api-endpoint", "", "Host and port under which hosts reach the Elemental API. Required.")
 	fs.StringVar(&o.apiProtocol, "elemental-api-protocol", "https", "Protocol in the registration URIs: https, or http behind a proxy that ends TLS.")

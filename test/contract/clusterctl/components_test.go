@@ -1,0 +1,176 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterctl_test
+
+import (
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/contract"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	infrastructure = "infrastructure-components.yaml"
+	extension      = "runtime-extension-components.yaml"
+)
+
+// global kinds have no namespace.
+var global = regexp.MustCompile(`^(Namespace|CustomResourceDefinition|ClusterRole|ClusterRoleBinding|.*WebhookConfiguration|ExtensionConfig)$`)
+
+var _ = Describe("Metadata YAML", func() {
+	It("is of the kind and version that clusterctl accepts, with a series for this release that names the contract of the CRDs", func() {
+		metadata := &clusterctlv1.Metadata{}
+		Expect(yaml.UnmarshalStrict([]byte(asset("metadata.yaml")), metadata)).To(Succeed())
+		Expect(metadata.APIVersion).To(Equal("clusterctl.cluster.x-k8s.io/v1alpha3"))
+		Expect(metadata.Kind).To(Equal("Metadata"))
+		Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 0, Minor: 5, Contract: "v1beta2"}))
+		for _, crd := range objects(infrastructure).CRDs() {
+			Expect(crd.GetLabels()).To(HaveKeyWithValue("cluster.x-k8s.io/v1beta2", "v1beta1"), crd.GetName())
+		}
+	})
+
+	It("has a series for every tag that is released", func() {
+		said, err := writeRelease("v7.0.0", GinkgoT().TempDir())
+		Expect(err).To(HaveOccurred())
+		Expect(said).To(ContainSubstring("metadata.yaml has no release series for v7.0.0 with contract v1beta2: add it"))
+	})
+})
+
+var _ = DescribeTable("Components YAML",
+	func(name, label string) {
+		By("Target namespace: one Namespace object, and everything else in it")
+		namespaces := objects(name).OfKind("Namespace")
+		Expect(namespaces).To(HaveLen(1))
+		for _, object := range objects(name) {
+			if global.MatchString(object.GetKind()) {
+				Expect(object.GetNamespace()).To(BeEmpty(), describe(object))
+			} else {
+				Expect(object.GetNamespace()).To(Equal(namespaces[0].GetName()), describe(object))
+			}
+		}
+		By("Labels: everything says which provider it belongs to")
+		for _, object := range objects(name) {
+			Expect(object.GetLabels()).To(HaveKeyWithValue("cluster.x-k8s.io/provider", label), describe(object))
+		}
+		By("Variables: those of the provider carry its name")
+		for _, variable := range variables(asset(name)) {
+			Expect(variable).To(MatchRegexp(`^(ELEMENTAL|CAPI)_`))
+		}
+	},
+	Entry("of the infrastructure provider", infrastructure, "infrastructure-elemental"),
+	Entry("of the runtime extension", extension, "runtime-extension-elemental"),
+)
+
+var _ = Describe("Components YAML of the infrastructure provider", func() {
+	deployments := func() []appsv1.Deployment {
+		GinkgoHelper()
+		found := []appsv1.Deployment{}
+		for _, object := range objects(infrastructure).OfKind("Deployment") {
+			deployment := appsv1.Deployment{}
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment)).To(Succeed())
+			found = append(found, deployment)
+		}
+		return found
+	}
+
+	It("Controllers & Watching namespace: a Deployment whose container is called manager, with a canonical image of this release", func() {
+		Expect(deployments()).To(HaveLen(1))
+		containers := deployments()[0].Spec.Template.Spec.Containers
+		Expect(containers).To(ConsistOf(And(
+			HaveField("Name", "manager"), HaveField("Image", "registry.example.com/elemental/manager:"+tag))))
+	})
+
+	It("Controllers & Watching namespace: the manager has the flag --namespace, and is installed to watch all", func() {
+		usage, _ := exec.Command(filepath.Join(root, "bin", "manager"), "--help").CombinedOutput()
+		Expect(string(usage)).To(MatchRegexp(`(?m)^ +--namespace string`))
+		Expect(deployments()[0].Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement(HavePrefix("--namespace")))
+	})
+
+	It("never brings an ExtensionConfig, which Cluster API refuses while RuntimeSDK is off", func() {
+		Expect(objects(infrastructure).OfKind("ExtensionConfig")).To(BeEmpty())
+	})
+
+	It("Move: what no Cluster owns is labelled to be moved, the hosts together with what they own", func() {
+		labels := map[string][]string{}
+		for _, crd := range objects(infrastructure).CRDs() {
+			for _, label := range []string{clusterctlv1.ClusterctlMoveLabel, clusterctlv1.ClusterctlMoveHierarchyLabel} {
+				if _, has := crd.GetLabels()[label]; has {
+					labels[label] = append(labels[label], crd.GetName())
+				}
+			}
+		}
+		Expect(labels).To(Equal(map[string][]string{
+			clusterctlv1.ClusterctlMoveLabel: {
+				"elementalhosts.infrastructure.cluster.x-k8s.io", "elementalregistrations.infrastructure.cluster.x-k8s.io",
+			},
+			clusterctlv1.ClusterctlMoveHierarchyLabel: {"elementalhosts.infrastructure.cluster.x-k8s.io"},
+		}))
+	})
+
+	It("CRDs: are called as Cluster API calculates their names, and are of its category", func() {
+		for _, crd := range objects(infrastructure).CRDs() {
+			group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+			Expect(crd.GetName()).To(Equal(contract.CalculateCRDName(group, kind)))
+			categories, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
+			Expect(categories).To(ContainElement("cluster-api"), crd.GetName())
+		}
+	})
+})
+
+var _ = Describe("Components YAML of the runtime extension", func() {
+	It("brings the ExtensionConfig, its Service and its certificate, and no Deployment of its own", func() {
+		kinds := []string{}
+		for _, object := range objects(extension) {
+			kinds = append(kinds, object.GetKind())
+		}
+		Expect(kinds).To(ConsistOf("Namespace", "Service", "Issuer", "Certificate", "ExtensionConfig"))
+	})
+
+	It("fits together: ExtensionConfig, Service, certificate, and the manager's Pods", func() {
+		all := objects(extension)
+		config, service, certificate := all.OfKind("ExtensionConfig")[0], all.OfKind("Service")[0], all.OfKind("Certificate")[0]
+		name := service.GetName() + "." + service.GetNamespace() + ".svc"
+
+		called, _, _ := unstructured.NestedMap(config.Object, "spec", "clientConfig", "service")
+		Expect(called).To(And(HaveKeyWithValue("name", service.GetName()), HaveKeyWithValue("namespace", service.GetNamespace())))
+
+		names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+		Expect(names).To(ContainElement(name))
+		secret, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
+		Expect(config.GetAnnotations()).To(HaveKeyWithValue("runtime.cluster.x-k8s.io/inject-ca-from-secret", service.GetNamespace()+"/"+secret))
+		Expect(asset(infrastructure)).To(MatchRegexp(`secret:\n +optional: true\n +secretName: `+secret), "the manager mounts it")
+
+		selector, _, _ := unstructured.NestedStringMap(service.Object, "spec", "selector")
+		pods, _, _ := unstructured.NestedStringMap(objects(infrastructure).OfKind("Deployment")[0].Object, "spec", "template", "metadata", "labels")
+		for key, value := range selector {
+			Expect(pods).To(HaveKeyWithValue(key, value))
+		}
+	})
+})
+
+// variables that a file asks for, by name.
+func variables(content string) []string {
+	found := map[string]struct{}{}
+	for line := range strings.Lines(content) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for _, match := range regexp.MustCompile(`\$\{([A-Z0-9_]+)`).FindAllStringSubmatch(line, -1) {
+			found[match[1]] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterctl_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+)
+
+const tag = "v0.5.0"
+
+var root, release string
+
+func TestContract(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "clusterctl Contract Suite")
+}
+
+var _ = BeforeSuite(func() {
+	var err error
+	root, err = repository.Root()
+	Expect(err).NotTo(HaveOccurred())
+	release = GinkgoT().TempDir()
+	Expect(writeRelease(tag, release)).Error().NotTo(HaveOccurred())
+})
+
+// writeRelease does what "make release" does.
+func writeRelease(tag, directory string) (string, error) {
+	command := exec.Command(filepath.Join(root, "hack", "release", "release.sh"), directory)
+	command.Env = append(os.Environ(), "RELEASE_TAG="+tag, "MANAGER_IMAGE=registry.example.com/elemental/manager")
+	said, err := command.CombinedOutput()
+	return string(said), err
+}
+
+// asset of the release, as text.
+func asset(name string) string {
+	GinkgoHelper()
+	content, err := os.ReadFile(filepath.Join(release, name))
+	Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
+// objects of an asset. Its variables are not filled in: those of the components stand where text is valid.
+func objects(name string) capi.Manifests {
+	GinkgoHelper()
+	parsed, err := capi.Parse([]byte(asset(name)))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(parsed).NotTo(BeEmpty(), name)
+	return parsed
+}
+
+func assets(pattern string) []string {
+	GinkgoHelper()
+	paths, err := filepath.Glob(filepath.Join(release, pattern))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(paths).NotTo(BeEmpty(), pattern)
+	for i := range paths {
+		paths[i] = filepath.Base(paths[i])
+	}
+	return paths
+}
+
+func describe(object *unstructured.Unstructured) string {
+	return object.GetKind() + " " + object.GetName()
+}
