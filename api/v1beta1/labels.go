@@ -81,6 +81,10 @@ const (
 	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/claiming-host"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
+	// OSReachedAnnotation on an ElementalMachine is the hash of the last OS that it asked for and its host was seen to
+	// run. When the machine's template has given it another since, and nothing brings the host there, then an update was
+	// lost; a host that left the OS that it had reached has fallen back.
+	OSReachedAnnotation = "infrastructure.cluster.x-k8s.io/os-reached"
 	// HookRetryAnnotation on an ElementalMachine is when Cluster API was last made to call a hook again
 	// whose calls fail. It is gone when they do not.
 	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/hook-retry"

@@ -170,3 +170,12 @@ func (w *world) running(ctx SpecContext, name string, changes ...func(*infrav1.E
 	Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	return machine, host
 }
+
+// template makes an ElementalMachineTemplate of an OS.
+func (w *world) template(ctx SpecContext, name, uri string) *infrav1.ElementalMachineTemplate {
+	GinkgoHelper()
+	made := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+	made.Spec.Template.Spec.OSVersionManagement = image(uri)
+	Expect(server.Client.Create(ctx, made)).To(Succeed())
+	return made
+}

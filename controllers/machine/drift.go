@@ -58,7 +58,8 @@ func (f osFacts) isUpdated() bool {
 	return f.upgrade != "" ||
 		has(f.machine.Annotations, clusterv1.UpdateInProgressAnnotation) ||
 		f.owner != nil && has(f.owner.Annotations, clusterv1.UpdateInProgressAnnotation) ||
-		f.last != nil && f.last.Status.Phase == infrav1.UpgradeHostLost
+		f.last != nil && f.last.Status.Phase == infrav1.UpgradeHostLost ||
+		neverBegun(f.machine, f.template, f.host)
 }
 
 // attemptMissedIt says whether the last attempt was for this OS and did not bring the host to it.

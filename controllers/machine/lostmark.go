@@ -35,7 +35,7 @@ const lostMarkPatience = 5 * time.Second
 // between. The second patch takes that one off, the update never begins, and the owner waits for it for
 // ever.
 //
-// A person can take it off, too. Cluster API then cleans up what else marks the update, and goes on with
+// On a busy machine it takes all marks of the next update with it. A person can take the mark off, too. Cluster API then cleans up what else marks the update, and goes on with
 // the next Machine as if this one had been updated.
 func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.owner == nil {
@@ -45,7 +45,7 @@ func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	seen := marks{owner: s.owner, machine: s.machine, host: s.host, pinned: pinnedBy(template)}
+	seen := marks{owner: s.owner, machine: s.machine, host: s.host, template: template}
 	if lost, err := seen.lost(ctx, r.Client); err != nil || !lost {
 		return ctrl.Result{}, err
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Resu
 
 // lostNow is lost by live reads: the cache lags behind, and keeps no record of who wrote what when.
 func (r *Reconciler) lostNow(ctx context.Context, seen marks) (now marks, lost bool, err error) {
-	now = marks{owner: &clusterv1.Machine{}, machine: &infrav1.ElementalMachine{}, host: seen.host, pinned: seen.pinned}
+	now = marks{owner: &clusterv1.Machine{}, machine: &infrav1.ElementalMachine{}, host: seen.host, template: seen.template}
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(seen.owner), now.owner); err != nil {
 		return now, false, client.IgnoreNotFound(err)
 	}
@@ -84,15 +84,16 @@ type marks struct {
 	owner   *clusterv1.Machine
 	machine *infrav1.ElementalMachine
 	host    *infrav1.ElementalHost
-	// pinned is the digest that the rollout resolved the image to, if it did.
-	pinned string
+	// template that the machine was last made from or updated to. Nil if it is gone.
+	template *infrav1.ElementalMachineTemplate
 }
 
-func pinnedBy(template *infrav1.ElementalMachineTemplate) string {
-	if template == nil {
+// pinned is the digest that the rollout resolved the image to, if it did.
+func (m marks) pinned() string {
+	if m.template == nil {
 		return ""
 	}
-	return template.Annotations[infrav1.RolloutDigestAnnotation]
+	return m.template.Annotations[infrav1.RolloutDigestAnnotation]
 }
 
 // lost says whether the update of a Machine has not come to its end, and nothing says so any more.
@@ -119,7 +120,7 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	key := client.ObjectKey{Namespace: m.machine.Namespace, Name: rollout.UpgradeName(m.owner.Name, templateName(m.machine), hash)}
 	if err := reader.Get(ctx, key, attempt); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return false, nil
+			return neverBegun(m.machine, m.template, m.host), nil
 		}
 		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
 	}
@@ -133,12 +134,30 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	return true, nil
 }
 
+// neverBegun says whether the template gave a machine another OS than its host had reached, and the host does not run it.
+// An update that loses all of its marks before the hook is called leaves no attempt behind either.
+func neverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate, host *infrav1.ElementalHost) bool {
+	wanted, reached := machine.Spec.OSVersionManagement, machine.Annotations[infrav1.OSReachedAnnotation]
+	return reached != "" && reached != osversion.Hash(wanted) &&
+		template != nil && osversion.Same(templateOS(template), wanted) &&
+		host != nil && hoststate.Runs(host, wanted) == hoststate.MatchOther
+}
+
+// recordReached notes that the host runs what the machine asks for.
+func recordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) {
+	hash := osversion.Hash(machine.Spec.OSVersionManagement)
+	if hash == "" || !hoststate.Bootstrapped(host) || hoststate.Runs(host, machine.Spec.OSVersionManagement) != hoststate.MatchSame {
+		return
+	}
+	annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash})
+}
+
 // runsOther says whether the host certainly runs something else than an attempt was for. A digest that is
 // the same counts, as it does for the hook.
 func (m marks) runsOther(attempt *infrav1.ElementalHostUpgrade) bool {
 	booted := m.host.Status.OS.Digest
 	return hoststate.Runs(m.host, m.machine.Spec.OSVersionManagement) == hoststate.MatchOther &&
-		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned)
+		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned())
 }
 
 func has(annotations map[string]string, key string) bool {

@@ -39,6 +39,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	}
 	observeHost(s)
 	provision(s)
+	recordReached(s.machine, s.host)
 	result, err = r.restoreUpdateMark(ctx, s)
 	result = util.LowestNonZeroResult(result, r.askAgain(s))
 	return result, errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))

@@ -67,6 +67,16 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Entry("after its ElementalMachine got the new spec", func(ctx SpecContext) {
 			Expect(annotate(ctx, machine, clusterv1.UpdateInProgressAnnotation)).To(Succeed())
 		}),
+		Entry("after it and all other marks were lost before an attempt was made", func(ctx SpecContext) {
+			Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
+				infrav1.OSReachedAnnotation, osversion.Hash(machine.Spec.OSVersionManagement))))
+			w.template(ctx, "t2", "oci://os:v2")
+			update(ctx, machine, func() {
+				machine.Spec.OSVersionManagement = image("oci://os:v2")
+				machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t2"
+			}, false)
+			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
+		}),
 		Entry("while the attempt goes on", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeProgressing, "") }),
 		Entry("while the host does not come back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeHostLost, "sha256:2") }),
 		Entry("although the host fell back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2") }),
@@ -81,6 +91,14 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			Consistently(get(ctx, owner)).ShouldNot(marked())
 		},
 		Entry("there is no attempt", func(SpecContext) {}),
+		Entry("a person changed the machine by hand", func(ctx SpecContext) {
+			update(ctx, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") }, false)
+		}),
+		Entry("the host fell back weeks after it had reached what it was made with", func(ctx SpecContext) {
+			Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
+			w.template(ctx, "t1", "oci://os:v1")
+			update(ctx, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" }, true)
+		}),
 		Entry("the attempt succeeded, and the host fell back weeks later", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSucceeded, "sha256:2") }),
 		Entry("the attempt was superseded", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSuperseded, "sha256:2") }),
 		Entry("the host runs that very digest in spite of a failure", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "sha256:1") }),
@@ -131,9 +149,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 var _ = Describe("A template that is patched while a machine is made from it", func() {
 	It("is followed until the machine has a host, and not after that", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t1"}}
-		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
-		Expect(server.Client.Create(ctx, template)).To(Succeed())
+		template := w.template(ctx, "t1", "oci://os:v2")
 		machine := w.machine(ctx, "m1", madeFrom("t1"))
 		Eventually(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
 

@@ -112,9 +112,7 @@ var _ = Describe("UpToDate", func() {
 
 	It("follows a template that is patched", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t1"}}
-		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v1")
-		Expect(server.Client.Create(ctx, template)).To(Succeed())
+		template := w.template(ctx, "t1", "oci://os:v1")
 		machine, _ := w.running(ctx, "m1", madeFrom("t1"))
 		Expect(machine).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
