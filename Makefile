@@ -68,6 +68,11 @@ tools: ## Build the lab's tools (Kubernetes, etcd, Cluster API, kwok) and render
 	@$(BUILD_TOOLS) lab
 	@hack/tools/manifests.sh
 
+.PHONY: tools-kubevirt
+tools-kubevirt: ## Build what a lab with virtual machines needs besides: KubeVirt's virt-api and virt-controller
+	@$(BUILD_TOOLS) kubevirt
+	@hack/tools/manifests.sh kubevirt
+
 .PHONY: build
 build: ## Build bin/manager and bin/elemental-agent (VERSION=..., GIT_COMMIT=...)
 	go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager
@@ -129,11 +134,11 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 	packages=$$(go list ./...) && go test -timeout 15m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)')
 
 .PHONY: test-integration
-test-integration: tools lab-binaries ## Run the integration suites on the lab, with progress
+test-integration: tools tools-kubevirt lab-binaries ## Run the integration suites on the lab, with progress
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: test-soak
-test-soak: tools lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
+test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
 
 .PHONY: fuzz

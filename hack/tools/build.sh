@@ -4,7 +4,7 @@
 #
 # usage: hack/tools/build.sh NAME...
 #
-# Builds tools from Go modules into bin/tools. NAME is a tool or a group: lab, dev, all (see catalog.sh). What is there
+# Builds tools from Go modules into bin/tools. NAME is a tool or a group: lab, dev, kubevirt, all (see catalog.sh). What is there
 # and current is left alone. May run many times at once, and may be interrupted at any moment: an output is built under
 # another name and renamed when it is whole.
 set -euo pipefail
@@ -62,7 +62,8 @@ compile() {
   GOTMPDIR="$TEMPORARY" exec go build -v -ldflags "$TOOL_LDFLAGS" -o "$TEMPORARY/$1" "$TOOL_PACKAGE"
 }
 
-# read_key NAME describes the tool and sets KEY, hashing each module once per run.
+# read_key NAME describes the tool and sets KEY, hashing each module once per run. What the catalog says of other tools
+# is no part of it.
 read_key() {
   describe_tool "$1"
   local cached="KEY_$TOOL_MODULE"
@@ -71,6 +72,7 @@ read_key() {
     KEY=$(module_key "$TOOL_MODULE")
     printf -v "$cached" %s "$KEY"
   fi
+  KEY="$KEY $TOOL_PACKAGE $TOOL_LDFLAGS"
 }
 
 explain_failure() {

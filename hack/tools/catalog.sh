@@ -7,6 +7,8 @@
 # Built in this order. kubectl is early because the manifests are rendered with it.
 LAB_TOOLS="etcd kubectl kube-apiserver kube-controller-manager kube-scheduler capi-core capi-cabpk capi-kcp clusterctl kwok"
 DEV_TOOLS="controller-gen golangci-lint"
+# For a lab with virtual machines; built only when asked for.
+KUBEVIRT_TOOLS="kubevirt-manifests virt-api virt-controller"
 
 # describe_tool NAME sets TOOL_MODULE (a folder beside this file), TOOL_PACKAGE and TOOL_LDFLAGS.
 describe_tool() {
@@ -21,6 +23,10 @@ describe_tool() {
     capi-kcp) describe_capi_tool controlplane/kubeadm ;;
     clusterctl) describe_capi_tool cmd/clusterctl ;;
     kwok) TOOL_MODULE=kwok TOOL_PACKAGE=sigs.k8s.io/kwok/cmd/kwok ;;
+    kubevirt-manifests) TOOL_MODULE=kubevirt TOOL_PACKAGE=./cmd/kubevirt-manifests ;;
+    virt-api | virt-controller)
+      TOOL_MODULE=kubevirt TOOL_PACKAGE="kubevirt.io/kubevirt/cmd/$1"
+      stamp_version kubevirt.io/client-go/version "$(pinned_version kubevirt kubevirt.io/kubevirt)" ;;
     controller-gen)
       TOOL_MODULE=dev TOOL_PACKAGE=sigs.k8s.io/controller-tools/cmd/controller-gen
       add_ldflag sigs.k8s.io/controller-tools/pkg/version.version "$(pinned_version dev sigs.k8s.io/controller-tools)" ;;
@@ -30,7 +36,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev all $LAB_TOOLS $DEV_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -65,7 +71,8 @@ expand_tools() {
     case "$name" in
       lab) echo "$LAB_TOOLS" ;;
       dev) echo "$DEV_TOOLS" ;;
-      all) echo "$LAB_TOOLS $DEV_TOOLS" ;;
+      kubevirt) echo "$KUBEVIRT_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS" ;;
       *) echo "$name" ;;
     esac
   done

@@ -2,10 +2,10 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: hack/tools/manifests.sh
+# usage: hack/tools/manifests.sh [kubevirt]
 #
-# Renders into bin/manifests what Cluster API and kwok are installed with, from the module folders that the tools are
-# built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
+# Renders into bin/manifests what Cluster API and kwok are installed with, or KubeVirt, from the module folders that the
+# tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -20,6 +20,10 @@ KWOK=sigs.k8s.io/kwok
 main() {
   trap clean_up EXIT
   mkdir -p "$MANIFESTS_OUT/.tmp"
+  if [ "${1:-}" = kubevirt ]; then
+    render_kubevirt
+    return
+  fi
   render core.yaml capi $CAPI core/config/default
   render bootstrap-kubeadm.yaml capi $CAPI bootstrap/kubeadm/config/default
   render control-plane-kubeadm.yaml capi $CAPI controlplane/kubeadm/config/default
@@ -34,11 +38,26 @@ render() {
   key=$(hash_of "$TOOLS_SRC/kube/go.mod" "$TOOLS_SRC/$folder/go.mod" "$TOOLS_SRC/$folder/go.sum" "$TOOLS_SRC/manifests.sh")
   is_stamped "$output" "$key" && return
   "$TOOLS_SRC/build.sh" kubectl
+  replace "$file" "$key" kustomize_all "$(module_folder "$folder" "$module")" "$@"
+}
+
+# render_kubevirt writes what KubeVirt's own generators say, unless it is current.
+render_kubevirt() {
+  local key
+  key=$(hash_of "$TOOLS_BIN/.stamps/kubevirt-manifests" "$TOOLS_SRC/manifests.sh")
+  is_stamped "$MANIFESTS_OUT/kubevirt.yaml" "$key" && return
+  replace kubevirt.yaml "$key" "$TOOLS_BIN/kubevirt-manifests"
+}
+
+# replace FILE KEY COMMAND... makes what a command prints the content of a file, whole.
+replace() {
+  local file=$1 key=$2
+  shift 2
   lock "$file" "$MANIFESTS_OUT"
   TEMPORARY="$MANIFESTS_OUT/.tmp/$file.$$"
-  kustomize_all "$(module_folder "$folder" "$module")" "$@" >"$TEMPORARY"
-  mv -f "$TEMPORARY" "$output"
-  set_stamp "$output" "$key"
+  "$@" >"$TEMPORARY"
+  mv -f "$TEMPORARY" "$MANIFESTS_OUT/$file"
+  set_stamp "$MANIFESTS_OUT/$file" "$key"
   unlock
   echo "Rendered bin/manifests/$file"
 }

@@ -13,9 +13,12 @@ hash_of() {
   { echo "$GO_VERSION"; cat "$@"; } | if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi | cut -c1-64
 }
 
-# module_key FOLDER prints the hash of a tool module and of what builds it.
+# module_key FOLDER prints the hash of a tool module, with the code of its own if it has any, and of what builds it.
 module_key() {
-  hash_of "$TOOLS_SRC/$1/go.mod" "$TOOLS_SRC/$1/go.sum" "$TOOLS_SRC/env.sh" "$TOOLS_SRC/catalog.sh" "$TOOLS_SRC/build.sh"
+  local sources
+  sources=$(find "$TOOLS_SRC/$1" -name '*.go' | LC_ALL=C sort)
+  # shellcheck disable=SC2086 # one word for each file
+  hash_of "$TOOLS_SRC/$1/go.mod" "$TOOLS_SRC/$1/go.sum" $sources "$TOOLS_SRC/env.sh" "$TOOLS_SRC/build.sh"
 }
 
 # is_stamped OUTPUT KEY succeeds when OUTPUT is there and was made from KEY.

@@ -15,7 +15,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
@@ -70,13 +69,9 @@ func (l *Lab) AddHost(ctx context.Context, name string, os image.Image, agentCon
 
 // AddHostOf adds a host that will be a Node of any workload cluster.
 func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string, os image.Image, agentConfig []byte) (*Host, error) {
-	config, err := workload.RESTConfig("kubelet-" + name)
+	node, err := l.NodeOf(workload, name)
 	if err != nil {
 		return nil, err
-	}
-	node, err := kubelet.New(kubelet.Options{Config: config})
-	if err != nil {
-		return nil, fmt.Errorf("making the kubelet of host %s: %w", name, err)
 	}
 	root, err := l.dir(filepath.Join("hosts", name))
 	if err != nil {

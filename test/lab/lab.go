@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
 )
 
 // Lab is a running lab.
@@ -30,6 +31,8 @@ type Lab struct {
 	Management, Workload *kube.Cluster
 	// Kube and WorkloadKube are clients to them.
 	Kube, WorkloadKube client.WithWatch
+	// KubeVirt on the workload cluster; nil without Options.KubeVirt.
+	KubeVirt *kubevirt.KubeVirt
 	// Registry of OS images.
 	Registry *image.Registry
 	// Core, Bootstrap and ControlPlane are Cluster API's managers, Provider is ours.
@@ -105,7 +108,13 @@ func (l *Lab) Stop() {
 }
 
 func (l *Lab) stopClusters() {
+	if l.KubeVirt != nil {
+		l.KubeVirt.Stop()
+	}
 	for _, workload := range l.workloads {
+		if workload.KubeVirt != nil {
+			workload.KubeVirt.Stop()
+		}
 		workload.Cluster.Stop()
 	}
 	for _, cluster := range []*kube.Cluster{l.Workload, l.Management} {

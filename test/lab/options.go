@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
@@ -36,6 +40,11 @@ type Options struct {
 	WithoutProvider bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool
+	// KubeVirt puts KubeVirt on the workload clusters, for what 'make tools-kubevirt' has to have been run, and lets hosts
+	// run virtual machines.
+	KubeVirt bool
+	// NodeSize is the allocatable of a Node. Default kubelet.Allocatable().
+	NodeSize corev1.ResourceList
 	// Managers is how many replicas of our manager run, one of them elected. Default one, without an election.
 	Managers int
 	// Soak is how long an upgraded node is watched. Default one second.
@@ -65,6 +74,12 @@ func (o *Options) complete() error {
 	}
 	if o.Soak == 0 {
 		o.Soak = time.Second
+	}
+	if o.NodeSize == nil {
+		o.NodeSize = kubelet.Allocatable()
+	}
+	if o.KubeVirt {
+		o.NodeSize = kubevirt.Devices(o.NodeSize)
 	}
 	return nil
 }

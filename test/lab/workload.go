@@ -16,7 +16,11 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
 )
 
 // WorkloadUser is who Cluster API and our manager are in the workload cluster: they share a kubeconfig.
@@ -40,7 +44,7 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Workload, l.WorkloadKube = workload.Cluster, workload.Kube
+	l.Workload, l.WorkloadKube, l.KubeVirt = workload.Cluster, workload.Kube, workload.KubeVirt
 	return nil
 }
 
@@ -48,6 +52,8 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 type Workload struct {
 	Cluster *kube.Cluster
 	Kube    client.WithWatch
+	// KubeVirt is nil in a lab without.
+	KubeVirt *kubevirt.KubeVirt
 }
 
 // StartWorkload starts one more workload cluster, which another Cluster can have as its own.
@@ -65,10 +71,14 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := kube.Start(ctx, kube.Options{
+	options := kube.Options{
 		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: workloadControllers(), Pods: true, PodStages: l.options.manifest("kwok-stages.yaml"), Died: l.died,
-	})
+	}
+	if l.options.KubeVirt {
+		options.PlayedElsewhere = hypervisor.LauncherSelector
+	}
+	cluster, err := kube.Start(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +88,55 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 		return nil, err
 	}
 	l.progress("%s cluster ready", name)
+	if err := l.startKubeVirt(ctx, workload, dir); err != nil {
+		cluster.Stop()
+		return nil, err
+	}
 	return workload, nil
+}
+
+func (l *Lab) startKubeVirt(ctx context.Context, workload *Workload, dir string) error {
+	if !l.options.KubeVirt {
+		return nil
+	}
+	started, err := kubevirt.Start(ctx, kubevirt.Options{
+		Cluster: workload.Cluster, Kube: workload.Kube, Dir: dir, Binaries: filepath.Dir(l.options.tool("virt-api")),
+		Manifests: l.options.manifest("kubevirt.yaml"), Died: l.died,
+	})
+	if err != nil {
+		return err
+	}
+	workload.KubeVirt = started
+	l.progress("KubeVirt ready on the %s cluster", workload.Cluster.Name())
+	return nil
+}
+
+// NodeOf plays the Node of a host: its kubelet, and virt-handler with it where KubeVirt is.
+func (l *Lab) NodeOf(cluster *kube.Cluster, name string) (host.Kubelet, error) {
+	config, err := cluster.RESTConfig("kubelet-" + name)
+	if err != nil {
+		return nil, err
+	}
+	node, err := kubelet.New(kubelet.Options{Config: config, Allocatable: l.options.NodeSize})
+	if err != nil {
+		return nil, fmt.Errorf("making the kubelet of host %s: %w", name, err)
+	}
+	if found := l.kubeVirtOf(cluster); found != nil {
+		return found.Kubelet(node), nil
+	}
+	return node, nil
+}
+
+func (l *Lab) kubeVirtOf(cluster *kube.Cluster) *kubevirt.KubeVirt {
+	if cluster == l.Workload {
+		return l.KubeVirt
+	}
+	for _, workload := range l.workloads {
+		if workload.Cluster == cluster {
+			return workload.KubeVirt
+		}
+	}
+	return nil
 }
 
 func connect(cluster *kube.Cluster) (*Workload, error) {

@@ -25,8 +25,11 @@ const startTimeout = 2 * time.Minute
 // admins is the group that may do everything.
 const admins = "system:masters"
 
-// kubeletClient is the API server as a client of kubelets.
-const kubeletClient = "apiserver-kubelet-client"
+// kubeletClient is the API server as a client of kubelets, frontProxy as one of the API servers behind it.
+const (
+	kubeletClient = "apiserver-kubelet-client"
+	frontProxy    = "front-proxy-client"
+)
 
 // Options of a Cluster.
 type Options struct {
@@ -42,6 +45,8 @@ type Options struct {
 	Pods bool
 	// PodStages is the file with kwok's stages for Pods.
 	PodStages string
+	// PlayedElsewhere selects the Pods, by label, that somebody else plays than kwok. Default: none.
+	PlayedElsewhere string
 	// Died is told of a process that ends by itself.
 	Died func(failure error)
 }
@@ -80,6 +85,9 @@ func (c *Cluster) Stop() {
 // Processes of the cluster.
 func (c *Cluster) Processes() []*process.Process { return c.processes }
 
+// Name of the cluster.
+func (c *Cluster) Name() string { return c.options.Name }
+
 // Host and Port of the API server.
 func (c *Cluster) Host() string { return "127.0.0.1" }
 
@@ -109,13 +117,21 @@ func (c *Cluster) makeCertificates(context.Context) error {
 	if err := c.authority.WriteServing(c.path("tls"), server); err != nil {
 		return err
 	}
-	client, err := c.authority.Client("kube-"+kubeletClient, admins)
-	if err != nil {
-		return err
+	files := map[string][]byte{"ca.key": c.authority.KeyPEM}
+	for file, identity := range map[string]struct {
+		user   string
+		groups []string
+	}{
+		kubeletClient: {"kube-" + kubeletClient, []string{admins}},
+		frontProxy:    {frontProxy, nil},
+	} {
+		client, err := c.authority.Client(identity.user, identity.groups...)
+		if err != nil {
+			return err
+		}
+		files[file+".crt"], files[file+".key"] = client.CertPEM, client.KeyPEM
 	}
-	return pki.WriteFiles(c.path("tls"), map[string][]byte{
-		"ca.key": c.authority.KeyPEM, kubeletClient + ".crt": client.CertPEM, kubeletClient + ".key": client.KeyPEM,
-	})
+	return pki.WriteFiles(c.path("tls"), files)
 }
 
 // tls is the file with that name among the cluster's certificates.
@@ -161,9 +177,14 @@ func (c *Cluster) writeKubeconfig(name, user string, groups ...string) (string, 
 	return file, nil
 }
 
-// RESTConfig of a user, without a rate limit.
-func (c *Cluster) RESTConfig(user string) (*rest.Config, error) {
-	content, err := c.Kubeconfig(user)
+// RESTConfig of a user of the group system:masters, without a rate limit.
+func (c *Cluster) RESTConfig(user string) (*rest.Config, error) { return c.restConfig(user, admins) }
+
+// UserRESTConfig does so for a user that may do only what was granted to its name.
+func (c *Cluster) UserRESTConfig(user string) (*rest.Config, error) { return c.restConfig(user) }
+
+func (c *Cluster) restConfig(user string, groups ...string) (*rest.Config, error) {
+	content, err := c.kubeconfig(user, groups...)
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,14 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--kubelet-client-certificate="+c.tls(kubeletClient+".crt"),
 		"--kubelet-client-key="+c.tls(kubeletClient+".key"),
+		// API servers behind this one learn by these who asks.
+		"--requestheader-client-ca-file="+c.tls("ca.crt"),
+		"--requestheader-allowed-names="+frontProxy,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file="+c.tls(frontProxy+".crt"),
+		"--proxy-client-key-file="+c.tls(frontProxy+".key"),
 		"--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount",
 		"--allow-privileged=true",
@@ -146,9 +154,15 @@ func (c *Cluster) startPods(context.Context) error {
 	if err := pki.WriteFiles(c.options.Dir, map[string][]byte{"node-stage.yaml": nodeStage}); err != nil {
 		return err
 	}
-	_, err = c.run("kwok", "--kubeconfig="+kwok, "--config="+c.options.PodStages, "--config="+c.path("node-stage.yaml"),
+	args := []string{
+		"--kubeconfig=" + kwok, "--config=" + c.options.PodStages, "--config=" + c.path("node-stage.yaml"),
 		"--manage-all-nodes=true", "--node-lease-duration-seconds=0",
-		fmt.Sprintf("--server-address=127.0.0.1:%d", ports[0]))
+		fmt.Sprintf("--server-address=127.0.0.1:%d", ports[0]),
+	}
+	if c.options.PlayedElsewhere != "" {
+		args = append(args, "--disregard-status-with-label-selector="+c.options.PlayedElsewhere)
+	}
+	_, err = c.run("kwok", args...)
 	return err
 }
 

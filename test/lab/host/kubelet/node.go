@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Allocatable of every node of the lab.
+// Allocatable of a node of the lab, unless it is asked for another.
 func Allocatable() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("8"),
@@ -78,7 +78,7 @@ func (w *Writer) updateStatus(ctx context.Context, name string, change func(*cor
 }
 
 func (w *Writer) fill(s *corev1.NodeStatus, b Boot) {
-	s.Capacity, s.Allocatable = Allocatable(), Allocatable()
+	s.Capacity, s.Allocatable = w.opts.Allocatable.DeepCopy(), w.opts.Allocatable.DeepCopy()
 	s.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: w.address(b.Join.NodeName)},
 		{Type: corev1.NodeHostName, Address: b.Join.NodeName},

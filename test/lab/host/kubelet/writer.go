@@ -41,6 +41,8 @@ type Options struct {
 	Address string
 	// Heartbeat is how often the Lease is renewed. Default DefaultHeartbeat.
 	Heartbeat time.Duration
+	// Allocatable of the Node. Default Allocatable().
+	Allocatable corev1.ResourceList
 	// Labels and Annotations that the Node gets besides those it joins with.
 	Labels, Annotations map[string]string
 	// Clock tells the time. Default is the real one.
@@ -71,6 +73,9 @@ type Writer struct {
 func New(o Options) (*Writer, error) {
 	if o.Heartbeat == 0 {
 		o.Heartbeat = DefaultHeartbeat
+	}
+	if o.Allocatable == nil {
+		o.Allocatable = Allocatable()
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+)
+
+const (
+	patience = 3 * time.Minute
+	look     = 100 * time.Millisecond
+	// calm is for how long something must not happen.
+	calm = 5 * time.Second
+
+	nodeOne, nodeTwo = "node-1", "node-2"
+)
+
+// theLab is shared by all specs, and so are its nodes.
+var (
+	theLab *lab.Lab
+	nodes  = map[string]*node{}
+)
+
+func TestKubeVirt(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(look)
+	RunSpecs(t, "KubeVirt")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	theLab, err = lab.Start(ctx, lab.Options{WithoutProvider: true, KubeVirt: true, Progress: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(theLab.Stop)
+	for _, name := range []string{nodeOne, nodeTwo} {
+		kubelet, err := theLab.NodeOf(theLab.Workload, name)
+		Expect(err).NotTo(HaveOccurred())
+		nodes[name] = &node{name: name, kubelet: kubelet}
+		nodes[name].switchOn("boot-1")
+		DeferCleanup(nodes[name].cutOff)
+	}
+})
+
+var _ = AfterSuite(func() {
+	if theLab != nil {
+		Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
+	}
+})
+
+// node is a host whose kubelet a spec plays.
+type node struct {
+	name    string
+	kubelet host.Kubelet
+	off     context.CancelFunc
+	down    chan struct{}
+}
+
+func (n *node) switchOn(boot string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n.off, n.down = cancel, make(chan struct{})
+	go func() {
+		defer close(n.down)
+		n.kubelet.Run(ctx, kubelet.Boot{
+			Join: kubelet.Join{NodeName: n.name}, BootID: n.name + "-" + boot, MachineID: n.name, OSImage: "OS", KubeletVersion: "v1.36.3",
+		})
+	}()
+}
+
+// cutOff takes the power away.
+func (n *node) cutOff() {
+	n.off()
+	<-n.down
+}
+
+// run makes a virtual machine on the first node and waits until it runs there.
+func run(ctx context.Context, spec vm.Spec) (client.ObjectKey, vm.State) {
+	GinkgoHelper()
+	spec.Prefer = nodeOne
+	machine, err := vm.Create(ctx, theLab.WorkloadKube, spec)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(theLab.WorkloadKube.Delete(ctx, machine))).To(Succeed())
+		Eventually(stateOf(ctx, client.ObjectKeyFromObject(machine))).Should(Equal(vm.State{}), "it goes")
+	}, NodeTimeout(patience))
+	key := client.ObjectKeyFromObject(machine)
+	Eventually(stateOf(ctx, key)).Should(And(HaveField("Running()", BeTrue()), HaveField("Node", nodeOne)))
+	state, err := vm.Look(ctx, theLab.WorkloadKube, key)
+	Expect(err).NotTo(HaveOccurred())
+	return key, state
+}
+
+func stateOf(ctx context.Context, key client.ObjectKey) func() (vm.State, error) {
+	return func() (vm.State, error) { return vm.Look(ctx, theLab.WorkloadKube, key) }
+}
+
+func evict(ctx context.Context, key client.ObjectKey) error {
+	return vm.Evict(ctx, theLab.WorkloadKube, key)
+}

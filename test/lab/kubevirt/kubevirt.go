@@ -1,0 +1,126 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+const (
+	// Namespace of KubeVirt.
+	Namespace = "kubevirt"
+	// Name of the KubeVirt object.
+	Name = "kubevirt"
+	// Version of KubeVirt.
+	Version = "v1.7.0"
+
+	// startTimeout is for all of it to be ready on a busy machine.
+	startTimeout = 3 * time.Minute
+)
+
+// Options of a KubeVirt.
+type Options struct {
+	// Cluster to put it on, with kube-scheduler and kwok, which must leave hypervisor.LauncherSelector to it.
+	Cluster *kube.Cluster
+	// Kube is a client to the cluster that knows KubeVirt's kinds.
+	Kube client.WithWatch
+	// Dir for its files.
+	Dir string
+	// Binaries is the folder with virt-api and virt-controller, Manifests the file that the generator printed.
+	Binaries, Manifests string
+	// Died is told of a process that ends by itself.
+	Died func(failure error)
+}
+
+// KubeVirt on a cluster.
+type KubeVirt struct {
+	options   Options
+	manifests capi.Manifests
+	api, main endpoint
+
+	// API is virt-api and Controller virt-controller. Each can be killed, frozen and restarted.
+	API, Controller *process.Process
+	// Hypervisor plays virt-handler and virt-launcher on the hosts.
+	Hypervisor *hypervisor.Hypervisor
+}
+
+// Start installs KubeVirt and returns when it decides. No node can run a virtual machine yet: see Kubelet.
+func Start(ctx context.Context, options Options) (*KubeVirt, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	k := &KubeVirt{options: options}
+	for _, step := range []func(context.Context) error{
+		k.load, k.installObjects, k.deploy, k.trust, k.startProcesses, k.installWebhooks, k.startHypervisor, k.awaitSubresources,
+	} {
+		if err := step(ctx); err != nil {
+			k.Stop()
+			return nil, fmt.Errorf("starting KubeVirt: %w", err)
+		}
+	}
+	return k, nil
+}
+
+// load reads the manifests and finds ports.
+func (k *KubeVirt) load(context.Context) error {
+	if _, err := os.Stat(k.binary(virtAPI)); err != nil {
+		return fmt.Errorf("%s is not built: run 'make tools-kubevirt'", virtAPI)
+	}
+	manifests, err := capi.Load(k.options.Manifests)
+	if err != nil {
+		return err
+	}
+	k.manifests = manifests
+	ports, err := process.Ports(2)
+	if err != nil {
+		return err
+	}
+	k.api, k.main = endpoint(ports[0]), endpoint(ports[1])
+	return nil
+}
+
+// startHypervisor lets hosts run virtual machines.
+func (k *KubeVirt) startHypervisor(ctx context.Context) error {
+	handler, err := k.options.Cluster.UserRESTConfig(serviceAccount("kubevirt-handler"))
+	if err != nil {
+		return err
+	}
+	launchers, err := k.options.Cluster.RESTConfig("virt-launchers")
+	if err != nil {
+		return err
+	}
+	k.Hypervisor, err = hypervisor.Start(ctx, hypervisor.Options{
+		Handler: handler, Kubelet: launchers, Log: k.path("hypervisor.log"),
+	})
+	return err
+}
+
+// Stop ends everything.
+func (k *KubeVirt) Stop() {
+	if k.Hypervisor != nil {
+		k.Hypervisor.Stop()
+	}
+	for _, each := range []*process.Process{k.Controller, k.API} {
+		if each != nil {
+			each.Stop()
+		}
+	}
+}
+
+func (k *KubeVirt) path(name string) string { return filepath.Join(k.options.Dir, name) }
+
+func (k *KubeVirt) binary(name string) string { return filepath.Join(k.options.Binaries, name) }
+
+// serviceAccount is the user that a component of KubeVirt is.
+func serviceAccount(name string) string { return "system:serviceaccount:" + Namespace + ":" + name }
