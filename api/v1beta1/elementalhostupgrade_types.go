@@ -131,6 +131,15 @@ type ElementalHostUpgradeStatus struct {
 	// +listMapKey=check
 	Preflight []PreflightResult `json:"preflight,omitempty"`
 
+	// virtualMachines are those that ran on the node when it was evacuated, each with what was decided for it. Those
+	// that hold the evacuation come first where there are more than fit here.
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1000
+	VirtualMachines []VirtualMachineStatus `json:"virtualMachines,omitempty"`
+
 	// steps entered so far, with their times.
 	// +optional
 	// +listType=map
@@ -155,6 +164,38 @@ type UpgradeStepStatus struct {
 	// finishedAt is when it was found done.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
+// VMDecision is what becomes of a virtual machine when its node is evacuated.
+// +kubebuilder:validation:Enum=Migrate;Shutdown;ShutdownAndRestore;Block;Ignore
+type VMDecision string
+
+// Decisions on a virtual machine.
+const (
+	// VMMigrate moves it to another node without a restart.
+	VMMigrate VMDecision = "Migrate"
+	// VMShutdown stops it; it stays off.
+	VMShutdown VMDecision = "Shutdown"
+	// VMShutdownAndRestore stops it, and starts it again when the node serves again.
+	VMShutdownAndRestore VMDecision = "ShutdownAndRestore"
+	// VMBlock leaves it running, and the upgrade waits.
+	VMBlock VMDecision = "Block"
+	// VMIgnore is for one of which nothing runs any more, or that is going already.
+	VMIgnore VMDecision = "Ignore"
+)
+
+// VirtualMachineStatus is what was decided for a virtual machine, and why.
+type VirtualMachineStatus struct {
+	// namespace of the VirtualMachineInstance.
+	Namespace string `json:"namespace"`
+	// name of the VirtualMachineInstance.
+	Name string `json:"name"`
+	// decision that was made.
+	Decision VMDecision `json:"decision"`
+	// reason for the decision.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Reason string `json:"reason,omitempty"`
 }
 
 // PreflightVerdict is what a check found.

@@ -73,6 +73,37 @@ const (
 	ReplenishmentAnnotation = "infrastructure.cluster.x-k8s.io/replenishment-wait"
 )
 
+// Labels and marks on objects of KubeVirt in the workload cluster.
+const (
+	// VMPolicyLabel on a VirtualMachine, or on its VirtualMachineInstance, says what becomes of that one when its node
+	// is evacuated, whatever the policy of the cluster is and whether or not it can be migrated. Its values are those of
+	// VMPolicy.
+	VMPolicyLabel = "infrastructure.cluster.x-k8s.io/vm-policy"
+	// HarvesterMaintainModeLabel is Harvester's label for the same; VMPolicyLabel counts for more.
+	// Source: Harvester, pkg/util/drainhelper.
+	HarvesterMaintainModeLabel = "harvesterhci.io/maintain-mode-strategy"
+	// VMPowerStateAnnotation on a VirtualMachine records, as JSON, how it was before an attempt stopped it: the
+	// attempt, its Node, and the field and the value that the stop replaced. It is written with the stop, and goes with
+	// the restart.
+	VMPowerStateAnnotation = "infrastructure.cluster.x-k8s.io/vm-power-state"
+	// VMStoppedLabel is on every VirtualMachine with a VMPowerStateAnnotation, so that those are found.
+	VMStoppedLabel = "infrastructure.cluster.x-k8s.io/vm-stopped"
+	// EvacuationLabel is on every VirtualMachineInstanceMigration that an attempt made, so that those are found.
+	EvacuationLabel = "infrastructure.cluster.x-k8s.io/evacuation"
+	// EvacuatedByAnnotation names the attempt: on a VirtualMachineInstanceMigration that it made, and on a Node that it
+	// tainted for a KubeVirt that is old enough to need that.
+	EvacuatedByAnnotation = "infrastructure.cluster.x-k8s.io/evacuated-by"
+)
+
+// Values of HarvesterMaintainModeLabel. Harvester puts Migrate on every VirtualMachine that says nothing else, so
+// that value leaves the decision to the policy of the cluster.
+const (
+	HarvesterMigrate                        = "Migrate"
+	HarvesterShutdown                       = "Shutdown"
+	HarvesterShutdownAndRestartAfterEnable  = "ShutdownAndRestartAfterEnable"
+	HarvesterShutdownAndRestartAfterDisable = "ShutdownAndRestartAfterDisable"
+)
+
 // Marks on objects of the management cluster.
 const (
 	// ClaimingHostAnnotation on an ElementalMachine names the ElementalHost that it sets out to claim. It

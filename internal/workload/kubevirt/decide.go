@@ -1,0 +1,256 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Question is what is to be decided.
+type Question struct {
+	// Node that is to go down.
+	Node string
+	// Policy of the cluster, for virtual machines that cannot be migrated.
+	Policy infrav1.VMPolicy
+	// Since is when the evacuation began; migrations that failed before do not count. Zero: none counts yet.
+	Since time.Time
+}
+
+// Fate is what becomes of a virtual machine, and why. The reason changes only when the decision would be explained
+// differently, not while a migration makes its way.
+type Fate struct {
+	Namespace, Name string
+	Decision        infrav1.VMDecision
+	Reason          string
+
+	// leaves is how it is made to leave.
+	leaves way
+}
+
+// way is how a virtual machine is made to leave its Node.
+type way int
+
+const (
+	// byItself: there is nothing to do, or nothing more.
+	byItself way = iota
+	// byEviction of its Pod, which KubeVirt answers with a migration.
+	byEviction
+	// byMigration: by a VirtualMachineInstanceMigration of ours, where an eviction would stop the guest.
+	byMigration
+	// byHalting its VirtualMachine.
+	byHalting
+	// byDeletion, where there is no VirtualMachine.
+	byDeletion
+)
+
+// Status is the fate as an attempt reports it.
+func (f Fate) Status() infrav1.VirtualMachineStatus {
+	const longest = 512 // of the field
+	return infrav1.VirtualMachineStatus{
+		Namespace: f.Namespace, Name: f.Name, Decision: f.Decision, Reason: f.Reason[:min(longest, len(f.Reason))],
+	}
+}
+
+// Decide decides on every virtual machine of a Node, in the order of their names. It is pure: an evacuation, a check
+// before one and a plan of one come to the same decisions.
+func Decide(s *Snapshot, q Question) []Fate {
+	d := newDecider(s, q)
+	instances := []*kubevirtv1.VirtualMachineInstance{}
+	for i := range s.Instances {
+		if s.Instances[i].Status.NodeName == q.Node {
+			instances = append(instances, &s.Instances[i])
+		}
+	}
+	// The largest choose first, so that what is left over fits somewhere.
+	slices.SortFunc(instances, func(a, b *kubevirtv1.VirtualMachineInstance) int {
+		memory := d.needs(b).requests.Memory().Cmp(*d.needs(a).requests.Memory())
+		return cmp.Or(memory, cmp.Compare(keyOf(a), keyOf(b)))
+	})
+	fates := []Fate{}
+	for _, instance := range instances {
+		fates = append(fates, d.decide(instance))
+	}
+	slices.SortFunc(fates, func(a, b Fate) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return fates
+}
+
+// rule decides on a virtual machine, or leaves it to the next rule.
+type rule func(*kubevirtv1.VirtualMachineInstance) *Fate
+
+// decide goes through the rules in their order. What is happening to a virtual machine already comes first; what a
+// person wants for it comes before what is good for all.
+func (d *decider) decide(vmi *kubevirtv1.VirtualMachineInstance) Fate {
+	for _, decides := range []rule{d.stopped, d.ended, d.migrating, d.labelled, d.failed, d.evicted, d.external, d.movable} {
+		if fate := decides(vmi); fate != nil {
+			fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
+			return *fate
+		}
+	}
+	fate := d.byPolicy(vmi, cmp.Or(d.policyOf(vmi), d.question.Policy), d.immovable(vmi))
+	fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
+	return fate
+}
+
+func block(reason string) *Fate { return &Fate{Decision: infrav1.VMBlock, Reason: reason} }
+
+func ignore(reason string) *Fate { return &Fate{Decision: infrav1.VMIgnore, Reason: reason} }
+
+func migrate(reason string, leaves way) *Fate {
+	return &Fate{Decision: infrav1.VMMigrate, Reason: reason, leaves: leaves}
+}
+
+// stopped: its VirtualMachine was stopped for an upgrade of this Node.
+func (d *decider) stopped(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	vm := d.machineOf(vmi)
+	if vm == nil {
+		return nil
+	}
+	state, err := stateOf(vm)
+	if err != nil || state == nil || state.Node != d.question.Node || !isOff(vm) {
+		return nil
+	}
+	return &Fate{Decision: state.decision(), Reason: state.Reason}
+}
+
+// ended: nothing of it runs, or somebody else has stopped it.
+func (d *decider) ended(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	vm := d.machineOf(vmi)
+	switch {
+	case vmi.IsFinal():
+		return ignore("has ended: it is " + string(vmi.Status.Phase))
+	case !vmi.DeletionTimestamp.IsZero():
+		return ignore("is being deleted")
+	case vm != nil && isOff(vm):
+		return ignore("is being stopped: its VirtualMachine is halted")
+	}
+	return nil
+}
+
+// migrating: a migration is under way, and has not failed often enough to be given up.
+func (d *decider) migrating(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	migration := d.migrations[keyOf(vmi)].unfinished
+	if migration == nil {
+		return nil
+	}
+	if why := blockedBy(migration); why != "" {
+		return block("its migration waits: " + why)
+	}
+	if d.migrations[keyOf(vmi)].failures(d.question.Since) >= maxFailures {
+		return nil
+	}
+	if d.hasTarget(migration) {
+		return migrate(d.migratesBecause(vmi), byItself)
+	}
+	if refusal := d.targets.place(d.needs(vmi)); refusal != "" {
+		return block("its migration waits for a node: " + refusal)
+	}
+	return migrate(d.migratesBecause(vmi), byItself)
+}
+
+// labelled: a person has said what is to become of this one.
+func (d *decider) labelled(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	label, value, policy, err := d.label(vmi)
+	why := "label " + label + " is " + value
+	switch {
+	case err != nil:
+		return block(err.Error())
+	case policy == infrav1.VMPolicyBlock:
+		return block(why)
+	case policy == infrav1.VMPolicyShutdown, policy == infrav1.VMPolicyShutdownAndRestore:
+		fate := d.byPolicy(vmi, policy, why)
+		return &fate
+	}
+	return nil
+}
+
+// failed: its migration has failed too often. It is left to a person, and never stopped for it.
+func (d *decider) failed(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	history := d.migrations[keyOf(vmi)]
+	if history.failures(d.question.Since) < maxFailures {
+		return nil
+	}
+	return block(fmt.Sprintf("its migration failed %d times", maxFailures) + history.lastFailure() +
+		": look at it, then migrate it, stop it, or set its label " + infrav1.VMPolicyLabel)
+}
+
+// evicted: KubeVirt has been asked already, and makes the next migration by itself.
+func (d *decider) evicted(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	if vmi.Status.EvacuationNodeName != d.question.Node {
+		return nil
+	}
+	if d.strategyOf(vmi) != kubevirtv1.EvictionStrategyExternal && !vmi.IsMigratable() {
+		return block("was to be migrated and cannot be any more: " + notMigratable(vmi))
+	}
+	if d.strategyOf(vmi) == kubevirtv1.EvictionStrategyExternal {
+		return migrate(waitsForExternal, byItself)
+	}
+	if refusal := d.targets.place(d.needs(vmi)); refusal != "" {
+		return block("its migration waits for a node: " + refusal)
+	}
+	return migrate(d.migratesBecause(vmi), byItself)
+}
+
+const waitsForExternal = "evictionStrategy External: its own controller has to move it"
+
+// external: an eviction tells the controller that is in charge.
+func (d *decider) external(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	if d.strategyOf(vmi) != kubevirtv1.EvictionStrategyExternal {
+		return nil
+	}
+	return migrate(waitsForExternal, byEviction)
+}
+
+// movable: it can be migrated, and there is a node for it.
+func (d *decider) movable(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	if !vmi.IsRunning() || !vmi.IsMigratable() || d.targets.place(d.needs(vmi)) != "" {
+		return nil
+	}
+	switch d.strategyOf(vmi) {
+	case kubevirtv1.EvictionStrategyLiveMigrate, kubevirtv1.EvictionStrategyLiveMigrateIfPossible:
+		return migrate(d.migratesBecause(vmi), byEviction)
+	}
+	return migrate(d.migratesBecause(vmi), byMigration)
+}
+
+func (d *decider) migratesBecause(vmi *kubevirtv1.VirtualMachineInstance) string {
+	return "is live-migratable, evictionStrategy " + string(cmp.Or(d.strategyOf(vmi), kubevirtv1.EvictionStrategyNone))
+}
+
+// immovable says why a virtual machine cannot be migrated.
+func (d *decider) immovable(vmi *kubevirtv1.VirtualMachineInstance) string {
+	switch {
+	case !vmi.IsRunning():
+		return "is not running yet: it is " + cmp.Or(string(vmi.Status.Phase), "Pending")
+	case !vmi.IsMigratable():
+		return notMigratable(vmi)
+	}
+	return d.targets.place(d.needs(vmi))
+}
+
+func notMigratable(vmi *kubevirtv1.VirtualMachineInstance) string {
+	for _, condition := range vmi.Status.Conditions {
+		if condition.Type == kubevirtv1.VirtualMachineInstanceIsMigratable && condition.Status != corev1.ConditionTrue {
+			return "is not live-migratable: " + because(condition.Reason, condition.Message)
+		}
+	}
+	return "is not live-migratable: KubeVirt has not said that it is"
+}
+
+// because joins a reason and a message of which either may be missing.
+func because(reason, message string) string {
+	if reason == "" || message == "" {
+		return cmp.Or(reason, message, "no reason given")
+	}
+	return reason + ": " + message
+}

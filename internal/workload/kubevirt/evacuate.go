@@ -1,0 +1,135 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Evacuation is the evacuation of one Node.
+type Evacuation struct {
+	// Client reads and writes the workload cluster, without a cache.
+	Client client.Client
+	// Node that is to go down. It is cordoned.
+	Node *corev1.Node
+	// Attempt is in every mark that is left.
+	Attempt string
+	// Policy of the cluster, for virtual machines that cannot be migrated.
+	Policy infrav1.VMPolicy
+	// Since is when the evacuation began; migrations that failed before do not count. Zero: now.
+	Since time.Time
+}
+
+// Progress is how far an evacuation, or its undoing, has come.
+type Progress struct {
+	// Done says that nothing is left to do.
+	Done bool
+	// Message says what is waited for.
+	Message string
+	// Held says that it will not go on by itself: a person, or another controller, has to do something.
+	Held bool
+	// Left is how many virtual machines are left to go.
+	Left int
+	// Fates are what was decided for the virtual machines that are on the Node, by name.
+	Fates []Fate
+}
+
+// Evacuate makes the virtual machines of a Node leave it, and returns at once. It is one pass over the Node, and is
+// repeated until it is done. What takes time in KubeVirt is waited for; an error means that an API server failed.
+//
+// Virtual machines are stopped last, when nothing else is left to wait for, so that they are off no longer than they
+// have to be.
+func Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
+	if done, err := isEmpty(ctx, e.Client, e.Node.Name); err != nil || done {
+		return Progress{Done: done}, err
+	}
+	snapshot, err := readNode(ctx, e.Client, e.Node.Name)
+	if err != nil {
+		return Progress{}, err
+	}
+	if err := e.taint(ctx, snapshot.KubeVirt); err != nil {
+		return Progress{}, err
+	}
+	pass := &pass{Evacuation: e, decider: newDecider(snapshot, e.question())}
+	pass.fates = Decide(snapshot, e.question())
+	if err := pass.act(ctx); err != nil {
+		if errors.Is(err, errUnanswered) {
+			return Progress{Fates: pass.fates, Left: pass.left(), Held: true, Message: err.Error()}, nil
+		}
+		return Progress{}, err
+	}
+	return pass.progress(ctx)
+}
+
+func (e Evacuation) question() Question {
+	return Question{Node: e.Node.Name, Policy: e.Policy, Since: e.Since}
+}
+
+// isEmpty says whether neither an instance nor a Pod of one runs on the Node.
+func isEmpty(ctx context.Context, c client.Client, node string) (bool, error) {
+	active, err := Active(ctx, c, node)
+	return len(active) == 0, err
+}
+
+// pass is one pass over a Node.
+type pass struct {
+	Evacuation
+	*decider
+	fates []Fate
+	// evictions that were asked for, and migrations that were created, in this pass.
+	evictions, created int
+}
+
+// act does for every virtual machine what was decided. One whose turn has not come is left alone.
+func (p *pass) act(ctx context.Context) error {
+	for _, ways := range []map[way]func(context.Context, *Fate) error{
+		{byEviction: p.evict, byMigration: p.migrate},
+		{byHalting: p.halt, byDeletion: p.delete},
+	} {
+		acted := false
+		for i := range p.fates {
+			fate := &p.fates[i]
+			do, ok := ways[fate.leaves]
+			if !ok {
+				continue
+			}
+			if err := do(ctx, fate); err != nil {
+				return fmt.Errorf("evacuating VirtualMachineInstance %s/%s: %w", fate.Namespace, fate.Name, err)
+			}
+			acted = true
+		}
+		if acted || p.isWaiting() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// isWaiting says whether anything stands between the Node and its reboot that is not going to be stopped.
+func (p *pass) isWaiting() bool {
+	for _, fate := range p.fates {
+		if fate.Decision == infrav1.VMMigrate || fate.Decision == infrav1.VMBlock {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pass) left() int {
+	count := 0
+	for _, fate := range p.fates {
+		if fate.Decision != infrav1.VMIgnore {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,36 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// SchedulableLabel is on every Node that virt-handler runs on, or ran.
+const SchedulableLabel = kubevirtv1.NodeSchedulable
+
+// Installed says whether the API server knows virtual machines. A mapper that has seen them answers by itself; one
+// that has not asks the API server again each time.
+func Installed(_ context.Context, c client.Client) (bool, error) {
+	_, err := c.RESTMapper().RESTMapping(kubevirtv1.VirtualMachineInstanceGroupVersionKind.GroupKind(), kubevirtv1.GroupVersion.Version)
+	if isAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for KubeVirt: %w", err)
+	}
+	return true, nil
+}
+
+// isAbsent says whether an error means that the kind does not exist: KubeVirt may have been removed since its mapping
+// was read.
+func isAbsent(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// named is how many virtual machines a message names at most.
+const named = 3
+
+// progress says what is left: first what does not go on by itself.
+func (p *pass) progress(ctx context.Context) (Progress, error) {
+	progress := Progress{Fates: p.fates, Left: p.left()}
+	if held := p.with(infrav1.VMBlock); len(held) > 0 {
+		progress.Held = true
+		progress.Message = reasons(held) + p.others(len(held))
+		return progress, nil
+	}
+	if progress.Left > 0 {
+		progress.Message = fmt.Sprintf("%s to leave Node %s", count(progress.Left), p.Node.Name)
+		return progress, nil
+	}
+	pods, err := launchers(ctx, p.Client, p.Node.Name)
+	if err != nil || len(pods) == 0 {
+		progress.Message = "waiting for the last virtual machines to leave Node " + p.Node.Name
+		return progress, err
+	}
+	names := []string{}
+	for i := range pods {
+		names = append(names, keyOf(&pods[i]))
+	}
+	progress.Message = "waiting for the Pods of virtual machines to end: " + shorten(names, ", ")
+	return progress, nil
+}
+
+func (p *pass) with(decision infrav1.VMDecision) []Fate {
+	found := []Fate{}
+	for _, fate := range p.fates {
+		if fate.Decision == decision {
+			found = append(found, fate)
+		}
+	}
+	return found
+}
+
+// others is the part of a message that counts those that are on their way.
+func (p *pass) others(held int) string {
+	if moving := len(p.with(infrav1.VMMigrate)); moving > 0 {
+		return fmt.Sprintf(" (and %s to leave Node %s)", count(moving), p.Node.Name)
+	}
+	if stopping := p.left() - held; stopping > 0 {
+		return fmt.Sprintf(" (%d to be shut down after that)", stopping)
+	}
+	return ""
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "waiting for 1 virtual machine"
+	}
+	return fmt.Sprintf("waiting for %d virtual machines", n)
+}
+
+func reasons(fates []Fate) string {
+	all := []string{}
+	for _, fate := range fates {
+		all = append(all, "VirtualMachineInstance "+fate.Namespace+"/"+fate.Name+" "+fate.Reason)
+	}
+	return shorten(all, "; ")
+}
+
+// shorten joins the first few.
+func shorten(all []string, separator string) string {
+	if len(all) <= named {
+		return strings.Join(all, separator)
+	}
+	return strings.Join(all[:named], separator) + fmt.Sprintf(" and %d more", len(all)-named)
+}

@@ -1,0 +1,165 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Restoration is the way back of what was stopped for one Node.
+type Restoration struct {
+	// Client reads and writes the workload cluster, without a cache.
+	Client client.Client
+	// NodeName is the Node that virtual machines were stopped for, by whichever attempt.
+	NodeName string
+	// Node is that Node; nil if it is gone.
+	Node *corev1.Node
+	// Attempt whose virtual machines are brought back wherever they ran.
+	Attempt string
+	// All brings back those too that are to stay off after an upgrade: the upgrade did not take place.
+	All bool
+}
+
+// Restore brings back what was stopped, exactly as it was, and removes what an evacuation has left. It is one pass, and
+// is repeated until it is done. A VirtualMachine that somebody has started, or changed, meanwhile is left as it is.
+func Restore(ctx context.Context, r Restoration) (Progress, error) {
+	vms := &kubevirtv1.VirtualMachineList{}
+	if err := list(ctx, r.Client, vms, client.HasLabels{infrav1.VMStoppedLabel}); err != nil {
+		return Progress{}, err
+	}
+	if err := r.tidy(ctx); err != nil {
+		return undoing(err)
+	}
+	left, held := 0, []string{}
+	for i := range vms.Items {
+		done, reason, err := r.restore(ctx, &vms.Items[i])
+		switch {
+		case errors.Is(err, errUnanswered):
+			return undoing(err)
+		case err != nil:
+			return Progress{}, err
+		case reason != "":
+			held = append(held, reason)
+		case !done:
+			left++
+		}
+	}
+	return r.progress(left, held), nil
+}
+
+func (r Restoration) progress(left int, held []string) Progress {
+	if len(held) > 0 {
+		slices.Sort(held)
+		return Progress{Held: true, Left: left + len(held), Message: shorten(held, "; ")}
+	}
+	return Progress{Done: left == 0, Left: left, Message: fmt.Sprintf("starting %d virtual machines again", left)}
+}
+
+// tidy removes the migrations and the taint that an evacuation needed.
+func (r Restoration) tidy(ctx context.Context) error {
+	migrations := &kubevirtv1.VirtualMachineInstanceMigrationList{}
+	if err := list(ctx, r.Client, migrations, client.HasLabels{infrav1.EvacuationLabel}); err != nil {
+		return err
+	}
+	e := Evacuation{Client: r.Client, Attempt: r.Attempt, Node: &corev1.Node{}}
+	e.Node.Name = r.NodeName
+	for i := range migrations.Items {
+		if e.made(&migrations.Items[i]) {
+			if err := e.deleteMigration(ctx, &migrations.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if r.Node == nil || r.Node.Annotations[infrav1.EvacuatedByAnnotation] == "" {
+		return nil
+	}
+	kubeVirts := &kubevirtv1.KubeVirtList{}
+	if err := list(ctx, r.Client, kubeVirts); err != nil {
+		return err
+	}
+	var kubeVirt *kubevirtv1.KubeVirt
+	if len(kubeVirts.Items) > 0 {
+		kubeVirt = &kubeVirts.Items[0]
+	}
+	return untaint(ctx, r.Client, r.Node, kubeVirt)
+}
+
+// restore brings one VirtualMachine back. A reason says what a person has to do.
+func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine) (done bool, reason string, err error) {
+	state, err := stateOf(vm)
+	switch {
+	case err != nil:
+		return false, err.Error(), nil
+	case state == nil || !vm.DeletionTimestamp.IsZero() || state.Node != r.NodeName && state.Attempt != r.Attempt:
+		return true, "", nil
+	}
+	if state.Starting {
+		if err := start(ctx, r.Client, vm); err != nil {
+			return undone(vm, err)
+		}
+	}
+	before := vm.DeepCopy()
+	if err := r.settle(vm, state); err != nil {
+		return false, "", err
+	}
+	if err := patchMachine(ctx, r.Client, before, vm); err != nil {
+		return undone(vm, err)
+	}
+	return stateless(vm), "", nil
+}
+
+// settle makes a VirtualMachine what it was, or what it is to be from here on, and forgets the record with it. Only
+// where another write has to follow, a record of that is left.
+func (r Restoration) settle(vm *kubevirtv1.VirtualMachine, state *powerState) error {
+	forget(vm)
+	staysOff := state.Policy == infrav1.VMPolicyShutdown && !r.All
+	if state.Starting || staysOff || !state.isAsStopped(vm) {
+		return nil
+	}
+	state.giveBack(vm)
+	if !state.needsStart() {
+		return nil
+	}
+	state.Starting = true
+	return state.write(vm)
+}
+
+// undone sorts the errors of a write: what has changed is looked at again, and what is refused is said.
+func undone(vm *kubevirtv1.VirtualMachine, err error) (bool, string, error) {
+	if isRefused(err) {
+		return false, "VirtualMachine " + keyOf(vm) + " cannot be started again: " + err.Error(), nil
+	}
+	return false, "", ignoreChanged(err)
+}
+
+func stateless(vm *kubevirtv1.VirtualMachine) bool {
+	_, has := vm.Annotations[infrav1.VMPowerStateAnnotation]
+	return !has
+}
+
+// needsStart says whether the run strategy alone does not start it. It ran, or it would not have been stopped.
+func (p *powerState) needsStart() bool {
+	return p.Field == fieldRunStrategy && p.Value == string(kubevirtv1.RunStrategyManual)
+}
+
+// start asks KubeVirt to start a VirtualMachine that starts on request only, as its start subresource does.
+func start(ctx context.Context, c client.Client, vm *kubevirtv1.VirtualMachine) error {
+	if vm.Status.Created || len(vm.Status.StateChangeRequests) > 0 || isOff(vm) {
+		return nil
+	}
+	before := vm.DeepCopy()
+	vm.Status.StateChangeRequests = []kubevirtv1.VirtualMachineStateChangeRequest{{Action: kubevirtv1.StartRequest}}
+	return write(ctx, func(ctx context.Context) error {
+		return c.Status().Patch(ctx, vm, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	})
+}
