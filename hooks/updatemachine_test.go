@@ -153,10 +153,10 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(w.call()).To(beInProgress(message))
 			Expect(w.attempt().Status.Phase).To(Equal(status.Phase), "it is still the same attempt")
 		},
-		Entry("a step", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (6/12)", Message: "Pod a/b"}, "Drain (6/12): Pod a/b"),
-		Entry("a step with nothing to say", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (6/12)"}, "Drain (6/12)"),
+		Entry("a step", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)", Message: "Pod a/b"}, "Drain (7/14): Pod a/b"),
+		Entry("a step with nothing to say", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"}, "Drain (7/14)"),
 		Entry("not acted on yet", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending}, "Upgrade requested"),
-		Entry("rolled back", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Step: "Assess (9/12)", Message: "booted snapshot 1"}, "RolledBack: booted snapshot 1"),
+		Entry("rolled back", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Step: "Assess (10/14)", Message: "booted snapshot 1"}, "RolledBack: booted snapshot 1"),
 		Entry("failed", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"}, "Failed: no space"),
 		Entry("lost", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeHostLost, Message: "no new boot"}, "HostLost: no new boot"),
 		Entry("aborted", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted, Message: "aborted by a person"}, "Aborted: aborted by a person"),

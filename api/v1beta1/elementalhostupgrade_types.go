@@ -101,7 +101,7 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	Phase UpgradePhase `json:"phase,omitempty"`
 
-	// step the attempt is at, as "Drain (6/12)".
+	// step the attempt is at, as "Drain (7/14)".
 	// +optional
 	Step string `json:"step,omitempty"`
 

@@ -105,9 +105,9 @@ var _ = Describe("The status line of a cluster", func() {
 		}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
 		update(ctx, attempt, func() {
-			attempt.Status.Phase, attempt.Status.Step, attempt.Status.Message = infrav1.UpgradeProgressing, "Drain (6/12)", "3 Pods"
+			attempt.Status.Phase, attempt.Status.Step, attempt.Status.Message = infrav1.UpgradeProgressing, "Drain (7/14)", "3 Pods"
 		}, true)
-		Eventually(p.says(ctx)).Should(Equal("NodesUpgrading: 0 of 2 nodes on sha256:222222222222, node-1 draining (6/12)"))
+		Eventually(p.says(ctx)).Should(Equal("NodesUpgrading: 0 of 2 nodes on sha256:222222222222, node-1 draining (7/14)"))
 		written = p.cluster.ResourceVersion
 		update(ctx, attempt, func() { attempt.Status.Message = "2 Pods" }, true)
 		Consistently(get(ctx, p.cluster)).Should(HaveField("ResourceVersion", written), "what a step waits for is not in the line")

@@ -33,12 +33,14 @@ var doing = map[string]string{
 	"Approve":       "paused",
 	"Admit":         "waiting for a slot",
 	"Cordon":        "cordoning",
+	"EvacuateVMs":   "evacuating virtual machines",
 	"Drain":         "draining",
 	"DetachVolumes": "detaching volumes",
 	"Trigger":       "triggering",
 	"Reboot":        "rebooting",
 	"Assess":        "assessing",
 	"Uncordon":      "uncordoning",
+	"RestoreVMs":    "restoring virtual machines",
 	"Settle":        "settling",
 }
 
@@ -73,7 +75,7 @@ var reasons = map[urgency]string{
 }
 
 // statusLine sums up the nodes of a cluster, like "2 of 5 nodes on sha256:0123456789ab, node-3 draining
-// (6/12)". It depends on nothing but the nodes, and is the same as long as they are.
+// (7/14)". It depends on nothing but the nodes, and is the same as long as they are.
 func statusLine(nodes []node) metav1.Condition {
 	line := metav1.Condition{Type: infrav1.NodesUpToDateCondition, Status: metav1.ConditionFalse}
 	counts, said, most := countTargets(nodes), []string{}, calm

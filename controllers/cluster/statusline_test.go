@@ -65,7 +65,7 @@ func stopped(u *infrav1.ElementalHostUpgrade) {
 func many(count int) []node {
 	nodes := make([]node, 0, count)
 	for i := range count {
-		nodes = append(nodes, off(fmt.Sprintf("n-%02d", i), v2, step("Drain (6/12)")))
+		nodes = append(nodes, off(fmt.Sprintf("n-%02d", i), v2, step("Drain (7/14)")))
 	}
 	return nodes
 }
@@ -81,27 +81,27 @@ var _ = DescribeTable("The status line",
 	Entry("all is well", []node{on("n-1", v2), on("n-2", v2)}, metav1.ConditionTrue, "NodesUpToDate", "2 of 2 nodes on sha256:0123456789ab"),
 	Entry("a rollout that has not begun", []node{on("n-1", v2), off("n-2", v2)}, metav1.ConditionFalse, "NodesWaiting", "1 of 2 nodes on sha256:0123456789ab"),
 	Entry("an image whose digest nobody knows yet", []node{off("n-1", v3)}, metav1.ConditionFalse, "NodesWaiting", "0 of 1 nodes on oci://r/os:v3"),
-	Entry("an upgrade", []node{on("n-1", v2), on("n-2", v2), off("n-3", v2, step("Drain (6/12)")), off("n-4", v2), off("n-5", v2)},
-		metav1.ConditionFalse, "NodesUpgrading", "2 of 5 nodes on sha256:0123456789ab, n-3 draining (6/12)"),
+	Entry("an upgrade", []node{on("n-1", v2), on("n-2", v2), off("n-3", v2, step("Drain (7/14)")), off("n-4", v2), off("n-5", v2)},
+		metav1.ConditionFalse, "NodesUpgrading", "2 of 5 nodes on sha256:0123456789ab, n-3 draining (7/14)"),
 	Entry("an upgrade that has not begun", []node{off("n-1", v2, func(*infrav1.ElementalHostUpgrade) {})},
 		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 pending"),
 	Entry("a node that runs it and is not through", []node{func() node {
-		n := off("n-1", v2, step("Assess (10/12)"))
+		n := off("n-1", v2, step("Assess (11/14)"))
 		n.onTarget = true
 		return n
-	}()}, metav1.ConditionFalse, "NodesUpgrading", "1 of 1 nodes on sha256:0123456789ab, n-1 assessing (10/12)"),
-	Entry("a step that was added since", []node{off("n-1", v2, step("EvacuateVMs (6/14)"))},
-		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 EvacuateVMs (6/14)"),
-	Entry("a paused node", []node{off("n-1", v2, step("Approve (3/12)"))},
-		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused (3/12)"),
-	Entry("a paused attempt", []node{off("n-1", v2, step("Drain (6/12)"), stopped)},
-		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused while draining (6/12)"),
+	}()}, metav1.ConditionFalse, "NodesUpgrading", "1 of 1 nodes on sha256:0123456789ab, n-1 assessing (11/14)"),
+	Entry("a step that was added since", []node{off("n-1", v2, step("Polish (6/15)"))},
+		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 Polish (6/15)"),
+	Entry("a paused node", []node{off("n-1", v2, step("Approve (3/14)"))},
+		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused (3/14)"),
+	Entry("a paused attempt", []node{off("n-1", v2, step("Drain (7/14)"), stopped)},
+		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused while draining (7/14)"),
 	Entry("a roll-back, and those that wait because of it", []node{
 		off("n-1", v2, ended(infrav1.UpgradeRolledBack, "ElementalHost n-1 runs its former OS again: bad")),
-		off("n-2", v2, step("Preflight (1/12)"), blocked("Quarantine")),
-		off("n-3", v2, step("Preflight (1/12)"), blocked("Quarantine", "NodeReady")),
+		off("n-2", v2, step("Preflight (1/14)"), blocked("Quarantine")),
+		off("n-3", v2, step("Preflight (1/14)"), blocked("Quarantine", "NodeReady")),
 	}, metav1.ConditionFalse, "NodesHeld", "0 of 3 nodes on sha256:0123456789ab, "+
-		"n-1 rolled back: ElementalHost n-1 runs its former OS again: bad, n-2 held by Quarantine (1/12), n-3 held by Quarantine and NodeReady (1/12)"),
+		"n-1 rolled back: ElementalHost n-1 runs its former OS again: bad, n-2 held by Quarantine (1/14), n-3 held by Quarantine and NodeReady (1/14)"),
 	Entry("other ends", []node{
 		off("n-1", v2, ended(infrav1.UpgradeFailed, "no space")), off("n-2", v2, ended(infrav1.UpgradeAborted, "")),
 		off("n-3", v2, ended(infrav1.UpgradeHostLost, "look at it")), off("n-4", v2, ended(infrav1.UpgradeSuperseded, "")),
@@ -120,8 +120,8 @@ var _ = DescribeTable("The status line",
 	Entry("an OS that is not managed", []node{{name: "n-1"}, {name: "n-2"}},
 		metav1.ConditionTrue, "OSNotManaged", "2 nodes, whose OS is not managed"),
 	Entry("more nodes than can be named", many(11), metav1.ConditionFalse, "NodesUpgrading",
-		"0 of 11 nodes on sha256:0123456789ab, n-00 draining (6/12), n-01 draining (6/12), n-02 draining (6/12), n-03 draining (6/12), "+
-			"n-04 draining (6/12), n-05 draining (6/12), n-06 draining (6/12), n-07 draining (6/12), and 3 more"),
+		"0 of 11 nodes on sha256:0123456789ab, n-00 draining (7/14), n-01 draining (7/14), n-02 draining (7/14), n-03 draining (7/14), "+
+			"n-04 draining (7/14), n-05 draining (7/14), n-06 draining (7/14), n-07 draining (7/14), and 3 more"),
 )
 
 var _ = Describe("The status line", func() {

@@ -294,7 +294,7 @@ var _ = It("A quarantined image is offered to no other host until one succeeds w
 		u.Annotations = map[string]string{infrav1.SkipPreflightAnnotation: "Quarantine"}
 	})
 	w.drive(ctx, nil)
-	Expect(w.status(ctx).Step).To(Equal("Admit (4/12)"), "the waiver lets the host prepare, but admits nobody")
+	Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"), "the waiver lets the host prepare, but admits nobody")
 
 	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) {
 		c.Annotations[infrav1.QuarantineAnnotation] = `{"sha256:older":"host-x"}`
@@ -327,7 +327,7 @@ var _ = DescribeTable("An attempt ends when what it is about is gone", func(ctx 
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	guardPod(ctx, w)
 	w.drive(ctx, nil)
-	Expect(w.status(ctx).Step).To(Equal("Drain (6/12)"))
+	Expect(w.status(ctx).Step).To(Equal("Drain (7/14)"))
 	gone(ctx, w)
 	Expect(live.Delete(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(w.upgrade)})).To(Succeed())
 	w.drive(ctx, nil)

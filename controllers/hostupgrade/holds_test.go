@@ -42,13 +42,13 @@ func stopAgent(phase infrav1.HostUpgradePhase) (impose, lift func(context.Contex
 func holds() []hold {
 	all := []hold{
 		{
-			position: "Preflight (1/12)", message: "waiting for the elemental-agent of ElementalHost HOST to answer",
+			position: "Preflight (1/14)", message: "waiting for the elemental-agent of ElementalHost HOST to answer",
 			impose: func(_ context.Context, w *world) { w.agent.silent = true },
 			lift:   func(_ context.Context, w *world) { w.agent.silent = false },
 		},
-		{position: "Prefetch (2/12)", message: "ElementalHost HOST is fetching " + newImage},
+		{position: "Prefetch (2/14)", message: "ElementalHost HOST is fetching " + newImage},
 		{
-			position: "Approve (3/12)", options: manual,
+			position: "Approve (3/14)", options: manual,
 			message: "Node HOST is paused: remove its annotation " + infrav1.NodeUpgradePauseAnnotation +
 				", or set spec.approved of ElementalHostUpgrade upgrade-a",
 			impose: func(context.Context, *world) {},
@@ -57,27 +57,27 @@ func holds() []hold {
 			},
 		},
 		{
-			position: "Admit (4/12)", message: "waiting for a free upgrade slot: 1 of 1 taken by upgrade-z",
+			position: "Admit (4/14)", message: "waiting for a free upgrade slot: 1 of 1 taken by upgrade-z",
 			impose: takeSlot, lift: freeSlots,
 		},
 		{
-			position: "Drain (6/12)",
+			position: "Drain (7/14)",
 			message:  "PodDisruptionBudget NAMESPACE/web allows no eviction of Pod NAMESPACE/web",
 			impose:   guardPod, lift: allowEviction,
 		},
 		{
-			position: "DetachVolumes (7/12)", message: "waiting for volumes to be detached from Node HOST: pv-1",
+			position: "DetachVolumes (8/14)", message: "waiting for volumes to be detached from Node HOST: pv-1",
 			impose: attachVolume,
 			lift: func(ctx context.Context, _ *world) {
 				Expect(live.DeleteAllOf(ctx, &storagev1.VolumeAttachment{})).To(Succeed())
 			},
 		},
-		{position: "Reboot (9/12)", message: "waiting for the elemental-agent of ElementalHost HOST to start"},
-		{position: "Reboot (9/12)", message: "ElementalHost HOST is writing " + newImage, begun: true},
-		{position: "Reboot (9/12)", message: "ElementalHost HOST is rebooting", begun: true},
-		{position: "Assess (10/12)", message: "ElementalHost HOST is assessing its boot", begun: true},
+		{position: "Reboot (10/14)", message: "waiting for the elemental-agent of ElementalHost HOST to start"},
+		{position: "Reboot (10/14)", message: "ElementalHost HOST is writing " + newImage, begun: true},
+		{position: "Reboot (10/14)", message: "ElementalHost HOST is rebooting", begun: true},
+		{position: "Assess (11/14)", message: "ElementalHost HOST is assessing its boot", begun: true},
 		{
-			position: "Assess (10/12)", message: "waiting for the kubelet of Node HOST to report the new boot", begun: true,
+			position: "Assess (11/14)", message: "waiting for the kubelet of Node HOST to report the new boot", begun: true,
 			impose: func(_ context.Context, w *world) { w.agent.down = true },
 			lift: func(ctx context.Context, w *world) {
 				host := get(ctx, w, w.host, &infrav1.ElementalHost{})
@@ -85,7 +85,7 @@ func holds() []hold {
 			},
 		},
 		{
-			position: "Settle (12/12)", message: "waiting for volumes to be attached to Node HOST: pv-2 (attaching it fails)", begun: true,
+			position: "Settle (14/14)", message: "waiting for volumes to be attached to Node HOST: pv-2 (attaching it fails)", begun: true,
 			impose: failAttachment,
 			lift: func(ctx context.Context, _ *world) {
 				Expect(live.DeleteAllOf(ctx, &storagev1.VolumeAttachment{})).To(Succeed())

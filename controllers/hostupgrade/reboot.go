@@ -27,7 +27,7 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 	if o.lost() {
 		return sequence.End(string(infrav1.UpgradeHostLost),
 			"ElementalHost %s has not come back within %s of being triggered: look at its console; its slot is kept until it returns, "+
-				"its Machine is deleted, or spec.release is set", o.host.Name, timeout), nil
+				"its Machine is deleted, or spec.release is set%s", o.host.Name, timeout, o.stoppedVMs()), nil
 	}
 	left := timeout - o.now.Sub(o.enteredAt(stepReboot))
 	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, o.hostReport().Phase)), nil

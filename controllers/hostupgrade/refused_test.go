@@ -20,8 +20,8 @@ import (
 var _ = It("A write that a policy refuses is said, and tried again", func(ctx SpecContext) {
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	allow := refuseCordon(ctx, w)
-	w.drive(ctx, func() bool { return w.status(ctx).Step == "Cordon (5/12)" })
-	Expect(w.status(ctx).Step).To(Equal("Cordon (5/12)"))
+	w.drive(ctx, func() bool { return w.status(ctx).Step == "Cordon (5/14)" })
+	Expect(w.status(ctx).Step).To(Equal("Cordon (5/14)"))
 	Expect(w.status(ctx).Message).To(And(
 		HavePrefix("refused, and tried again: running step Cordon: cordoning Node "+w.host+": "), HaveSuffix("no cordons on Sundays")))
 

@@ -101,7 +101,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		attempt.Status.Phase = infrav1.UpgradeHostLost
 		Expect(live.Status().Update(ctx, attempt)).To(Succeed())
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Admit (4/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
 		Expect(w.status(ctx).Message).To(Equal("waiting for a free upgrade slot: 1 of 1 taken by upgrade-z; the host of upgrade-z is lost: " +
 			"bring it back, delete its Machine, or set spec.release of the ElementalHostUpgrade"))
 	})
@@ -132,7 +132,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		Expect(slots).To(HaveLen(1))
 		Expect(slots[0].Upgrade).To(Equal(w.upgrade))
 		waiting := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
-		Expect(waiting.Step).To(Equal("Admit (4/12)"))
+		Expect(waiting.Step).To(Equal("Admit (4/14)"))
 		Expect(waiting.Message).To(Equal("waiting for a free upgrade slot"))
 		Expect(w.faults.triggers).To(HaveLen(1))
 	})
@@ -150,7 +150,7 @@ var _ = Describe("Attempts on several hosts", func() {
 			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:pinned"}
 		})
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/14)"))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade.Digest).To(Equal("sha256:pinned"))
 	})
 })

@@ -139,7 +139,7 @@ func (r *Reconciler) recordWaiver(o *observation, result infrav1.PreflightResult
 		"check %s is waived by annotation %s: %s: %s", result.Check, infrav1.SkipPreflightAnnotation, result.Object, result.Message)
 }
 
-// reasonOf turns "Drain (6/12)" into the reason "Drain".
+// reasonOf turns "Drain (7/14)" into the reason "Drain".
 func reasonOf(step string) string {
 	for i, c := range step {
 		if c == ' ' {

@@ -18,12 +18,14 @@ const (
 	stepApprove       = "Approve"
 	stepAdmit         = "Admit"
 	stepCordon        = "Cordon"
+	stepEvacuateVMs   = "EvacuateVMs"
 	stepDrain         = "Drain"
 	stepDetachVolumes = "DetachVolumes"
 	stepTrigger       = "Trigger"
 	stepReboot        = "Reboot"
 	stepAssess        = "Assess"
 	stepUncordon      = "Uncordon"
+	stepRestoreVMs    = "RestoreVMs"
 	stepSettle        = "Settle"
 )
 
@@ -48,12 +50,14 @@ func (r *Reconciler) steps() []step {
 		{Name: stepApprove, Run: onNode(r.approve)},
 		{Name: stepAdmit, Run: r.admit},
 		{Name: stepCordon, Run: onNode(r.cordon)},
+		{Name: stepEvacuateVMs, Run: onNode(r.evacuateVMs)},
 		{Name: stepDrain, Run: onNode(r.drain)},
 		{Name: stepDetachVolumes, Run: onNode(r.detachVolumes)},
 		{Name: stepTrigger, Run: r.trigger},
 		{Name: stepReboot, Run: r.reboot},
 		{Name: stepAssess, Run: onNode(r.assess)},
 		{Name: stepUncordon, Run: onNode(r.uncordon)},
+		{Name: stepRestoreVMs, Run: onNode(r.restoreVMs)},
 		{Name: stepSettle, Run: onNode(r.settle)},
 	}
 }

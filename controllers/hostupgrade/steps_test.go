@@ -25,17 +25,17 @@ var _ = Describe("An upgrade", func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		addPod(ctx, w, "web")
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Preflight (1/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Preflight (1/14)"))
 		Expect(w.marks(ctx)).To(Equal(marks{Phase: infrav1.UpgradeProgressing, Asked: true, OS: oldDigest}))
 
 		w.agent.tick(ctx) // acknowledges
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/14)"))
 
 		w.agent.tick(ctx) // fetches
 		w.agent.tick(ctx) // has fetched
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Reboot (9/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Reboot (10/14)"))
 		Expect(get(ctx, w, "web", &corev1.Pod{})).To(BeNil(), "the Pod is evicted before the host is triggered")
 		triggered := marks{
 			Phase: infrav1.UpgradeProgressing, Asked: true, OS: oldDigest, Pin: newDigest, Unschedulable: true, CordonedBy: "ours",
@@ -51,7 +51,7 @@ var _ = Describe("An upgrade", func() {
 		}
 		w.agent.tick(ctx) // boots
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Assess (10/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Assess (11/14)"))
 		w.agent.tick(ctx) // finds its boot good
 		w.rest(ctx)
 		Expect(w.status(ctx).Message).To(HaveSuffix("is Ready and is watched for 10s"))
@@ -112,7 +112,7 @@ var _ = Describe("An upgrade", func() {
 			node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
 		})
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Approve (3/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Approve (3/14)"))
 		Expect(w.marks(ctx).Paused).To(Equal("lunch"))
 	})
 
@@ -122,7 +122,7 @@ var _ = Describe("An upgrade", func() {
 			node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
 		})
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Approve (3/12)"))
+		Expect(w.status(ctx).Step).To(Equal("Approve (3/14)"))
 		w.changeNode(ctx, func(node *corev1.Node) { delete(node.Annotations, infrav1.NodeUpgradePauseAnnotation) })
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))

@@ -14,8 +14,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// trigger tells the host to go. The steps before it have been found done in this same run.
+// trigger tells the host to go. The steps before it have been found done in this same run; virtual machines are looked
+// for once more, because nothing that is left of them survives what follows.
 func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
+	if left, err := r.virtualMachinesOn(ctx, o); err != nil || left != "" {
+		return sequence.Wait(pollPods, "%s", left), err
+	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}

@@ -72,7 +72,7 @@ type Report struct {
 // Completed says whether all steps are done.
 func (r Report) Completed() bool { return r.Step == "" }
 
-// Position renders the step as "Drain (6/12)".
+// Position renders the step as "Drain (7/14)".
 func (r Report) Position() string {
 	if r.Completed() {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,29 +34,36 @@ func NewConnector(cache clustercache.ClusterCache, management client.Client) Con
 type connector struct {
 	cache      clustercache.ClusterCache
 	management client.Client
+	// features of the clusters that are connected, by the key of their Cluster.
+	features sync.Map
 }
 
 func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster, error) {
 	live, err := c.cache.GetUncachedClient(ctx, key)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		c.features.Delete(key)
 		return nil, ErrUnreachable
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
 	}
-	return New(c.management, live), nil
+	cluster := New(c.management, live)
+	known, _ := c.features.LoadOrStore(key, cluster.features)
+	cluster.features = known.(*features)
+	return cluster, nil
 }
 
 // Cluster is a workload cluster.
 type Cluster struct {
 	management client.Client
 	live       client.Client
+	features   *features
 }
 
 // New returns a workload cluster. live reads and writes it without a cache: nothing here can be decided
 // on a stale read, and Pods of whole clusters are not worth caching for the few Nodes that are drained.
 func New(management, live client.Client) *Cluster {
-	return &Cluster{management: management, live: live}
+	return &Cluster{management: management, live: live, features: newFeatures()}
 }
 
 // Node reads a Node live. It returns nil if there is none.

@@ -24,11 +24,15 @@ const namedPods = 3
 // Drain evicts what can be evicted from the Node and returns at once, honouring MachineDrainRules as
 // Cluster API's own drain does. Pods that serve volumes go last, and not before beforeStorage finds nothing to
 // wait for. Blocker is empty while evictions merely take their time, and names what stands against them
-// otherwise.
+// otherwise. Pods of virtual machines are left out.
 func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node string,
 	beforeStorage func(ctx context.Context) (waitFor string, err error),
 ) (drained bool, blocker string, err error) {
-	helper := &drain.Helper{Client: storageLast{c.management}, RemoteClient: c.live, GracePeriodSeconds: -1}
+	remote, err := c.drainable(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	helper := &drain.Helper{Client: storageLast{c.management}, RemoteClient: remote, GracePeriodSeconds: -1}
 	pods, err := helper.GetPodsForEviction(ctx, cluster, machine, node)
 	if err != nil {
 		return false, "", fmt.Errorf("draining Node %s: %w", node, err)

@@ -74,7 +74,7 @@ func (e Evacuation) readMarks(ctx context.Context) (*Snapshot, error) {
 // made says whether a migration is of this attempt, or of one before it on the same Node.
 func (e Evacuation) made(migration *kubevirtv1.VirtualMachineInstanceMigration) bool {
 	return isOurs(migration) && (migration.Annotations[infrav1.EvacuatedByAnnotation] == e.Attempt ||
-		migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation] == e.Node.Name)
+		e.Node.Name != "" && migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation] == e.Node.Name)
 }
 
 // unmark makes KubeVirt forget the eviction of an instance, by what its evacuate-cancel does: a patch that tests for

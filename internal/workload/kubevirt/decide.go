@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ const (
 func (f Fate) Status() infrav1.VirtualMachineStatus {
 	const longest = 512 // of the field
 	return infrav1.VirtualMachineStatus{
-		Namespace: f.Namespace, Name: f.Name, Decision: f.Decision, Reason: f.Reason[:min(longest, len(f.Reason))],
+		Namespace: f.Namespace, Name: f.Name, Decision: f.Decision, Reason: strings.ToValidUTF8(f.Reason[:min(longest, len(f.Reason))], ""),
 	}
 }
 

@@ -89,8 +89,17 @@ func launchers(ctx context.Context, c client.Client, node string) ([]corev1.Pod,
 	return pods.Items, err
 }
 
-// launcher is the value of KubeVirt's label on the Pods that virtual machines run in.
-const launcher = "virt-launcher"
+// Values of KubeVirt's label on Pods.
+const (
+	launcher = "virt-launcher" // a virtual machine runs in it
+	hotplug  = "hotplug-disk"  // it holds a disk for one
+)
+
+// OwnsPod says whether a Pod comes and goes with a virtual machine.
+func OwnsPod(pod *corev1.Pod) bool {
+	role := pod.Labels[kubevirtv1.AppLabel]
+	return role == launcher || role == hotplug
+}
 
 func keyOf(object client.Object) string {
 	return object.GetNamespace() + "/" + object.GetName()

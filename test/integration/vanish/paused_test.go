@@ -85,7 +85,7 @@ var _ = Describe("A cordon of a person", func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		u := start(ctx, small, stage{after: "Preflight", is: func(u *infrav1.ElementalHostUpgrade, _ *infrav1.ElementalHost) bool {
-			return u.Status.Step == "Preflight (1/12)"
+			return u.Status.Step == "Preflight (1/14)"
 		}})
 		u.kubectl(ctx, "patch", "elementalhostupgrade", u.attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "aborted by spec.cancel")

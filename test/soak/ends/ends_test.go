@@ -121,7 +121,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		},
 		row: row{
 			phase: infrav1.UpgradeProgressing, marks: cordoned,
-			answer: "Drain (6/12): PodDisruptionBudget default/all-of-web allows no eviction of Pods default/web-",
+			answer: "Drain (7/14): PodDisruptionBudget default/all-of-web allows no eviction of Pods default/web-",
 		},
 		then: func(ctx context.Context, u *upgrade) {
 			says := ContainSubstring("(for longer than 1s)")

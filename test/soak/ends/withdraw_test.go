@@ -25,16 +25,16 @@ func at(step, says string) row {
 var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { e.run(ctx) },
 	Entry("Superseded before the reboot", end{
 		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Drain") },
-		row:   at("Drain", "6/12): PodDisruptionBudget"), then: expectSuperseded,
+		row:   at("Drain", "7/14): PodDisruptionBudget"), then: expectSuperseded,
 	}),
 	Entry("Superseded before the reboot, by the original template", end{
 		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Drain") },
-		row:   at("Drain", "6/12): PodDisruptionBudget"),
+		row:   at("Drain", "7/14): PodDisruptionBudget"),
 		then:  func(ctx context.Context, u *upgrade) { goBack(ctx, u, scenario.Marks{}) },
 	}),
 	Entry("not Superseded after the reboot: it is brought to its end, and then the original template to its own", end{
 		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Reboot") },
-		row:   at("Reboot", "9/12): ElementalHost HOST is rebooting"),
+		row:   at("Reboot", "10/14): ElementalHost HOST is rebooting"),
 		then: func(ctx context.Context, u *upgrade) {
 			next := upgradeTo(ctx, running)
 			next.boots++ // the reboot that is under way
@@ -49,7 +49,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Assessment: &metav1.Duration{Duration: time.Second}}},
 		os:      image.OS{KubeletVersion: "v1.35.0"},
 		reach:   startOnly,
-		row:     at("Assess", "10/12): Node HOST runs kubelet v1.35.0 and Machine"),
+		row:     at("Assess", "11/14): Node HOST runs kubelet v1.35.0 and Machine"),
 		then: func(ctx context.Context, u *upgrade) {
 			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", HaveSuffix("(for longer than 1s)")))
 			expectSuperseded(ctx, u)
@@ -63,7 +63,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		row: row{
 			phase:  infrav1.UpgradeProgressing,
 			marks:  with(skipping, func(m *scenario.Marks) { m.Asked, m.Moveless = false, false }),
-			answer: "Reboot (9/12): waiting for the elemental-agent of ElementalHost HOST to confirm that it has not begun (ending as Aborted: ",
+			answer: "Reboot (10/14): waiting for the elemental-agent of ElementalHost HOST to confirm that it has not begun (ending as Aborted: ",
 		},
 		then: func(ctx context.Context, u *upgrade) {
 			u.lift(ctx)

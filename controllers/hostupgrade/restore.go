@@ -1,0 +1,84 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"slices"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+)
+
+// restoreVMs starts again what was shut down for the node. It goes by what stands on the VirtualMachines: the report
+// of the attempt may be lost, and another attempt may have begun.
+func (r *Reconciler) restoreVMs(ctx context.Context, o *observation) (sequence.Result, error) {
+	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	if err != nil || !installed {
+		return sequence.Done(), err
+	}
+	progress, err := kubevirt.Restore(ctx, o.restoration())
+	return undone(progress, err)
+}
+
+func (o *observation) restoration() kubevirt.Restoration {
+	restoration := kubevirt.Restoration{Client: o.workload.Live(), Attempt: o.attempt, All: !o.hasBooted()}
+	if o.ownsNode() {
+		restoration.NodeName, restoration.Node = o.nodeName(), o.node
+	}
+	return restoration
+}
+
+// ownsNode says whether what stands on the node, or was stopped for it, can be of no other attempt that goes on.
+func (o *observation) ownsNode() bool {
+	return o.rival == nil && !isEnded(o.upgrade.Status.Phase)
+}
+
+// hasBooted says whether the node went through what virtual machines were shut down for.
+func (o *observation) hasBooted() bool {
+	return slices.Contains([]infrav1.HostUpgradePhase{
+		infrav1.HostUpgradeAssessing, infrav1.HostUpgradeSucceeded, infrav1.HostUpgradeRolledBack,
+	}, o.hostReport().Phase)
+}
+
+// restoreVMsAtEnd is restoreVMs for an attempt that ends otherwise. Where the Machine goes, what was stopped starts on
+// other nodes; where the Cluster goes, nothing does.
+func (r *Reconciler) restoreVMsAtEnd(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.clusterLeaves() || o.workload == nil && o.machineLeaves() && o.stoppedVMs() == "" {
+		return sequence.Done(), nil
+	}
+	if o.workload == nil {
+		return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+	}
+	return r.restoreVMs(ctx, o)
+}
+
+// cancelEvacuation makes KubeVirt stop moving virtual machines off a node that stays. Those of a Machine that goes
+// have to leave it all the same.
+func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.machineLeaves() || o.workload == nil || o.node == nil || !o.evacuates() {
+		return sequence.Done(), nil
+	}
+	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	if err != nil || !installed {
+		return sequence.Done(), err
+	}
+	progress, err := kubevirt.Cancel(ctx, o.evacuation())
+	return undone(progress, err)
+}
+
+// evacuates says whether this attempt may have begun to evacuate the node.
+func (o *observation) evacuates() bool {
+	entered := slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == stepEvacuateVMs })
+	return o.ownsNode() && (entered || workload.CordonedBy(o.node) == o.attempt)
+}
+
+func undone(progress kubevirt.Progress, err error) (sequence.Result, error) {
+	if err != nil || progress.Done {
+		return sequence.Done(), err
+	}
+	return sequence.Wait(pollPods, "%s", progress.Message), nil
+}

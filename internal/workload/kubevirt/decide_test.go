@@ -1,0 +1,280 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt_test
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+)
+
+func decide(policy infrav1.VMPolicy, s *kubevirt.Snapshot) []kubevirt.Fate {
+	return kubevirt.Decide(s, kubevirt.Question{Node: "node-1", Policy: policy, Since: began})
+}
+
+const (
+	blocks, migrates, stops, stopsAndRestores = infrav1.VMPolicyBlock, infrav1.VMPolicyMigrate, infrav1.VMPolicyShutdown, infrav1.VMPolicyShutdownAndRestore
+
+	isMigratable = "is live-migratable, evictionStrategy LiveMigrate"
+	isLocal      = "is not live-migratable: DisksNotLiveMigratable: disk x is local"
+	isCordoned   = "no other node can take it: node-2 (cordoned)"
+	failedThrice = "its migration failed 3 times (guest too busy): look at it, then migrate it, stop it, or set its label infrastructure.cluster.x-k8s.io/vm-policy"
+	external     = "evictionStrategy External: its own controller has to move it"
+)
+
+var _ = DescribeTable("What becomes of a virtual machine",
+	func(policy infrav1.VMPolicy, decision infrav1.VMDecision, reason string, changes ...change) {
+		fates := decide(policy, snapshot(changes...))
+		Expect(fates).To(HaveLen(1))
+		Expect(fates[0].Status()).To(Equal(infrav1.VirtualMachineStatus{Namespace: namespace, Name: "a", Decision: decision, Reason: reason}))
+	},
+	// By what KubeVirt does when it is evicted.
+	Entry("LiveMigrate", blocks, infrav1.VMMigrate, isMigratable),
+	Entry("LiveMigrate, and the policy is for those that cannot move", stops, infrav1.VMMigrate, isMigratable),
+	Entry("LiveMigrateIfPossible", blocks, infrav1.VMMigrate, "is live-migratable, evictionStrategy LiveMigrateIfPossible",
+		strategy(kubevirtv1.EvictionStrategyLiveMigrateIfPossible)),
+	Entry("None", blocks, infrav1.VMMigrate, "is live-migratable, evictionStrategy None", strategy(kubevirtv1.EvictionStrategyNone)),
+	Entry("no strategy", blocks, infrav1.VMMigrate, "is live-migratable, evictionStrategy None",
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Spec.EvictionStrategy = nil })),
+	Entry("the strategy of the cluster", blocks, infrav1.VMMigrate, "is live-migratable, evictionStrategy LiveMigrateIfPossible",
+		func(s *kubevirt.Snapshot) {
+			s.Instances[0].Spec.EvictionStrategy = nil
+			s.KubeVirt.Spec.Configuration.EvictionStrategy = new(kubevirtv1.EvictionStrategyLiveMigrateIfPossible)
+		}),
+	Entry("External", blocks, infrav1.VMMigrate, external, strategy(kubevirtv1.EvictionStrategyExternal)),
+	Entry("External, whether or not KubeVirt could", stops, infrav1.VMMigrate, external,
+		strategy(kubevirtv1.EvictionStrategyExternal), notMigratable, noTarget),
+	Entry("no KubeVirt to be found", blocks, infrav1.VMMigrate, "is live-migratable, evictionStrategy LiveMigrate",
+		func(s *kubevirt.Snapshot) { s.KubeVirt = nil }),
+
+	// By policy, where it cannot be migrated.
+	Entry("not migratable, Block", blocks, infrav1.VMBlock, isLocal, notMigratable),
+	Entry("not migratable, Migrate", migrates, infrav1.VMBlock, isLocal, notMigratable),
+	Entry("not migratable, Shutdown", stops, infrav1.VMShutdown, isLocal, notMigratable),
+	Entry("not migratable, ShutdownAndRestore", stopsAndRestores, infrav1.VMShutdownAndRestore, isLocal, notMigratable),
+	Entry("not migratable, LiveMigrateIfPossible", blocks, infrav1.VMBlock, isLocal, notMigratable,
+		strategy(kubevirtv1.EvictionStrategyLiveMigrateIfPossible)),
+	Entry("not migratable, None", blocks, infrav1.VMBlock, isLocal, notMigratable, strategy(kubevirtv1.EvictionStrategyNone)),
+	Entry("of which KubeVirt says nothing", blocks, infrav1.VMBlock, "is not live-migratable: KubeVirt has not said that it is",
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Conditions = nil })),
+	Entry("that is starting", blocks, infrav1.VMBlock, "is not running yet: it is Scheduled",
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Phase = kubevirtv1.Scheduled })),
+	Entry("nobody to start it again, ShutdownAndRestore", stopsAndRestores, infrav1.VMBlock,
+		isLocal+"; it has no VirtualMachine that could start it again", notMigratable, ownerless),
+	Entry("nobody to start it again, Shutdown", stops, infrav1.VMShutdown,
+		isLocal+"; it has no VirtualMachine and is deleted", notMigratable, ownerless),
+	Entry("of a replica set", stopsAndRestores, infrav1.VMBlock, isLocal+"; it has no VirtualMachine that could start it again", notMigratable,
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+			v.OwnerReferences[0].Kind = "VirtualMachineInstanceReplicaSet"
+		})),
+	Entry("a snapshot is being taken", stops, infrav1.VMBlock,
+		"is not shut down while VirtualMachineSnapshot nightly is taken ("+isLocal+")", notMigratable,
+		vm(func(v *kubevirtv1.VirtualMachine) { v.Status.SnapshotInProgress = new("nightly") })),
+
+	// By label.
+	Entry("labelled Block", blocks, infrav1.VMBlock, "label infrastructure.cluster.x-k8s.io/vm-policy is Block", labelled(infrav1.VMPolicyLabel, "Block")),
+	Entry("labelled Shutdown", blocks, infrav1.VMShutdown, "label infrastructure.cluster.x-k8s.io/vm-policy is Shutdown",
+		labelled(infrav1.VMPolicyLabel, "Shutdown")),
+	Entry("labelled ShutdownAndRestore", blocks, infrav1.VMShutdownAndRestore,
+		"label infrastructure.cluster.x-k8s.io/vm-policy is ShutdownAndRestore", labelled(infrav1.VMPolicyLabel, "ShutdownAndRestore")),
+	Entry("labelled Migrate", stops, infrav1.VMMigrate, isMigratable, labelled(infrav1.VMPolicyLabel, "Migrate")),
+	Entry("labelled Migrate, and it cannot be", stops, infrav1.VMBlock, isLocal, labelled(infrav1.VMPolicyLabel, "Migrate"), notMigratable),
+	Entry("labelled otherwise", stops, infrav1.VMBlock,
+		"label infrastructure.cluster.x-k8s.io/vm-policy has the value \"stop\": use Block, Migrate, Shutdown or ShutdownAndRestore",
+		labelled(infrav1.VMPolicyLabel, "stop")),
+	Entry("labelled on the instance", blocks, infrav1.VMShutdown, "label infrastructure.cluster.x-k8s.io/vm-policy is Shutdown",
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+			v.Labels = map[string]string{infrav1.VMPolicyLabel: "Shutdown"}
+		})),
+	Entry("labelled by Harvester: Shutdown", blocks, infrav1.VMShutdown, "label harvesterhci.io/maintain-mode-strategy is Shutdown",
+		labelled(infrav1.HarvesterMaintainModeLabel, "Shutdown")),
+	Entry("labelled by Harvester: ShutdownAndRestartAfterEnable", blocks, infrav1.VMShutdownAndRestore,
+		"label harvesterhci.io/maintain-mode-strategy is ShutdownAndRestartAfterEnable",
+		labelled(infrav1.HarvesterMaintainModeLabel, "ShutdownAndRestartAfterEnable")),
+	Entry("labelled by Harvester: ShutdownAndRestartAfterDisable", blocks, infrav1.VMShutdownAndRestore,
+		"label harvesterhci.io/maintain-mode-strategy is ShutdownAndRestartAfterDisable",
+		labelled(infrav1.HarvesterMaintainModeLabel, "ShutdownAndRestartAfterDisable")),
+	Entry("labelled by Harvester: Migrate, which is no wish", stops, infrav1.VMShutdown, isLocal,
+		labelled(infrav1.HarvesterMaintainModeLabel, "Migrate"), notMigratable),
+	Entry("labelled by both", blocks, infrav1.VMMigrate, isMigratable, vm(func(v *kubevirtv1.VirtualMachine) {
+		v.Labels = map[string]string{infrav1.HarvesterMaintainModeLabel: "Shutdown", infrav1.VMPolicyLabel: "Migrate"}
+	})),
+
+	// Of which nothing is left to do.
+	Entry("Succeeded", blocks, infrav1.VMIgnore, "has ended: it is Succeeded",
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Phase = kubevirtv1.Succeeded })),
+	Entry("Failed", stops, infrav1.VMIgnore, "has ended: it is Failed",
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Phase = kubevirtv1.Failed }), notMigratable),
+	Entry("being deleted", blocks, infrav1.VMIgnore, "is being deleted", notMigratable,
+		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.DeletionTimestamp = new(metav1.NewTime(began)) })),
+	Entry("being stopped by a person", stopsAndRestores, infrav1.VMIgnore, "is being stopped: its VirtualMachine is halted", notMigratable,
+		vm(func(v *kubevirtv1.VirtualMachine) { v.Spec.RunStrategy = new(kubevirtv1.RunStrategyHalted) })),
+	Entry("being stopped by a person, by running", stopsAndRestores, infrav1.VMIgnore, "is being stopped: its VirtualMachine is halted", notMigratable,
+		vm(func(v *kubevirtv1.VirtualMachine) { v.Spec.RunStrategy, v.Spec.Running = nil, new(false) })),
+
+	// On their way.
+	Entry("evicted", blocks, infrav1.VMMigrate, isMigratable, evicted),
+	Entry("evicted, migrating", blocks, infrav1.VMMigrate, isMigratable, evicted, migration(0, kubevirtv1.MigrationRunning)),
+	Entry("evicted, and its target is in use by now", blocks, infrav1.VMMigrate, isMigratable, evicted, noTarget, migration(0, kubevirtv1.MigrationRunning)),
+	Entry("evicted, and its target vanished", stops, infrav1.VMBlock, "its migration waits for a node: "+isCordoned, evicted, noTarget),
+	Entry("evicted, and the target of its migration vanished", stops, infrav1.VMBlock, "its migration waits for a node: "+isCordoned,
+		evicted, noTarget, migration(0, kubevirtv1.MigrationScheduling)),
+	Entry("evicted, and not migratable any more", stops, infrav1.VMBlock, "was to be migrated and cannot be any more: "+isLocal, evicted, notMigratable),
+	Entry("migrated by a person", blocks, infrav1.VMMigrate, isMigratable, migration(-time.Hour, kubevirtv1.MigrationRunning)),
+	Entry("blocked by a quota", stops, infrav1.VMBlock, "its migration waits: migrationRejectedByResourceQuota: wait",
+		evicted, migration(0, kubevirtv1.MigrationPending, blockedBy("migrationRejectedByResourceQuota"))),
+	Entry("blocked by a backup", stops, infrav1.VMBlock, "its migration waits: migrationBlockedByBackup: wait",
+		evicted, migration(0, kubevirtv1.MigrationPending, blockedBy("migrationBlockedByBackup"))),
+	Entry("blocked by a utility volume", stops, infrav1.VMBlock, "its migration waits: migrationBlockedByUtilityVolumes: wait",
+		evicted, migration(0, kubevirtv1.MigrationPending, blockedBy("migrationBlockedByUtilityVolumes"))),
+
+	// Failing.
+	Entry("failed twice", stops, infrav1.VMMigrate, isMigratable, evicted, failed(2)),
+	Entry("failed three times", stops, infrav1.VMBlock, failedThrice, evicted, failed(3)),
+	Entry("failed three times, and tried once more", stopsAndRestores, infrav1.VMBlock, failedThrice,
+		evicted, failed(3), migration(time.Hour, kubevirtv1.MigrationPending)),
+	Entry("failed three times before", blocks, infrav1.VMMigrate, isMigratable, failed(3), func(s *kubevirt.Snapshot) {
+		for i := range s.Migrations {
+			s.Migrations[i].CreationTimestamp = metav1.NewTime(began.Add(-time.Hour))
+		}
+	}),
+	Entry("failed three times, and then a person said what to do", blocks, infrav1.VMShutdown,
+		"label infrastructure.cluster.x-k8s.io/vm-policy is Shutdown", evicted, failed(3), labelled(infrav1.VMPolicyLabel, "Shutdown")),
+	Entry("failed three times, and came through since", blocks, infrav1.VMMigrate, isMigratable,
+		failed(3), migration(time.Hour, kubevirtv1.MigrationSucceeded)),
+
+	// No node for it.
+	Entry("no room anywhere, by policy", stops, infrav1.VMShutdown, isCordoned, noTarget),
+	Entry("alone", blocks, infrav1.VMBlock, "there is no other node", func(s *kubevirt.Snapshot) { s.Nodes = s.Nodes[:1] }),
+)
+
+var _ = DescribeTable("Whether a node can take a virtual machine",
+	func(refusal string, changes ...change) {
+		fates := decide(infrav1.VMPolicyBlock, snapshot(changes...))
+		if refusal == "" {
+			Expect(fates[0].Decision).To(Equal(infrav1.VMMigrate), fates[0].Reason)
+			return
+		}
+		Expect(fates[0].Decision).To(Equal(infrav1.VMBlock))
+		Expect(fates[0].Reason).To(Equal("no other node can take it: node-2 (" + refusal + ")"))
+	},
+	Entry("it can", ""),
+	Entry("not Ready", "not Ready", target(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })),
+	Entry("cordoned", "cordoned", target(func(n *corev1.Node) { n.Spec.Unschedulable = true })),
+	Entry("virt-handler is away", "virt-handler does not serve it", target(func(n *corev1.Node) { n.Labels[kubevirt.SchedulableLabel] = "false" })),
+	Entry("another architecture", "another architecture", target(func(n *corev1.Node) { n.Labels[corev1.LabelArchStable] = "arm64" })),
+	Entry("a taint", "taint gpu is not tolerated", target(taint(corev1.TaintEffectNoSchedule))),
+	Entry("a taint that is tolerated", "", target(taint(corev1.TaintEffectNoExecute)), vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+		v.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
+	})),
+	Entry("a taint that only advises", "", target(taint(corev1.TaintEffectPreferNoSchedule))),
+	Entry("a selector", "not selected by the virtual machine", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+		v.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
+	})),
+	Entry("a selector that it meets", "", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+		v.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "amd64"}
+	})),
+	Entry("an affinity", "not selected by the virtual machine", affinity(corev1.NodeSelectorRequirement{
+		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"},
+	})),
+	Entry("an affinity that it meets", "", affinity(corev1.NodeSelectorRequirement{
+		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"node-1"},
+	})),
+	Entry("an affinity to nothing", "not selected by the virtual machine", affinity()),
+	Entry("an affinity by name", "not selected by the virtual machine", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+		v.Spec.Affinity = required(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{
+			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"},
+		}}})
+	})),
+	Entry("memory that others have taken", "not enough memory", func(s *kubevirt.Snapshot) {
+		s.Pods = append(s.Pods, pod("web", "node-2", "3500Mi"))
+	}),
+	Entry("just enough memory", "", func(s *kubevirt.Snapshot) { s.Pods = append(s.Pods, pod("web", "node-2", "3Gi")) }),
+	Entry("memory that only an init container needs", "not enough memory", func(s *kubevirt.Snapshot) {
+		s.Pods = append(s.Pods, pod("web", "node-2", "1Gi", func(p *corev1.Pod) { p.Spec.InitContainers = container("4Gi", nil) }))
+	}),
+	Entry("memory of a sidecar", "not enough memory", func(s *kubevirt.Snapshot) {
+		s.Pods = append(s.Pods, pod("web", "node-2", "2Gi", func(p *corev1.Pod) {
+			p.Spec.InitContainers = container("1500Mi", new(corev1.ContainerRestartPolicyAlways))
+		}))
+	}),
+	Entry("CPU", "not enough cpu", target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") })),
+	Entry("Pods", "not enough pods", target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0") })),
+	Entry("devices", "not enough devices.kubevirt.io/kvm", target(func(n *corev1.Node) { delete(n.Status.Allocatable, "devices.kubevirt.io/kvm") })),
+)
+
+var _ = Describe("The decisions on a node", func() {
+	It("share the room that there is, the largest first", func() {
+		s := snapshot(func(s *kubevirt.Snapshot) { addVM(s, "b", "2Gi"); addVM(s, "c", "1500Mi") })
+		decisions := []string{}
+		for _, fate := range decide(infrav1.VMPolicyShutdownAndRestore, s) {
+			decisions = append(decisions, fate.Name+" "+string(fate.Decision))
+		}
+		Expect(decisions).To(Equal([]string{"a ShutdownAndRestore", "b Migrate", "c Migrate"}))
+	})
+
+	It("count a migration's room once", func() {
+		s := snapshot(evicted, migration(0, kubevirtv1.MigrationScheduling), func(s *kubevirt.Snapshot) {
+			addVM(s, "b", "2Gi")
+			s.Pods = append(s.Pods, pod("virt-launcher-new", "node-2", "1500Mi", func(p *corev1.Pod) {
+				p.Labels = map[string]string{kubevirtv1.AppLabel: "virt-launcher", kubevirtv1.MigrationJobLabel: "0"}
+			}))
+		})
+		Expect(decide(infrav1.VMPolicyBlock, s)).To(HaveEach(HaveField("Decision", infrav1.VMMigrate)))
+	})
+
+	It("are on the virtual machines of the node, and no others", func() {
+		s := snapshot(vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.NodeName = "node-2" }))
+		Expect(decide(infrav1.VMPolicyBlock, s)).To(BeEmpty())
+	})
+
+	It("are the same each time", func() {
+		s := snapshot(func(s *kubevirt.Snapshot) {
+			for _, name := range strings.Split("q,w,e,r,t,z,u,i,o", ",") {
+				addVM(s, name, "1Gi")
+			}
+		})
+		first := decide(infrav1.VMPolicyShutdown, s)
+		for range 10 {
+			Expect(decide(infrav1.VMPolicyShutdown, s)).To(Equal(first))
+		}
+	})
+
+	It("have a reason that fits where it is reported", func() {
+		s := snapshot(notMigratable)
+		s.Instances[0].Status.Conditions[0].Message = strings.Repeat("x", 1000)
+		Expect(decide(infrav1.VMPolicyBlock, s)[0].Status().Reason).To(HaveLen(512))
+	})
+})
+
+func taint(effect corev1.TaintEffect) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "gpu", Effect: effect}} }
+}
+
+func affinity(requirements ...corev1.NodeSelectorRequirement) change {
+	return vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+		v.Spec.Affinity = required(corev1.NodeSelectorTerm{MatchExpressions: requirements})
+	})
+}
+
+func required(term corev1.NodeSelectorTerm) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+	}}
+}
+
+func container(memory string, restart *corev1.ContainerRestartPolicy) []corev1.Container {
+	return []corev1.Container{{RestartPolicy: restart, Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
+	}}}
+}
