@@ -54,7 +54,7 @@ func Succeeded(event auditv1.Event) bool {
 }
 
 // Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack.
-// Reads of single objects are not in the log.
+// Reads of single objects are in the log only of Pods and virtual machines.
 func Forbidden(events []auditv1.Event, user string) []string {
 	refused := []string{}
 	for i := range events {
