@@ -75,6 +75,12 @@ const (
 	// DeletingCondition says what the deletion of the object waits for.
 	DeletingCondition        = "Deleting"
 	WaitingForHostIdleReason = "WaitingForHostIdle"
+
+	// EvacuatingCondition is on the ElementalMachine while the deletion of its Machine waits for the virtual machines of
+	// its Node; it says for which.
+	EvacuatingCondition             = "Evacuating"
+	EvacuatingVirtualMachinesReason = "EvacuatingVirtualMachines"
+	EvacuationHeldReason            = "EvacuationHeld"
 )
 
 // Condition types and reasons of ElementalHost.

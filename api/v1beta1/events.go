@@ -16,6 +16,9 @@ const (
 	// EventUnmanagedUpgradeEnded (ElementalHost): it ended; the message says how.
 	EventUnmanagedUpgradeEnded = "UnmanagedUpgradeEnded"
 
+	// EventEvacuationEnded (Machine): its deletion does not wait any more for the virtual machines of its Node.
+	EventEvacuationEnded = "EvacuationEnded"
+
 	// EventOSDrifted (ElementalMachine): the host runs another OS than it was brought to.
 	EventOSDrifted = "OSDrifted"
 	// EventOSDriftEnded (ElementalMachine): the host runs the right OS again, or is being brought to it.

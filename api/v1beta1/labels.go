@@ -110,6 +110,12 @@ const (
 	// is written before the host is touched, so that a crash never makes a machine claim a second one,
 	// and removed with the write of spec.hostRef.
 	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/claiming-host"
+	// PreDrainHookAnnotation on a Machine keeps Cluster API from draining its Node, when it is deleted, until the virtual
+	// machines have left it. It is on Machines whose Nodes have KubeVirt; its value is PreDrainHookOwner.
+	// Source: Cluster API, "Machine deletion phase hooks".
+	PreDrainHookAnnotation = "pre-drain.delete.hook.machine.cluster.x-k8s.io/elemental-virtual-machines"
+	// PreDrainHookOwner is the value of PreDrainHookAnnotation.
+	PreDrainHookOwner = "elemental"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
 	// OSReachedAnnotation on an ElementalMachine is the hash of the last OS that it asked for and its host was seen to

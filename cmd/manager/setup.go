@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine/predrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
@@ -91,6 +92,10 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 		&host.Reconciler{Client: kube, Workload: workload.NewConnector(workloads, kube), WatchFilterValue: o.watchFilter},
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
+		&predrain.Reconciler{
+			Client: kube, Workload: workload.NewConnector(workloads, kube), Clusters: workloads, VirtualMachines: predrain.KubeVirt{},
+			Recorder: mgr.GetEventRecorder("predrain"), Clock: clock.RealClock{}, WatchFilterValue: o.watchFilter,
+		},
 		&hostupgrade.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube), Clusters: workloads,
 			Owners: wantedByOwners{owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),

@@ -1,0 +1,193 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package predrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters;elementalmachines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines/status,verbs=get;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Times after which the controller looks again.
+const (
+	// lookAgain is for a KubeVirt that may be uninstalled, which is no event.
+	lookAgain = 10 * time.Minute
+	// pollCluster is for a workload cluster that does not answer.
+	pollCluster = 5 * time.Second
+)
+
+// VirtualMachines are those of workload clusters.
+type VirtualMachines interface {
+	// Present says whether the cluster knows virtual machines, and the Node can run them. It costs nothing where
+	// the Node never could.
+	Present(ctx context.Context, cluster *workload.Cluster, node *corev1.Node) (bool, error)
+	// Evacuate makes those of the Node leave it. It is one pass, and is repeated until it is done.
+	Evacuate(ctx context.Context, e Evacuation) (Progress, error)
+	// Restore starts those again, elsewhere, that an evacuation of the Node stopped. It is one pass, too.
+	Restore(ctx context.Context, e Evacuation) (Progress, error)
+}
+
+// Evacuation of the Node of a Machine that is being deleted.
+type Evacuation struct {
+	Cluster *workload.Cluster
+	// Node is cordoned.
+	Node *corev1.Node
+	// Attempt is in every mark that is left.
+	Attempt string
+	// Policy for virtual machines that cannot be migrated.
+	Policy infrav1.VMPolicy
+	// Since is when the Machine was deleted.
+	Since time.Time
+}
+
+// Progress of it.
+type Progress struct {
+	Done bool
+	// Held says that a person has to do something for it to go on.
+	Held bool
+	// Message says what is waited for.
+	Message string
+	// After is when to look again.
+	After time.Duration
+}
+
+// Reconciler keeps the hooks of Machines.
+type Reconciler struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// Workload opens workload clusters.
+	Workload workload.Connector
+	// Clusters tell of workload clusters that were connected, and watch their Nodes.
+	Clusters clustercache.ClusterCache
+	// VirtualMachines of the workload clusters.
+	VirtualMachines VirtualMachines
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock is the time.
+	Clock clock.PassiveClock
+	// WatchFilterValue is the value of Cluster API's watch-filter label that ElementalMachines have to carry. Empty: all
+	// of them.
+	WatchFilterValue string
+
+	// controller is what the Nodes of workload clusters wake. Nil: they wake nobody.
+	controller controller.Controller
+}
+
+// scope is what one reconcile is about. What does not exist is nil.
+type scope struct {
+	machine *clusterv1.Machine
+	own     *infrav1.ElementalMachine
+	cluster *clusterv1.Cluster
+	options infrav1.NodeUpgradeOption
+	// workload is nil while the workload cluster cannot be reached, and node with it.
+	workload *workload.Cluster
+	node     *corev1.Node
+}
+
+// Reconcile puts the hook on a Machine, or does what it is for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	s := &scope{machine: &clusterv1.Machine{}}
+	if err := r.Client.Get(ctx, request.NamespacedName, s.machine); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isOurs(s.machine) || !s.machine.DeletionTimestamp.IsZero() && !hasHook(s.machine) {
+		return ctrl.Result{}, nil
+	}
+	if err := r.observe(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	if r.isSomebodyElses(s) || s.cluster != nil && annotations.IsPaused(s.cluster, s.machine) {
+		return ctrl.Result{}, nil
+	}
+	if s.machine.DeletionTimestamp.IsZero() {
+		return r.guard(ctx, s)
+	}
+	return r.leave(ctx, s)
+}
+
+// isOurs says whether a Machine is one of Elemental infrastructure.
+func isOurs(machine *clusterv1.Machine) bool {
+	ref := machine.Spec.InfrastructureRef
+	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalMachine"
+}
+
+// isSomebodyElses says whether another manager looks after the Machine. A hook whose ElementalMachine has gone is
+// everybody's.
+func (r *Reconciler) isSomebodyElses(s *scope) bool {
+	return s.own != nil && r.WatchFilterValue != "" && !labels.HasWatchLabel(s.own, r.WatchFilterValue)
+}
+
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	var err error
+	if s.own, err = read(ctx, r.Client, &infrav1.ElementalMachine{}, s.machine.Namespace, s.machine.Spec.InfrastructureRef.Name); err != nil {
+		return err
+	}
+	if s.cluster, err = read(ctx, r.Client, &clusterv1.Cluster{}, s.machine.Namespace, s.machine.Spec.ClusterName); err != nil || s.cluster == nil {
+		return err
+	}
+	elemental, err := read(ctx, r.Client, &infrav1.ElementalCluster{}, s.machine.Namespace, s.cluster.Spec.InfrastructureRef.Name)
+	if err != nil {
+		return err
+	}
+	if elemental != nil {
+		s.options = elemental.Spec.NodeUpgradeOption
+	}
+	s.options = s.options.WithDefaults()
+	return r.observeNode(ctx, s)
+}
+
+// observeNode reads the Node live: nobody's virtual machines are to be stopped on a stale read.
+func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
+	if !s.machine.Status.NodeRef.IsDefined() || !s.cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	cluster, err := r.Workload.Connect(ctx, client.ObjectKeyFromObject(s.cluster))
+	if errors.Is(err, workload.ErrUnreachable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	node, err := cluster.Node(ctx, s.machine.Status.NodeRef.Name)
+	if err != nil {
+		return nil //nolint:nilerr // an API server that does not answer is waited for like a missing connection
+	}
+	s.workload, s.node = cluster, node
+	return nil
+}
+
+// read gets an object, and returns nil if there is none.
+func read[T client.Object](ctx context.Context, reader client.Reader, object T, namespace, name string) (T, error) {
+	var none T
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) || name == "" {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %T %s/%s: %w", object, namespace, name, err)
+	}
+	return object, nil
+}

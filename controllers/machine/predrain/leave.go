@@ -1,0 +1,122 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package predrain
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+)
+
+// leave makes the virtual machines of a Machine that is being deleted leave its Node, and then lets Cluster API drain it.
+func (r *Reconciler) leave(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if why := yields(s, r.Clock.Now()); why != "" {
+		return r.giveUp(ctx, s, why)
+	}
+	if s.workload == nil {
+		waiting := Progress{Message: "the API server of workload Cluster " + s.cluster.Name + " does not answer", After: pollCluster}
+		return r.wait(ctx, s, waiting)
+	}
+	present, err := r.VirtualMachines.Present(ctx, s.workload, s.node)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !present {
+		return ctrl.Result{}, r.takeOff(ctx, s)
+	}
+	// As Cluster API is about to do: nothing must come back here. Of a Machine under deletion this is never undone.
+	if err := s.workload.Cordon(ctx, s.node, attemptOf(s)); err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, pass := range []func(context.Context, Evacuation) (Progress, error){r.VirtualMachines.Evacuate, r.VirtualMachines.Restore} {
+		progress, err := pass(ctx, evacuationOf(s))
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !progress.Done {
+			return r.wait(ctx, s, progress)
+		}
+	}
+	r.record(s, corev1.EventTypeNormal, "No virtual machine is left on Node "+s.node.Name)
+	return ctrl.Result{}, r.takeOff(ctx, s)
+}
+
+// attemptOf is the id in every mark of this deletion, in the form of that of an attempt to upgrade.
+func attemptOf(s *scope) string {
+	const uidLength = 8
+	uid := string(s.machine.UID)
+	return s.machine.Name + "/" + uid[:min(uidLength, len(uid))]
+}
+
+func evacuationOf(s *scope) Evacuation {
+	return Evacuation{
+		Cluster: s.workload, Node: s.node, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Since: s.machine.DeletionTimestamp.Time,
+	}
+}
+
+// giveUp takes the hook off although virtual machines may be left. What was stopped so far is started elsewhere before,
+// as far as that can be had now: a hook is not kept for it.
+func (r *Reconciler) giveUp(ctx context.Context, s *scope, why string) (ctrl.Result, error) {
+	if s.node != nil {
+		progress, err := r.VirtualMachines.Restore(ctx, evacuationOf(s))
+		switch {
+		case err != nil:
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to start virtual machines elsewhere", "Node", klog.KObj(s.node))
+		case !progress.Done && !progress.Held:
+			return r.wait(ctx, s, progress)
+		}
+	}
+	r.record(s, corev1.EventTypeWarning, "Virtual machines are not waited for: "+why)
+	return ctrl.Result{}, r.takeOff(ctx, s)
+}
+
+func (r *Reconciler) record(s *scope, kind, message string) {
+	r.Recorder.Eventf(s.machine, nil, kind, infrav1.EventEvacuationEnded, "Evacuate", "%s", message)
+}
+
+// takeOff clears the report before the hook, which is what brings the controller here.
+func (r *Reconciler) takeOff(ctx context.Context, s *scope) error {
+	if err := r.report(ctx, s, func(own *infrav1.ElementalMachine) { conditions.Delete(own, infrav1.EvacuatingCondition) }); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("Letting Cluster API drain the Node of the Machine", "Machine", klog.KObj(s.machine))
+	return r.setHook(ctx, s.machine, false)
+}
+
+// wait says on the ElementalMachine what the deletion of its Machine waits for.
+func (r *Reconciler) wait(ctx context.Context, s *scope, progress Progress) (ctrl.Result, error) {
+	reason := infrav1.EvacuatingVirtualMachinesReason
+	if progress.Held {
+		reason = infrav1.EvacuationHeldReason
+	}
+	err := r.report(ctx, s, func(own *infrav1.ElementalMachine) {
+		condition.TrueBecause(own, infrav1.EvacuatingCondition, reason, "%s", progress.Message)
+	})
+	return ctrl.Result{RequeueAfter: progress.After}, err
+}
+
+func (r *Reconciler) report(ctx context.Context, s *scope, change func(*infrav1.ElementalMachine)) error {
+	if s.own == nil {
+		return nil
+	}
+	helper, err := patch.NewHelper(s.own, r.Client)
+	if err != nil {
+		return fmt.Errorf("preparing the patch of ElementalMachine %s: %w", s.own.Name, err)
+	}
+	change(s.own)
+	err = helper.Patch(ctx, s.own, patch.WithOwnedConditions{Conditions: []string{infrav1.EvacuatingCondition}})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing ElementalMachine %s: %w", s.own.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package predrain
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+)
+
+const controllerName = "predrain"
+
+// SetupWithManager adds the controller to a manager.
+func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+	var err error
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&clusterv1.Machine{}, builder.WithPredicates(changed(seenOfMachine))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), builder.WithPredicates(changed(seenOfCluster))).
+		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.clusterToMachines)).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("building controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// changed lets an update pass if what is seen of the object is not the same as before.
+func changed(seen func(client.Object) string) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return seen(e.ObjectOld) != seen(e.ObjectNew) }}
+}
+
+func seenOfMachine(object client.Object) string {
+	machine, isMachine := object.(*clusterv1.Machine)
+	if !isMachine {
+		return ""
+	}
+	return fmt.Sprint(machine.Status.NodeRef.Name, machine.DeletionTimestamp.IsZero(), hasHook(machine), isExcluded(machine),
+		machine.Annotations[clusterv1.PausedAnnotation], machine.Generation)
+}
+
+// seenOfCluster is what can end the wait of its Machines at once.
+func seenOfCluster(object client.Object) string {
+	cluster, isCluster := object.(*clusterv1.Cluster)
+	if !isCluster {
+		return ""
+	}
+	return fmt.Sprint(cluster.DeletionTimestamp.IsZero(), cluster.Spec.Paused != nil && *cluster.Spec.Paused)
+}
+
+// clusterToMachines maps a Cluster to its Machines.
+func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.machines(ctx, client.ObjectKeyFromObject(object), func(*clusterv1.Machine) bool { return true })
+}
+
+func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, are func(*clusterv1.Machine) bool) []reconcile.Request {
+	machines := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
+		return nil
+	}
+	requests := []reconcile.Request{}
+	for i := range machines.Items {
+		if isOurs(&machines.Items[i]) && are(&machines.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
+		}
+	}
+	return requests
+}
+
+// watchNodes sees to it that a KubeVirt that comes to a Node is noticed. It shares the cache of other watches of Nodes.
+func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
+	if r.controller == nil || s.workload == nil {
+		return nil
+	}
+	cluster := client.ObjectKeyFromObject(s.cluster)
+	if err := r.Clusters.Watch(ctx, cluster, r.nodeWatcher(cluster)); err != nil {
+		return fmt.Errorf("watching the Nodes of Cluster %s: %w", s.cluster.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher {
+	return clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name:    controllerName + "-nodes",
+		Watcher: r.controller,
+		Kind:    &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, node client.Object) []reconcile.Request {
+			return r.machines(ctx, cluster, func(m *clusterv1.Machine) bool { return m.Status.NodeRef.Name == node.GetName() })
+		}),
+		Predicates: []predicate.TypedPredicate[client.Object]{labelChanged()},
+	})
+}
+
+// labelChanged passes a Node that KubeVirt has come to, or left, and one that stopped answering or went.
+func labelChanged() predicate.Funcs {
+	return changed(func(object client.Object) string {
+		node, isNode := object.(*corev1.Node)
+		if !isNode {
+			return ""
+		}
+		_, labelled := node.Labels[kubevirt.SchedulableLabel]
+		return fmt.Sprint(labelled, isUnreachable(node))
+	})
+}

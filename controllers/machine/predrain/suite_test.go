@@ -1,0 +1,35 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package predrain_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+func TestPreDrain(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Pre-drain Hook Suite")
+}
+
+var (
+	server *apiserver.Server
+	// live reads and writes the API server, which is management and workload cluster in one.
+	live client.Client
+)
+
+var _ = BeforeSuite(func() {
+	log.SetLogger(GinkgoLogr)
+	var err error
+	server, err = apiserver.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return server.Stop() })
+	live = server.Client
+})

@@ -1,0 +1,63 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package predrain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// yields says why the deletion of a Machine does not wait for its virtual machines, or no more; empty while it does.
+// A node that is dead, whose virtual machines nobody can move, must not keep its Machine from being remediated.
+func yields(s *scope, now time.Time) string {
+	switch {
+	case s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero():
+		return "the Cluster is being deleted"
+	case !s.machine.Status.NodeRef.IsDefined():
+		return "the Machine has no Node"
+	case isExcluded(s.machine):
+		return "the Machine is excluded from draining by annotation " + clusterv1.ExcludeNodeDrainingAnnotation
+	case isTimedOut(s.machine, now):
+		return "spec.deletion.nodeDrainTimeoutSeconds of the Machine has passed"
+	}
+	return nodeYields(s, now)
+}
+
+// nodeYields is the part of it that the workload cluster shows.
+func nodeYields(s *scope, now time.Time) string {
+	switch {
+	case s.workload == nil && now.Sub(s.machine.DeletionTimestamp.Time) >= s.options.Timeouts.Reboot.Duration:
+		return "the API server of the workload cluster has not answered for " + s.options.Timeouts.Reboot.Duration.String()
+	case s.workload != nil && s.node == nil:
+		return "Node " + s.machine.Status.NodeRef.Name + " is gone"
+	case s.node != nil && isUnreachable(s.node):
+		return "the kubelet of Node " + s.node.Name + " does not answer"
+	}
+	return ""
+}
+
+func isExcluded(machine *clusterv1.Machine) bool {
+	_, excluded := machine.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
+	return excluded
+}
+
+// isTimedOut counts Cluster API's time-out of a drain from the deletion on: what the hook takes is a part of it. Zero is
+// no time-out there, too.
+func isTimedOut(machine *clusterv1.Machine, now time.Time) bool {
+	seconds := ptr.Deref(machine.Spec.Deletion.NodeDrainTimeoutSeconds, 0)
+	return seconds > 0 && now.Sub(machine.DeletionTimestamp.Time) >= time.Duration(seconds)*time.Second
+}
+
+// isUnreachable is what Cluster API takes for it, and its drain does not wait for either.
+func isUnreachable(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionUnknown
+		}
+	}
+	return false
+}
