@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -67,6 +68,9 @@ type Reconciler struct {
 	Soak time.Duration
 	// WatchFilter limits the controller to objects with that value of Cluster API's watch-filter label.
 	WatchFilter string
+
+	// snapshots are what the preflight checks look at.
+	snapshots preflight.Reader
 }
 
 // Reconcile brings an attempt one step further.

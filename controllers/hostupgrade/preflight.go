@@ -39,8 +39,9 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 
 // runChecks returns what is not as it should be.
 func (r *Reconciler) runChecks(ctx context.Context, o *observation) ([]infrav1.PreflightResult, error) {
-	reader := &preflight.Reader{Management: r.Client, Now: r.Clock.Now}
-	snapshot, err := reader.Read(ctx, o.cluster, o.elementalCluster, o.workload)
+	snapshot, err := r.snapshots.Read(ctx, preflight.Sources{
+		Management: r.Client, Workload: o.workload, Cluster: o.cluster, ElementalCluster: o.elementalCluster, Now: o.now,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("looking at Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
 	}

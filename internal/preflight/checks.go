@@ -22,12 +22,22 @@ func Checks() []Check {
 		{"Paused", checkPaused},
 		{"Quarantine", checkQuarantine},
 		{"OtherAttempt", checkOtherAttempt},
+		{"OtherUpgrades", checkOtherUpgrades},
 		{"NodeReady", checkNodeReady},
 		{"NodeSchedulable", checkNodeSchedulable},
+		{"Maintenance", checkMaintenance},
 		{"OtherNodes", checkOtherNodes},
+		{"Machines", checkMachines},
 		{"ControlPlaneQuorum", checkQuorum},
 		{"KubeletVersion", checkKubeletVersion},
 		{"FreeSpace", checkFreeSpace},
+		{"Certificates", checkCertificates},
+		{"KubeVirt", checkKubeVirt},
+		{"VirtAPI", checkVirtAPI},
+		{"VirtHandler", checkVirtHandler},
+		{"Migrations", checkMigrations},
+		{"Volumes", checkVolumes},
+		{"Backups", checkBackups},
 	}
 }
 

@@ -24,7 +24,8 @@ var _ = DescribeTable("unhealthyOthers", func(change func(machines []clusterv1.M
 		machines, nodes = append(machines, machine), append(nodes, node)
 	}
 	change(machines, nodes)
-	Expect(unhealthyOthers(machines, nodes, "a")).To(HaveExactElements(expected))
+	s := &Snapshot{Nodes: nodes}
+	Expect(s.unhealthyOthers(machines, "a")).To(HaveExactElements(expected))
 },
 	Entry("none", func([]clusterv1.Machine, []corev1.Node) {}),
 	Entry("never itself", func(machines []clusterv1.Machine, nodes []corev1.Node) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -18,13 +17,14 @@ import (
 )
 
 // checkQuorum makes sure that etcd keeps its majority while a control plane node is down. A node counts when it is Ready
-// and KubeadmControlPlane, where it is one, finds nothing wrong with it.
+// and KubeadmControlPlane, where it is one, finds nothing wrong with it. One whose kubelet has fallen silent does not count:
+// that is seen sooner than either of the two.
 func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	if !subject.isControlPlane() {
 		return pass()
 	}
 	machines := s.controlPlane()
-	unhealthy, majority := unhealthyOthers(machines, s.Nodes, subject.Machine.Name), len(machines)/2+1
+	unhealthy, majority := s.unhealthyOthers(machines, subject.Machine.Name), len(machines)/2+1
 	if len(machines)-1-len(unhealthy) >= majority {
 		return pass()
 	}
@@ -36,19 +36,19 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 }
 
 // unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.
-func unhealthyOthers(machines []clusterv1.Machine, nodes []corev1.Node, self string) []string {
+func (s *Snapshot) unhealthyOthers(machines []clusterv1.Machine, self string) []string {
 	found := []string{}
 	for i := range machines {
 		if machines[i].Name == self {
 			continue
 		}
-		isReady := slices.ContainsFunc(nodes, func(node corev1.Node) bool {
-			return node.Name == machines[i].Status.NodeRef.Name && workload.IsReady(&node)
-		})
+		node := s.node(machines[i].Status.NodeRef.Name)
 		conditions := owner.Unhealthy(&machines[i])
 		switch {
-		case !isReady:
+		case node == nil || !workload.IsReady(node):
 			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
+		case s.isSilent(node.Name):
+			found = append(found, "the kubelet of Machine "+machines[i].Name+" is silent")
 		case len(conditions) > 0:
 			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(conditions, ", "))
 		}

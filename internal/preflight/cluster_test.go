@@ -1,0 +1,253 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
+)
+
+const (
+	blocks = infrav1.PreflightBlock
+	warns  = infrav1.PreflightWarn
+)
+
+type change = func(*Snapshot, *Subject)
+
+// findings are what a check found, one "Verdict Object: message" each.
+func findings(run checkFunc, changes ...change) []string {
+	lines := []string{}
+	for _, result := range run(typical(changes...)) {
+		lines = append(lines, fmt.Sprintf("%s %s", result.Verdict, Line(result)))
+	}
+	return lines
+}
+
+var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []string, changes ...change) {
+	Expect(findings(run, changes...)).To(HaveExactElements(expected))
+},
+	Entry("no maintenance", checkMaintenance, nil),
+	Entry("the node is in Harvester's maintenance mode", checkMaintenance,
+		[]string{"Block Node/n: is in maintenance (annotation harvesterhci.io/maintain-status): end that to let its upgrade start"},
+		func(_ *Snapshot, subject *Subject) {
+			subject.Node.Annotations = map[string]string{harvesterMaintenance: "running"}
+		}),
+	Entry("another node is in medik8s' maintenance", checkMaintenance,
+		[]string{"Block Node/other: is in maintenance (taint medik8s.io/drain) and may go down at any time: end that before another node goes down"},
+		withNode("other", func(node *corev1.Node) { node.Spec.Taints = []corev1.Taint{{Key: medik8sDrain}} })),
+	Entry("another taint", checkMaintenance, nil,
+		withNode("other", func(node *corev1.Node) { node.Spec.Taints = []corev1.Taint{{Key: "gpu"}} })),
+
+	Entry("all Machines Running", checkMachines, nil, withMachine("x", clusterv1.MachinePhaseRunning)),
+	Entry("another Machine is upgraded too", checkMachines, nil, withMachine("x", clusterv1.MachinePhaseUpdating)),
+	Entry("a Machine of which nobody has said anything", checkMachines, nil, withMachine("x", "")),
+	Entry("a Machine is being made", checkMachines,
+		[]string{"Block Machine/x: is Provisioned and not Running yet: wait until its node has joined, or delete it"},
+		withMachine("x", clusterv1.MachinePhaseProvisioned), withHost("x")),
+	Entry("a Machine waits for a host", checkMachines, []string{"Warn Machine/x: is Provisioning and has no host yet"},
+		withMachine("x", clusterv1.MachinePhaseProvisioning)),
+	Entry("a Machine is being deleted, and its node still serves", checkMachines,
+		[]string{"Block Machine/x: is being deleted and its node has not gone: wait until it has, or see what its condition Deleting waits for"},
+		withMachine("x", clusterv1.MachinePhaseDeleting), withNode("node-x", func(*corev1.Node) {})),
+	Entry("a Machine is being deleted whose node is lost", checkMachines, []string{"Warn Machine/x: is being deleted"},
+		withMachine("x", clusterv1.MachinePhaseDeleting), withNode("node-x", func(node *corev1.Node) { node.Status.Conditions = nil })),
+	Entry("the Machine itself", checkMachines, nil, func(s *Snapshot, _ *Subject) {
+		s.Machines[0].Status.Phase = string(clusterv1.MachinePhaseDeleting)
+	}),
+
+	Entry("certificates of which nothing is known", checkCertificates, nil, expires(0)),
+	Entry("certificates for long", checkCertificates, nil, expires(31*day)),
+	Entry("certificates for a month", checkCertificates,
+		[]string{"Warn Machine/cp: has certificates that expire on 2026-03-30: " + renewalMessage}, expires(29*day)),
+	Entry("certificates for a week", checkCertificates,
+		[]string{"Block Machine/cp: has certificates that expire on 2026-03-07, in less than 7 days: " + renewalMessage}, expires(6*day)),
+	Entry("certificates that have expired", checkCertificates,
+		[]string{"Block Machine/cp: has certificates that expired on 2026-02-28: " + renewalMessage}, expires(-day)),
+
+	Entry("nobody else upgrades", checkOtherUpgrades, nil, withHost("x")),
+	Entry("another host is upgraded by hand", checkOtherUpgrades,
+		[]string{"Block ElementalHost/x: is being upgraded by hand: wait until its label " + infrav1.InPlaceUpgradeLabel + " says how that ended"},
+		withHost("x"), byHand(1)),
+	Entry("another host is upgraded by an attempt", checkOtherUpgrades, nil, withHost("x"), byHand(1), func(s *Snapshot, _ *Subject) {
+		s.Hosts[1].Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "u/1"}
+	}),
+	Entry("the host itself", checkOtherUpgrades, nil, byHand(0)),
+	Entry("others change nodes", checkOtherUpgrades,
+		[]string{"Block Plan/system/agents: system-upgrade-controller is changing nodes: wait until that is done"},
+		func(s *Snapshot, _ *Subject) {
+			s.Foreign = []Job{{Object: "Plan/system/agents", Doing: "system-upgrade-controller is changing nodes"}}
+		}),
+
+	Entry("no backup", checkBackups, nil),
+	Entry("a snapshot and a restore", checkBackups, []string{
+		"Block VolumeSnapshot/default/daily: a snapshot is being taken: wait until that is done, or delete it",
+		"Block VirtualMachineRestore/default/r: a virtual machine is being restored: wait until that is done, or delete it",
+	}, func(s *Snapshot, _ *Subject) {
+		s.Jobs = []Job{
+			{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"},
+			{Object: "VirtualMachineRestore/default/r", Doing: "a virtual machine is being restored"},
+		}
+	}),
+
+	Entry("no Longhorn", checkVolumes, nil),
+	Entry("a healthy volume", checkVolumes, nil, withVolume("n", "o")),
+	Entry("a volume that is degraded elsewhere", checkVolumes, nil, withVolume("o", "p"), degraded),
+	Entry("a degraded volume with a replica on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
+			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
+		withVolume("n", "o"), degraded),
+	Entry("a volume with one replica, which is on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only replica on Node n and is in use: give it another replica, or stop what uses it"},
+		withVolume("n"), wanted(1)),
+	Entry("a volume with one replica, which is elsewhere", checkVolumes, nil, withVolume("o"), wanted(1)),
+	Entry("a volume with one replica that nobody uses", checkVolumes,
+		[]string{"Warn Volume/pv-1 (PersistentVolumeClaim default/disk): has its only healthy replica on Node n and cannot be attached while that is down"},
+		withVolume("n"), wanted(1), detached),
+	Entry("all healthy replicas on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only healthy replica on Node n: wait until Longhorn has rebuilt another, or stop what uses it"},
+		withVolume("n", "n"), wanted(2)),
+)
+
+// withNode adds a Ready node, changed.
+func withNode(name string, changed func(*corev1.Node)) change {
+	return func(s *Snapshot, subject *Subject) {
+		node := newNode(name)
+		changed(node)
+		s.Nodes = append(s.Nodes, *node)
+		subject.Node = &s.Nodes[0]
+	}
+}
+
+// withMachine adds a Machine, whose node is node-NAME.
+func withMachine(name string, phase clusterv1.MachinePhase) change {
+	return func(s *Snapshot, _ *Subject) {
+		machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		machine.Spec.InfrastructureRef.Name = "em-" + name
+		machine.Status.Phase, machine.Status.NodeRef.Name = string(phase), "node-"+name
+		s.Machines = append(s.Machines, machine)
+	}
+}
+
+// withHost adds the subject's host and one that serves the Machine of the name.
+func withHost(name string) change {
+	return func(s *Snapshot, subject *Subject) {
+		other := infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		other.Spec.MachineRef = &corev1.ObjectReference{Name: "em-" + name}
+		s.Hosts = append(s.Hosts, *subject.Host, other)
+	}
+}
+
+// byHand triggers a host as a person does.
+func byHand(index int) change {
+	return func(s *Snapshot, subject *Subject) {
+		if len(s.Hosts) == 0 {
+			s.Hosts = append(s.Hosts, *subject.Host)
+		}
+		host := &s.Hosts[index]
+		host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
+		host.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new"}`)}}
+		Expect(hoststate.Unmanaged(hoststate.CurrentAttempt(host))).To(BeTrue())
+	}
+}
+
+func expires(after time.Duration) change {
+	return func(s *Snapshot, subject *Subject) {
+		withMachine("cp", clusterv1.MachinePhaseRunning)(s, subject)
+		machine := &s.Machines[len(s.Machines)-1]
+		machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		if after != 0 {
+			machine.Status.CertificatesExpiryDate = metav1.NewTime(s.Now.Add(after))
+		}
+	}
+}
+
+// withVolume adds a volume that is attached to the first of the nodes that have healthy replicas of it.
+func withVolume(nodes ...string) change {
+	return func(s *Snapshot, _ *Subject) {
+		volume := longhorn.Volume{
+			Name: "pv-1", Claim: "default/disk", Wanted: len(nodes), State: longhorn.Attached, Robustness: longhorn.Healthy, Node: nodes[0],
+		}
+		for _, node := range nodes {
+			volume.Replicas = append(volume.Replicas, longhorn.Replica{Name: "r-" + node, Node: node, Healthy: true})
+		}
+		s.Longhorn = &longhorn.Snapshot{Volumes: []longhorn.Volume{volume}}
+	}
+}
+
+func degraded(s *Snapshot, _ *Subject) { s.Longhorn.Volumes[0].Robustness = longhorn.Degraded }
+func detached(s *Snapshot, _ *Subject) {
+	s.Longhorn.Volumes[0].State, s.Longhorn.Volumes[0].Node = "detached", ""
+}
+
+func wanted(replicas int) change {
+	return func(s *Snapshot, _ *Subject) { s.Longhorn.Volumes[0].Wanted = replicas }
+}
+
+var _ = DescribeTable("isSilent", func(expected bool, ago ...time.Duration) {
+	s, _ := typical()
+	s.Renewed = map[string]time.Time{}
+	for i, since := range ago {
+		s.Renewed[string(rune('a'+i))] = s.Now.Add(-since)
+	}
+	Expect(s.isSilent("a")).To(Equal(expected))
+},
+	Entry("no Lease", false),
+	Entry("a fresh one", false, time.Second, 5*time.Second),
+	Entry("one that missed a renewal", false, 20*time.Second, time.Second),
+	Entry("one that missed two", true, 27*time.Second, time.Second),
+	Entry("all old: it is our clock that is fast", false, time.Hour, time.Hour),
+)
+
+var _ = It("A control plane node whose kubelet is silent does not count for the quorum", func() {
+	s, subject := typical()
+	s.Machines = nil
+	for _, name := range []string{"a", "b", "c"} {
+		expires(0)(s, subject)
+		withNode("node-"+name, func(*corev1.Node) {})(s, subject)
+		machine := &s.Machines[len(s.Machines)-1]
+		machine.Name, machine.Status.NodeRef.Name = name, "node-"+name
+	}
+	subject.Machine = &s.Machines[0]
+	s.Renewed = map[string]time.Time{"node-a": s.Now, "node-b": s.Now, "node-c": s.Now}
+	Expect(checkQuorum(s, subject)).To(BeEmpty())
+	s.Renewed["node-c"] = s.Now.Add(-time.Minute)
+	found := checkQuorum(s, subject)
+	Expect(found).To(HaveLen(1))
+	Expect(found[0].Message).To(ContainSubstring("but the kubelet of Machine c is silent"))
+})
+
+var _ = DescribeTable("a job is done", func(isDone func(map[string]any) bool, expected bool, object map[string]any) {
+	Expect(isDone(object)).To(Equal(expected))
+},
+	Entry("a snapshot of which nothing is known", isReadyToUse, false, map[string]any{}),
+	Entry("a snapshot in progress", isReadyToUse, false, map[string]any{"status": map[string]any{"readyToUse": false}}),
+	Entry("a snapshot", isReadyToUse, true, map[string]any{"status": map[string]any{"readyToUse": true}}),
+	Entry("a snapshot that failed", isReadyToUse, true, map[string]any{"status": map[string]any{"error": map[string]any{"message": "x"}}}),
+	Entry("a restore in progress", isComplete, false, map[string]any{"status": map[string]any{"complete": false}}),
+	Entry("a restore", isComplete, true, map[string]any{"status": map[string]any{"complete": true}}),
+	Entry("a backup in progress", isConditionDone, false, conditions("Progressing", "True")),
+	Entry("a backup", isConditionDone, true, conditions("Done", "True")),
+	Entry("a Plan", isPlanIdle, true, map[string]any{}),
+	Entry("a Plan at work", isPlanIdle, false, map[string]any{"status": map[string]any{"applying": []any{"n"}}}),
+	Entry("an Upgrade of Harvester", isHarvesterUpgraded, false, upgradeState("UpgradingNodes")),
+	Entry("a former Upgrade of Harvester", isHarvesterUpgraded, true, upgradeState("Succeeded")),
+)
+
+func conditions(kind, status string) map[string]any {
+	return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": kind, "status": status}}}}
+}
+
+func upgradeState(state string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"labels": map[string]any{"harvesterhci.io/upgradeState": state}}}
+}

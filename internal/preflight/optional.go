@@ -1,0 +1,97 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// absentFor is how long an API that a cluster does not have is not looked for again. A mapper asks the API server each
+// time for what it does not know.
+const absentFor = 30 * time.Second
+
+// absence remembers which clusters do not have which kinds, and since when.
+type absence struct {
+	mu    sync.Mutex
+	since map[absentKind]time.Time
+}
+
+type absentKind struct {
+	cluster client.ObjectKey
+	kind    schema.GroupKind
+}
+
+func (a *absence) isKnown(of absentKind, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	since, found := a.since[of]
+	return found && now.Sub(since) < absentFor && !now.Before(since)
+}
+
+func (a *absence) remember(of absentKind, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.since == nil {
+		a.since = map[absentKind]time.Time{}
+	}
+	a.since[of] = now
+}
+
+// optional is a workload cluster that may lack APIs.
+type optional struct {
+	client.Client
+	cluster client.ObjectKey
+	absent  *absence
+	now     time.Time
+}
+
+// find returns the version of a kind that the cluster prefers; found is false if it does not have the kind.
+func (o *optional) find(kind schema.GroupKind) (gvk schema.GroupVersionKind, found bool, err error) {
+	of := absentKind{o.cluster, kind}
+	if o.absent.isKnown(of, o.now) {
+		return gvk, false, nil
+	}
+	mapping, err := o.RESTMapper().RESTMapping(kind)
+	if isAbsent(err) {
+		o.absent.remember(of, o.now)
+		return gvk, false, nil
+	}
+	if err != nil {
+		return gvk, false, fmt.Errorf("looking for %s: %w", kind, err)
+	}
+	return mapping.GroupVersionKind, true, nil
+}
+
+// objects of a kind in all namespaces; none if the cluster does not have the kind.
+func (o *optional) objects(ctx context.Context, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
+	gvk, found, err := o.find(kind)
+	if err != nil || !found {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+	if err := o.List(ctx, list); err != nil {
+		return nil, unlessAbsent(err, "listing "+kind.String())
+	}
+	return list.Items, nil
+}
+
+// isAbsent says whether an error means that the kind does not exist. It may have been removed since it was mapped.
+func isAbsent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+func unlessAbsent(err error, doing string) error {
+	if isAbsent(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

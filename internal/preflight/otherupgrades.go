@@ -1,0 +1,31 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+)
+
+// checkOtherUpgrades keeps out of the way of upgrades that take no slot: those by hand, and other people's. Our own
+// attempts on other hosts are counted by their slots.
+func checkOtherUpgrades(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	found := []infrav1.PreflightResult{}
+	for i := range s.Hosts {
+		host := &s.Hosts[i]
+		if subject.Host != nil && host.Name == subject.Host.Name || !isUpgradedByHand(host) {
+			continue
+		}
+		found = append(found, block("ElementalHost/"+host.Name,
+			"is being upgraded by hand: wait until its label "+infrav1.InPlaceUpgradeLabel+" says how that ended")...)
+	}
+	for _, job := range s.Foreign {
+		found = append(found, block(job.Object, job.Doing+": wait until that is done")...)
+	}
+	return found
+}
+
+func isUpgradedByHand(host *infrav1.ElementalHost) bool {
+	return hoststate.Pending(host) && hoststate.Unmanaged(hoststate.CurrentAttempt(host))
+}

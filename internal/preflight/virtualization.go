@@ -1,0 +1,170 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// heartbeatFor is how old the heartbeat of virt-handler may be.
+// Source: virt-controller's node controller calls the node unschedulable then.
+const heartbeatFor = 5 * time.Minute
+
+// checkKubeVirt holds while KubeVirt is being updated, which moves virtual machines itself, or is not well.
+// Source of the fields: KubeVirt 1.7, virt-operator.
+func checkKubeVirt(s *Snapshot, _ *Subject) []infrav1.PreflightResult {
+	if s.KubeVirt == nil {
+		return pass()
+	}
+	found := []infrav1.PreflightResult{}
+	for i := range s.KubeVirt.Installations {
+		kubeVirt := &s.KubeVirt.Installations[i]
+		object := "KubeVirt/" + kubeVirt.Name
+		if why := ailing(kubeVirt); why != "" {
+			found = append(found, block(object, why)...)
+			continue
+		}
+		found = append(found, judgeOutdated(kubeVirt, object)...)
+	}
+	return found
+}
+
+// ailing says what is amiss with KubeVirt, the most telling first; empty if nothing is.
+func ailing(k *kubevirtv1.KubeVirt) string {
+	status := &k.Status
+	switch {
+	case isUpdating(status):
+		return fmt.Sprintf("is being updated from %s to %s: wait until that is done",
+			cmp.Or(status.ObservedKubeVirtVersion, "nothing"), cmp.Or(status.TargetKubeVirtVersion, "nothing"))
+	case status.Phase != kubevirtv1.KubeVirtPhaseDeployed:
+		return fmt.Sprintf("is %s instead of Deployed: wait until it is, or see its conditions", cmp.Or(string(status.Phase), "not reported on"))
+	case status.ObservedGeneration == nil || *status.ObservedGeneration != k.Generation:
+		return "was changed and virt-operator has not acted on that yet: wait until it has"
+	}
+	for _, wanted := range []struct {
+		condition kubevirtv1.KubeVirtConditionType
+		status    corev1.ConditionStatus
+	}{
+		{kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionTrue},
+		{kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionFalse},
+		{kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionFalse},
+		{kubevirtv1.KubeVirtConditionCreated, corev1.ConditionTrue},
+	} {
+		if is := conditionOf(k, wanted.condition); is != wanted.status {
+			return fmt.Sprintf("has condition %s=%s: repair it first", wanted.condition, cmp.Or(string(is), "Unknown"))
+		}
+	}
+	if conditionOf(k, kubevirtv1.KubeVirtConditionSynchronized) == corev1.ConditionFalse {
+		return "has condition Synchronized=False: repair it first"
+	}
+	return ""
+}
+
+func isUpdating(status *kubevirtv1.KubeVirtStatus) bool {
+	return status.ObservedDeploymentID == "" || status.ObservedDeploymentID != status.TargetDeploymentID ||
+		status.ObservedKubeVirtVersion == "" || status.ObservedKubeVirtVersion != status.TargetKubeVirtVersion
+}
+
+func conditionOf(k *kubevirtv1.KubeVirt, kind kubevirtv1.KubeVirtConditionType) corev1.ConditionStatus {
+	for i := range k.Status.Conditions {
+		if k.Status.Conditions[i].Type == kind {
+			return k.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}
+
+// judgeOutdated: launchers follow an update of KubeVirt by migrations of its own, unless it is told not to.
+func judgeOutdated(k *kubevirtv1.KubeVirt, object string) []infrav1.PreflightResult {
+	count := ptr.Deref(k.Status.OutdatedVirtualMachineInstanceWorkloads, 0)
+	switch {
+	case count == 0:
+		return pass()
+	case len(k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods) == 0:
+		return warn(object, fmt.Sprintf("has %d virtual machines that still run in launchers of a former version", count))
+	}
+	return block(object, fmt.Sprintf("is moving %d virtual machines to launchers of its new version: wait until that is done", count))
+}
+
+// checkVirtAPI: evictions of virtual machines fail without virt-api, and without its webhook they stop the guests.
+func checkVirtAPI(s *Snapshot, _ *Subject) []infrav1.PreflightResult {
+	switch {
+	case s.KubeVirt == nil:
+		return pass()
+	case s.KubeVirt.API != "":
+		return block("APIService/"+subresourceAPI, s.KubeVirt.API+": bring virt-api back, no virtual machine can be moved without it")
+	case !s.KubeVirt.Interceptor:
+		return block("ValidatingWebhookConfiguration/virt-api-validator",
+			"does not have webhook "+evictionWebhook+": bring virt-operator back, an eviction would stop virtual machines instead of moving them")
+	}
+	return pass()
+}
+
+// checkVirtHandler looks at both ends of the migrations to come.
+func checkVirtHandler(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	if s.KubeVirt == nil || s.KubeVirt.on(subject.Node.Name) == 0 {
+		return pass()
+	}
+	if why := s.handlerMissing(subject.Node); why != "" {
+		return block("Node/"+subject.Node.Name, why+": bring virt-handler back, it moves the virtual machines away")
+	}
+	for i := range s.Nodes {
+		node := &s.Nodes[i]
+		if node.Name != subject.Node.Name && !node.Spec.Unschedulable && workload.IsReady(node) && s.handlerMissing(node) == "" {
+			return pass()
+		}
+	}
+	return warn("Node/"+subject.Node.Name, "has virtual machines, and no other node can take any")
+}
+
+// handlerMissing says why the virt-handler of a node cannot be counted on.
+func (s *Snapshot) handlerMissing(node *corev1.Node) string {
+	isReady, isKnown := s.KubeVirt.Handlers[node.Name]
+	beat, err := time.Parse(time.RFC3339, node.Annotations[kubevirtv1.VirtHandlerHeartbeat])
+	switch {
+	case isKnown && !isReady:
+		return "has a virt-handler that is not Ready"
+	case node.Labels[kubevirtv1.NodeSchedulable] != "true":
+		return "does not have label " + kubevirtv1.NodeSchedulable + "=true"
+	case err != nil || s.Now.Sub(beat) > heartbeatFor:
+		return "has a virt-handler that has not reported for 5 minutes"
+	}
+	return ""
+}
+
+// checkMigrations waits for those that somebody else has begun from or to the node. Evacuations are the upgrade's own.
+func checkMigrations(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	if s.KubeVirt == nil {
+		return pass()
+	}
+	found := []infrav1.PreflightResult{}
+	for i := range s.KubeVirt.Migrations {
+		migration := &s.KubeVirt.Migrations[i]
+		if _, ours := migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation]; ours || !s.KubeVirt.touches(migration, subject.Node.Name) {
+			continue
+		}
+		found = append(found, block("VirtualMachineInstanceMigration/"+migration.Namespace+"/"+migration.Name,
+			"moves virtual machine "+migration.Spec.VMIName+" from or to the node: wait until that is done, or delete it")...)
+	}
+	return found
+}
+
+func (k *KubeVirt) touches(migration *kubevirtv1.VirtualMachineInstanceMigration, node string) bool {
+	ends := []string{k.Places[types.NamespacedName{Namespace: migration.Namespace, Name: migration.Spec.VMIName}]}
+	if state := migration.Status.MigrationState; state != nil {
+		ends = append(ends, state.SourceNode, state.TargetNode)
+	}
+	return slices.Contains(ends, node)
+}

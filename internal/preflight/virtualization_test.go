@@ -1,0 +1,197 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []string, changes ...change) {
+	Expect(findings(run, changes...)).To(HaveExactElements(expected))
+},
+	Entry("not installed", checkKubeVirt, nil),
+	Entry("well", checkKubeVirt, nil, kubeVirt),
+	Entry("being updated", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.8.0: wait until that is done"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) {
+			k.Status.TargetKubeVirtVersion, k.Status.TargetDeploymentID = "v1.8.0", "id-2"
+		})),
+	Entry("reconfigured", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.7.0: wait until that is done"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.TargetDeploymentID = "id-2" })),
+	Entry("not deployed", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is Deploying instead of Deployed: wait until it is, or see its conditions"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.Phase = kubevirtv1.KubeVirtPhaseDeploying })),
+	Entry("never reported on", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from nothing to nothing: wait until that is done"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status = kubevirtv1.KubeVirtStatus{} })),
+	Entry("changed", checkKubeVirt, []string{"Block KubeVirt/kubevirt: was changed and virt-operator has not acted on that yet: wait until it has"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Generation = 2 })),
+	Entry("not available", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Available=False: repair it first"},
+		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionFalse))),
+	Entry("degraded", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Degraded=True: repair it first"},
+		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionTrue))),
+	Entry("progressing", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Progressing=True: repair it first"},
+		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionTrue))),
+	Entry("not created", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Created=Unknown: repair it first"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.Conditions = k.Status.Conditions[:3] })),
+	Entry("not synchronized", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Synchronized=False: repair it first"},
+		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionSynchronized, corev1.ConditionFalse))),
+	Entry("launchers are being brought to the new version", checkKubeVirt,
+		[]string{"Block KubeVirt/kubevirt: is moving 3 virtual machines to launchers of its new version: wait until that is done"},
+		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate)),
+	Entry("launchers stay as they are", checkKubeVirt,
+		[]string{"Warn KubeVirt/kubevirt: has 3 virtual machines that still run in launchers of a former version"}, kubeVirt, outdated()),
+
+	Entry("virt-api serves", checkVirtAPI, nil, kubeVirt),
+	Entry("no virt-api to ask", checkVirtAPI, nil),
+	Entry("virt-api does not serve", checkVirtAPI,
+		[]string{"Block APIService/v1.subresources.kubevirt.io: is not Available: bring virt-api back, no virtual machine can be moved without it"},
+		kubeVirt, func(s *Snapshot, _ *Subject) { s.KubeVirt.API = "is not Available" }),
+	Entry("virt-api is not asked", checkVirtAPI,
+		[]string{"Block ValidatingWebhookConfiguration/virt-api-validator: does not have webhook virt-launcher-eviction-interceptor.kubevirt.io: " +
+			"bring virt-operator back, an eviction would stop virtual machines instead of moving them"},
+		kubeVirt, func(s *Snapshot, _ *Subject) { s.KubeVirt.Interceptor = false }),
+
+	Entry("virt-handler on both ends", checkVirtHandler, nil, kubeVirt, withTarget, handled),
+	Entry("no virtual machine to move", checkVirtHandler, nil, kubeVirt, func(s *Snapshot, _ *Subject) { s.KubeVirt.Places = nil }),
+	Entry("nowhere to move to", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"}, kubeVirt, handled),
+	Entry("the other node is cordoned", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[1].Spec.Unschedulable = true }),
+	Entry("the Pod of virt-handler is not Ready", checkVirtHandler,
+		[]string{"Block Node/n: has a virt-handler that is not Ready: bring virt-handler back, it moves the virtual machines away"},
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.KubeVirt.Handlers = map[string]bool{"n": false} }),
+	Entry("virt-handler has not reported", checkVirtHandler,
+		[]string{"Block Node/n: has a virt-handler that has not reported for 5 minutes: bring virt-handler back, it moves the virtual machines away"},
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) {
+			s.Nodes[0].Annotations[kubevirtv1.VirtHandlerHeartbeat] = s.Now.Add(-6 * time.Minute).Format(time.RFC3339)
+		}),
+	Entry("the node is not schedulable for virtual machines", checkVirtHandler,
+		[]string{"Block Node/n: does not have label kubevirt.io/schedulable=true: bring virt-handler back, it moves the virtual machines away"},
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[0].Labels[kubevirtv1.NodeSchedulable] = "false" }),
+
+	Entry("no migration", checkMigrations, nil, kubeVirt),
+	Entry("a person moves a virtual machine away", checkMigrations,
+		[]string{"Block VirtualMachineInstanceMigration/default/move: moves virtual machine vm from or to the node: wait until that is done, or delete it"},
+		kubeVirt, migrating(func(*kubevirtv1.VirtualMachineInstanceMigration) {})),
+	Entry("one comes to the node", checkMigrations,
+		[]string{"Block VirtualMachineInstanceMigration/default/move: moves virtual machine x from or to the node: wait until that is done, or delete it"},
+		kubeVirt, migrating(func(m *kubevirtv1.VirtualMachineInstanceMigration) {
+			m.Spec.VMIName = "x"
+			m.Status.MigrationState = &kubevirtv1.VirtualMachineInstanceMigrationState{SourceNode: "a", TargetNode: "n"}
+		})),
+	Entry("one that has nothing to do with the node", checkMigrations, nil,
+		kubeVirt, migrating(func(m *kubevirtv1.VirtualMachineInstanceMigration) { m.Spec.VMIName = "x" })),
+	Entry("an evacuation", checkMigrations, nil,
+		kubeVirt, migrating(func(m *kubevirtv1.VirtualMachineInstanceMigration) {
+			m.Annotations = map[string]string{kubevirtv1.EvacuationMigrationAnnotation: "n"}
+		})),
+)
+
+// kubeVirt is well, and has one virtual machine on the node.
+func kubeVirt(s *Snapshot, _ *Subject) {
+	k := kubevirtv1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Name: "kubevirt", Generation: 1}}
+	k.Status = kubevirtv1.KubeVirtStatus{
+		Phase:                   kubevirtv1.KubeVirtPhaseDeployed,
+		ObservedKubeVirtVersion: "v1.7.0", TargetKubeVirtVersion: "v1.7.0", ObservedDeploymentID: "id", TargetDeploymentID: "id",
+		ObservedGeneration: new(int64(1)),
+	}
+	k.Status.Conditions = []kubevirtv1.KubeVirtCondition{
+		{Type: kubevirtv1.KubeVirtConditionAvailable, Status: corev1.ConditionTrue},
+		{Type: kubevirtv1.KubeVirtConditionProgressing, Status: corev1.ConditionFalse},
+		{Type: kubevirtv1.KubeVirtConditionDegraded, Status: corev1.ConditionFalse},
+		{Type: kubevirtv1.KubeVirtConditionCreated, Status: corev1.ConditionTrue},
+	}
+	s.KubeVirt = &KubeVirt{
+		Installations: []kubevirtv1.KubeVirt{k}, Interceptor: true,
+		Places: map[types.NamespacedName]string{{Namespace: "default", Name: "vm"}: "n"},
+	}
+}
+
+func reports(changed func(*kubevirtv1.KubeVirt)) change {
+	return func(s *Snapshot, _ *Subject) { changed(&s.KubeVirt.Installations[0]) }
+}
+
+func sets(kind kubevirtv1.KubeVirtConditionType, status corev1.ConditionStatus) func(*kubevirtv1.KubeVirt) {
+	return func(k *kubevirtv1.KubeVirt) {
+		for i := range k.Status.Conditions {
+			if k.Status.Conditions[i].Type == kind {
+				k.Status.Conditions[i].Status = status
+				return
+			}
+		}
+		k.Status.Conditions = append(k.Status.Conditions, kubevirtv1.KubeVirtCondition{Type: kind, Status: status})
+	}
+}
+
+func outdated(methods ...kubevirtv1.WorkloadUpdateMethod) change {
+	return reports(func(k *kubevirtv1.KubeVirt) {
+		k.Status.OutdatedVirtualMachineInstanceWorkloads = new(3)
+		k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods = methods
+	})
+}
+
+func withTarget(s *Snapshot, subject *Subject) { withNode("other", func(*corev1.Node) {})(s, subject) }
+
+// handled lets virt-handler be well on all nodes.
+func handled(s *Snapshot, _ *Subject) {
+	for i := range s.Nodes {
+		s.Nodes[i].Labels = map[string]string{kubevirtv1.NodeSchedulable: "true"}
+		s.Nodes[i].Annotations = map[string]string{kubevirtv1.VirtHandlerHeartbeat: s.Now.Format(time.RFC3339)}
+	}
+}
+
+func migrating(changed func(*kubevirtv1.VirtualMachineInstanceMigration)) change {
+	return func(s *Snapshot, _ *Subject) {
+		migration := kubevirtv1.VirtualMachineInstanceMigration{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "move"}}
+		migration.Spec.VMIName = "vm"
+		changed(&migration)
+		s.KubeVirt.Migrations = append(s.KubeVirt.Migrations, migration)
+	}
+}
+
+var _ = Describe("Run", func() {
+	It("finds nothing amiss with a healthy cluster", func() {
+		s, subject := typical()
+		Expect(Run(s, subject, nil, nil)).To(BeEmpty())
+	})
+
+	It("names every check by one name", func() {
+		names := map[string]bool{}
+		for _, check := range Checks() {
+			Expect(names).NotTo(HaveKey(check.Name))
+			names[check.Name] = true
+		}
+	})
+
+	It("lets a waived check warn, tells of it, and leaves the others", func() {
+		s, subject := typical(notReady, cordoned)
+		waived := []string{}
+		results := Run(s, subject, Waivers{"NodeReady"}, func(r infrav1.PreflightResult) { waived = append(waived, r.Check) })
+		Expect(waived).To(HaveExactElements("NodeReady"))
+		Expect(Blockers(results)).To(HaveExactElements(HavePrefix("Node/n: was cordoned by someone else")))
+		Expect(results[0].Verdict).To(Equal(warns))
+	})
+})
+
+var _ = DescribeTable("ByCheck", func(expected []infrav1.PreflightResult, found ...infrav1.PreflightResult) {
+	Expect(ByCheck(found)).To(HaveExactElements(expected))
+},
+	Entry("nothing", nil),
+	Entry("one of each", []infrav1.PreflightResult{result("A", blocks, "x"), result("B", warns, "y")},
+		result("A", blocks, "x"), result("B", warns, "y")),
+	Entry("what blocks hides what warns", []infrav1.PreflightResult{result("A", blocks, "y")},
+		result("A", warns, "x"), result("A", blocks, "y")),
+	Entry("several", []infrav1.PreflightResult{{Check: "A", Verdict: blocks, Object: "x, y", Message: "y: wrong; x: wrong"}},
+		result("A", blocks, "y"), result("A", blocks, "x")),
+)
+
+func result(check string, verdict infrav1.PreflightVerdict, object string) infrav1.PreflightResult {
+	return infrav1.PreflightResult{Check: check, Verdict: verdict, Object: object, Message: "wrong"}
+}
