@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 )
 
 // Names of the handlers. Cluster API appends the name of the ExtensionConfig, after a dot. They carry
@@ -26,6 +27,12 @@ const (
 	// DiscoverVariablesHandler and GeneratePatchesHandler are those that a patch of a ClusterClass names.
 	DiscoverVariablesHandler = "elemental-discover-variables"
 	GeneratePatchesHandler   = "elemental-generate-patches"
+
+	// BeforeClusterUpgradeHandler, BeforeControlPlaneUpgradeHandler and BeforeWorkersUpgradeHandler hold the
+	// Kubernetes upgrade of a ClusterClass' cluster.
+	BeforeClusterUpgradeHandler      = "elemental-before-cluster-upgrade"
+	BeforeControlPlaneUpgradeHandler = "elemental-before-control-plane-upgrade"
+	BeforeWorkersUpgradeHandler      = "elemental-before-workers-upgrade"
 )
 
 const (
@@ -46,6 +53,8 @@ type Handlers struct {
 	Client client.Client
 	// Owners tells what the owner of a Machine wants.
 	Owners *owner.Owners
+	// Outlook looks at what an upgrade of a cluster would meet.
+	Outlook *outlook.Viewer
 	// Recorder tells the owners of refused changes why they were refused.
 	Recorder events.EventRecorder
 }
@@ -58,6 +67,9 @@ func Register(server *runtimeserver.Server, handlers *Handlers) error {
 		{Hook: runtimehooksv1.UpdateMachine, Name: UpdateMachineHandler, HandlerFunc: handlers.UpdateMachine},
 		{Hook: runtimehooksv1.DiscoverVariables, Name: DiscoverVariablesHandler, HandlerFunc: handlers.DiscoverVariables},
 		{Hook: runtimehooksv1.GeneratePatches, Name: GeneratePatchesHandler, HandlerFunc: handlers.GeneratePatches},
+		{Hook: runtimehooksv1.BeforeClusterUpgrade, Name: BeforeClusterUpgradeHandler, HandlerFunc: handlers.BeforeClusterUpgrade},
+		{Hook: runtimehooksv1.BeforeControlPlaneUpgrade, Name: BeforeControlPlaneUpgradeHandler, HandlerFunc: handlers.BeforeControlPlaneUpgrade},
+		{Hook: runtimehooksv1.BeforeWorkersUpgrade, Name: BeforeWorkersUpgradeHandler, HandlerFunc: handlers.BeforeWorkersUpgrade},
 	} {
 		handler.TimeoutSeconds = ptr.To[int32](handlerTimeoutSeconds)
 		handler.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyFail)

@@ -142,6 +142,8 @@ const (
 	WaitingForClusterReason    = "WaitingForCluster"
 	ManagedByTopologyReason    = "ManagedByTopology"
 	BlockedReason              = "Blocked"
+	// PreflightBlockedReason: something that a preflight check found stands against the start of the rollout.
+	PreflightBlockedReason = "PreflightBlocked"
 
 	// ReferenceRevertedCondition is True while an owner was turned back to the template itself by
 	// somebody after it had been pointed to a clone.

@@ -37,7 +37,7 @@ const (
 	EventUpgradeStep = "UpgradeStep"
 	// EventUpgradeEnded (ElementalHostUpgrade): the attempt ended; the message says how.
 	EventUpgradeEnded = "UpgradeEnded"
-	// EventPreflightWaived (ElementalHostUpgrade): a preflight check was waived by annotation.
+	// EventPreflightWaived (ElementalHostUpgrade, ElementalMachineTemplate): a preflight check was waived by annotation.
 	EventPreflightWaived = "PreflightWaived"
 	// EventDigestQuarantined (ElementalCluster): an image rolled back and is offered to no further host.
 	EventDigestQuarantined = "DigestQuarantined"

@@ -31,8 +31,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -43,10 +45,11 @@ func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, 
 		return err
 	}
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient()), Now: clock.RealClock{}.Now}
 	for _, add := range []func() error{
-		func() error { return addControllers(ctx, mgr, workloads, owners, o) },
-		func() error { return addWebhooks(mgr, owners) },
-		func() error { return addHooks(mgr, server, owners) },
+		func() error { return addControllers(ctx, mgr, workloads, owners, ahead, o) },
+		func() error { return addWebhooks(mgr, owners, ahead) },
+		func() error { return addHooks(mgr, server, owners, ahead) },
 		func() error { return addHostAPI(mgr, o) },
 		func() error { return addMetrics(mgr) },
 		func() error { return addChecks(mgr) },
@@ -80,7 +83,7 @@ type reconciler interface {
 	SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error
 }
 
-func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, owners *owner.Owners, o *options) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, owners *owner.Owners, ahead *outlook.Viewer, o *options) error {
 	caBundle, err := o.apiCABundle()
 	if err != nil {
 		return err
@@ -111,7 +114,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 		}
 	}
 	templates := &machinetemplate.Reconciler{
-		Client: kube, Live: mgr.GetAPIReader(), Owners: owners,
+		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Outlook: ahead,
 		Recorder: mgr.GetEventRecorder("elementalmachinetemplate"), WatchFilter: o.watchFilter,
 	}
 	return templates.SetupWithManager(mgr, limits)
@@ -128,17 +131,21 @@ func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) 
 	return &hostupgrade.WantedOS{TemplateName: want.TemplateName, OSVersionHash: osversion.Hash(want.OSVersionManagement)}, nil
 }
 
-func addWebhooks(mgr ctrl.Manager, owners *owner.Owners) error {
+func addWebhooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer) error {
 	if err := webhooks.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	guarding := &guard.Guard{Owners: owners}
-	return guarding.SetupWithManager(mgr)
+	if err := guarding.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	requests := &request.Validator{Owners: owners, Client: mgr.GetClient(), Outlook: ahead}
+	return requests.SetupWithManager(mgr)
 }
 
-func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owners) error {
+func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owners, ahead *outlook.Viewer) error {
 	return hooks.Register(server, &hooks.Handlers{
-		Client: mgr.GetClient(), Owners: owners, Recorder: mgr.GetEventRecorder("elemental-runtime-extension"),
+		Client: mgr.GetClient(), Owners: owners, Outlook: ahead, Recorder: mgr.GetEventRecorder("elemental-runtime-extension"),
 	})
 }
 

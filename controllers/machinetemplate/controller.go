@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -43,6 +44,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Owners finds and changes what refers to templates.
 	Owners *owner.Owners
+	// Outlook looks at what a rollout would meet. Default: rollouts are held before their nodes only.
+	Outlook *outlook.Viewer
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// WatchFilter is the value of Cluster API's watch-filter label; objects without it are left alone.

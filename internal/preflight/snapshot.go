@@ -149,3 +149,12 @@ func (s *Snapshot) node(name string) *corev1.Node {
 	}
 	return nil
 }
+
+// SubjectOf is the subject of a Machine for which an upgrade is requested; nil while it has no Node or no host.
+func (s *Snapshot) SubjectOf(machine *clusterv1.Machine) *Subject {
+	node, host := s.node(machine.Status.NodeRef.Name), s.hostOf(machine)
+	if node == nil || host == nil {
+		return nil
+	}
+	return &Subject{Machine: machine, Host: host, Node: node}
+}

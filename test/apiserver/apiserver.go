@@ -45,6 +45,8 @@ const (
 	KindWebhooks = "manifests.yaml"
 	// GuardWebhooks watch over the owners of our templates.
 	GuardWebhooks = "guard.yaml"
+	// PreflightWebhooks check requests of upgrades.
+	PreflightWebhooks = "preflight.yaml"
 )
 
 // Start starts a Server from the tools in bin/tools, with our kinds and Cluster API's. Webhooks are files

@@ -120,7 +120,10 @@ func (l *Lab) ownManifests() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for our CRDs: %w", err)
 	}
-	return append(manifests, filepath.Join(config, "webhook", "manifests.yaml"), filepath.Join(config, "webhook", "guard.yaml")), nil
+	for _, webhooks := range []string{"manifests.yaml", "guard.yaml", "preflight.yaml"} {
+		manifests = append(manifests, filepath.Join(config, "webhook", webhooks))
+	}
+	return manifests, nil
 }
 
 // Leader returns the replica of our manager that says of itself that it leads; nil while none does.

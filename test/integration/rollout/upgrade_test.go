@@ -59,20 +59,28 @@ var _ = Describe("A patched template", Ordered, func() {
 		}
 	})
 
-	It("leaves a node alone that a person has cordoned, and says so", func(ctx SpecContext) {
-		const node = "demo-node-2"
-		_, err := cluster.Lab.WorkloadKubectl(ctx, "cordon", node)
-		Expect(err).NotTo(HaveOccurred())
-		wanted := push(ctx, cluster, "v3", image.OS{})
+	It("rejects a request while a person has cordoned a node, and leaves one alone that is cordoned later", func(ctx SpecContext) {
+		const first = "demo-node-2"
+		setCordon(ctx, cluster, "cordon", first)
+		wanted := push(ctx, cluster, "v3", image.OS{UpgradeSeconds: 7})
+		Expect(cluster.PatchImage(ctx, wanted)).To(MatchError(ContainSubstring("Node/" + first + ": was cordoned by someone else")))
+		setCordon(ctx, cluster, "uncordon", first)
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 
+		By("cordoning a node while another is upgraded")
+		node := ""
+		Eventually(func(ctx context.Context) (string, error) {
+			var err error
+			node, err = nodeWithoutSlot(ctx, cluster)
+			return node, err
+		}, patience, look).WithContext(ctx).ShouldNot(BeEmpty())
+		setCordon(ctx, cluster, "cordon", node)
 		Eventually(attemptOn, patience, look).WithContext(ctx).WithArguments(cluster, node, wanted).
 			Should(HaveField("Status.Message", ContainSubstring("Node/"+node+": was cordoned by someone else")))
 		Consistently(cordonedNodes, calm, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(node))
 		Expect(upgradesOf(cluster.Lab.Host(node))).To(Equal(1), "the host is not touched")
 
-		_, err = cluster.Lab.WorkloadKubectl(ctx, "uncordon", node)
-		Expect(err).NotTo(HaveOccurred())
+		setCordon(ctx, cluster, "uncordon", node)
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		expectKept(ctx, cluster, before)
 	})
@@ -188,4 +196,34 @@ func digests(ctx context.Context, cluster *scenario.Cluster) (map[string]string,
 		booted[hosts[i].Name] = hosts[i].Status.OS.Digest
 	}
 	return booted, err
+}
+
+func setCordon(ctx context.Context, cluster *scenario.Cluster, do, node string) {
+	GinkgoHelper()
+	_, err := cluster.Lab.WorkloadKubectl(ctx, do, node)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// nodeWithoutSlot is one that is not being upgraded while another is; empty if none is.
+func nodeWithoutSlot(ctx context.Context, cluster *scenario.Cluster) (string, error) {
+	elemental := &infrav1.ElementalCluster{}
+	key := client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}
+	if err := cluster.Lab.Kube.Get(ctx, key, elemental); err != nil || len(elemental.Status.UpgradeSlots) == 0 {
+		return "", err
+	}
+	attempts, err := cluster.Attempts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range attempts {
+		if attempts[i].Name != elemental.Status.UpgradeSlots[0].Upgrade {
+			continue
+		}
+		for _, host := range cluster.Lab.Hosts() {
+			if host.Name() != attempts[i].Spec.HostName {
+				return host.Name(), nil
+			}
+		}
+	}
+	return "", nil
 }

@@ -77,31 +77,40 @@ var _ = Describe("An object that is paused", func() {
 })
 
 var _ = Describe("A cordon of a person", func() {
-	It("is kept when an attempt that waits for it is given up", func(ctx SpecContext) {
+	It("is kept when an attempt that a waiver lets go on is given up", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		node := before[0].Node
+		waive(ctx, small, "=NodeSchedulable")
 		for _, args := range [][]string{{"cordon", node}, {"annotate", "node", node, personal + "="}} {
 			_, err := theLab.WorkloadKubectl(ctx, args...)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		u := start(ctx, small, stage{after: "Preflight", is: func(u *infrav1.ElementalHostUpgrade, _ *infrav1.ElementalHost) bool {
-			return u.Status.Step == "Preflight (1/14)"
-		}})
+		u := start(ctx, small, draining)
 		u.kubectl(ctx, "patch", "elementalhostupgrade", u.attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "aborted by spec.cancel")
 		Eventually(traces, patience, look).WithContext(ctx).WithArguments(small).Should(
 			ConsistOf("Machine "+u.attempt.Spec.MachineName+" is Updating"), "Cluster API goes on asking, and nothing else is left")
 		u.expectUntouched()
 
-		u.kubectl(ctx, "delete", "elementalhostupgrade", u.attempt.Name)
 		for _, args := range [][]string{{"annotate", "node", node, personal + "-"}, {"uncordon", node}} {
 			_, err := theLab.WorkloadKubectl(ctx, args...)
 			Expect(err).NotTo(HaveOccurred())
 		}
+		waive(ctx, small, "-")
+		u.letGo(ctx)
+		u.kubectl(ctx, "delete", "elementalhostupgrade", u.attempt.Name)
 		u.expectSucceeded(ctx)
 		Expect(identities(ctx, small)).To(Equal(before))
 	})
 })
+
+// waive preflight checks of all that is rolled out from the workers' template.
+func waive(ctx context.Context, cluster *scenario.Cluster, value string) {
+	GinkgoHelper()
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.Template,
+		infrav1.SkipPreflightAnnotation+value)
+	Expect(err).NotTo(HaveOccurred())
+}
 
 func pauseCluster(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()

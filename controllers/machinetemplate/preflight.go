@@ -1,0 +1,39 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+)
+
+// preflightAction is what was done when an event says that a check was waived.
+const preflightAction = "Preflight"
+
+// preflight holds a rollout back that could not start now. One that has begun is not held back here: it is held before
+// each of its nodes, and another image is the way out of it. A workload cluster that does not answer holds nothing back
+// either: its nodes are not touched until it does.
+func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	if r.Outlook == nil {
+		return nil, nil
+	}
+	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, seen.template)
+	if err != nil || ahead == nil || ahead.UnderWay {
+		return nil, err
+	}
+	if blockers := ahead.Blockers(); len(blockers) > 0 {
+		return &waiting{infrav1.PreflightBlockedReason, owner.Describe(candidate) + ": " + strings.Join(outlook.DescribeAll(blockers), "; ")}, nil
+	}
+	for _, waived := range ahead.Waived {
+		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeWarning, infrav1.EventPreflightWaived, preflightAction,
+			"%s", shortened("a waiver lets "+owner.Describe(candidate)+" go on in spite of "+outlook.Describe(waived)))
+	}
+	return nil, nil
+}

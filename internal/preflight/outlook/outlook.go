@@ -1,0 +1,205 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outlook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// Outlook of one cluster.
+type Outlook struct {
+	// Cluster that it is about.
+	Cluster *clusterv1.Cluster
+	// Options for the upgrade of its nodes, with their defaults.
+	Options infrav1.NodeUpgradeOption
+	// Subjects are the nodes that would be upgraded, in their order.
+	Subjects []*preflight.Subject
+	// Results of their checks that are not as they should be, each once.
+	Results []infrav1.PreflightResult
+	// Waived are those of them that would have blocked.
+	Waived []infrav1.PreflightResult
+	// UnderWay says that a rollout has not ended: the way out of it is another image, and nothing holds that back.
+	UnderWay bool
+	// Unreachable says that the workload cluster does not answer, so that nothing is known of it.
+	Unreachable bool
+}
+
+// Blockers are the results that block.
+func (o *Outlook) Blockers() []infrav1.PreflightResult {
+	return slices.DeleteFunc(slices.Clone(o.Results), func(r infrav1.PreflightResult) bool { return r.Verdict != infrav1.PreflightBlock })
+}
+
+// Viewer looks ahead.
+type Viewer struct {
+	// Client reads the management cluster; a cache will do.
+	Client client.Reader
+	// Workload opens workload clusters.
+	Workload workload.Connector
+	// Now is the time.
+	Now func() time.Time
+
+	snapshots preflight.Reader
+}
+
+// OfOwner looks at the Machines of an owner that do not run what is wanted yet. Waivers are the template's.
+func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSVersionManagement, templates ...client.Object) (*Outlook, error) {
+	namespace := of.Object().GetNamespace()
+	elementals, err := v.elementalMachines(ctx, namespace, of.ClusterName())
+	if err != nil {
+		return nil, err
+	}
+	underWay := false
+	for _, elemental := range elementals {
+		underWay = underWay || isUnderWay(of, elemental)
+	}
+	seen, err := v.look(ctx, client.ObjectKey{Namespace: namespace, Name: of.ClusterName()}, elementals, templates, func(machine *clusterv1.Machine) bool {
+		elemental := elementals[machine.Spec.InfrastructureRef.Name]
+		return owner.Made(of, machine.Labels) && elemental != nil && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
+	})
+	if seen != nil {
+		seen.UnderWay = underWay
+	}
+	return seen, err
+}
+
+// OfCluster looks at those Machines of a cluster that are chosen.
+func (v *Viewer) OfCluster(ctx context.Context, cluster client.ObjectKey, isChosen func(*clusterv1.Machine) bool) (*Outlook, error) {
+	elementals, err := v.elementalMachines(ctx, cluster.Namespace, cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	return v.look(ctx, cluster, elementals, nil, isChosen)
+}
+
+// isUnderWay says whether Cluster API has not brought a machine to its owner's template yet, or is just doing so.
+func isUnderWay(of owner.Owner, elemental *infrav1.ElementalMachine) bool {
+	if !elemental.DeletionTimestamp.IsZero() || !owner.Made(of, elemental.Labels) {
+		return false
+	}
+	_, updating := elemental.Annotations[clusterv1.UpdateInProgressAnnotation]
+	return updating || elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] != owner.TemplateName(of)
+}
+
+func (v *Viewer) elementalMachines(ctx context.Context, namespace, cluster string) (map[string]*infrav1.ElementalMachine, error) {
+	list := &infrav1.ElementalMachineList{}
+	err := v.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
+	if err != nil {
+		return nil, fmt.Errorf("listing ElementalMachines of Cluster %s: %w", cluster, err)
+	}
+	found := map[string]*infrav1.ElementalMachine{}
+	for i := range list.Items {
+		found[list.Items[i].Name] = &list.Items[i]
+	}
+	return found, nil
+}
+
+// look at the chosen Machines of a cluster. It is nil where there is no such Cluster, or it is not one of ours.
+func (v *Viewer) look(ctx context.Context, key client.ObjectKey, elementals map[string]*infrav1.ElementalMachine,
+	templates []client.Object, isChosen func(*clusterv1.Machine) bool,
+) (*Outlook, error) {
+	seen := &Outlook{Cluster: &clusterv1.Cluster{}}
+	elemental, err := v.observe(ctx, key, seen)
+	if err != nil || elemental == nil {
+		return nil, err
+	}
+	seen.Options = elemental.Spec.NodeUpgradeOption.WithDefaults()
+	snapshot, err := v.snapshot(ctx, seen.Cluster, elemental)
+	if err != nil {
+		return nil, err
+	}
+	if snapshot == nil {
+		seen.Unreachable = true
+		return seen, nil
+	}
+	for i := range snapshot.Machines {
+		if machine := &snapshot.Machines[i]; isChosen(machine) && machine.DeletionTimestamp.IsZero() {
+			seen.add(snapshot, machine)
+		}
+	}
+	slices.SortStableFunc(seen.Subjects, inOrder)
+	for _, subject := range seen.Subjects {
+		carriers := append([]client.Object{elemental}, templates...)
+		if machine := elementals[subject.Machine.Spec.InfrastructureRef.Name]; machine != nil {
+			carriers = append(carriers, machine)
+		}
+		seen.judge(snapshot, subject, preflight.WaiversOf(carriers...))
+	}
+	return seen, nil
+}
+
+func (v *Viewer) observe(ctx context.Context, key client.ObjectKey, seen *Outlook) (*infrav1.ElementalCluster, error) {
+	if err := v.Client.Get(ctx, key, seen.Cluster); err != nil {
+		return nil, unlessAbsent(err, "reading Cluster "+key.Name)
+	}
+	ref := seen.Cluster.Spec.InfrastructureRef
+	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != elementalClusterKind {
+		return nil, nil
+	}
+	elemental := &infrav1.ElementalCluster{}
+	if err := v.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, elemental); err != nil {
+		return nil, unlessAbsent(err, "reading ElementalCluster "+ref.Name)
+	}
+	return elemental, nil
+}
+
+const elementalClusterKind = "ElementalCluster"
+
+func unlessAbsent(err error, doing string) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// snapshot is nil while the workload cluster does not answer.
+func (v *Viewer) snapshot(ctx context.Context, cluster *clusterv1.Cluster, elemental *infrav1.ElementalCluster) (*preflight.Snapshot, error) {
+	live, err := v.Workload.Connect(ctx, client.ObjectKeyFromObject(cluster))
+	if errors.Is(err, workload.ErrUnreachable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := v.snapshots.Read(ctx, preflight.Sources{
+		Management: v.Client, Workload: live, Cluster: cluster, ElementalCluster: elemental, Now: v.Now(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking at Cluster %s: %w", cluster.Name, err)
+	}
+	return snapshot, nil
+}
+
+func (o *Outlook) add(snapshot *preflight.Snapshot, machine *clusterv1.Machine) {
+	if subject := snapshot.SubjectOf(machine); subject != nil {
+		o.Subjects = append(o.Subjects, subject)
+	}
+}
+
+// judge adds what is new: of several nodes, most is found for each of them.
+func (o *Outlook) judge(snapshot *preflight.Snapshot, subject *preflight.Subject, waivers preflight.Waivers) {
+	results := preflight.Run(snapshot, subject, waivers, func(result infrav1.PreflightResult) {
+		if !slices.Contains(o.Waived, result) {
+			o.Waived = append(o.Waived, result)
+		}
+	})
+	for _, result := range results {
+		if !slices.Contains(o.Results, result) {
+			o.Results = append(o.Results, result)
+		}
+	}
+}

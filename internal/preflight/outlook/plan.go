@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outlook
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+)
+
+// longest is what an API server leaves of a warning.
+const longest = 256
+
+// inOrder is the order in which Cluster API takes Machines, as long as nothing is wrong with one of them: the control
+// plane first, by age, and then workers by name.
+// Source: KubeadmControlPlane and MachineSet of Cluster API 1.14.
+func inOrder(a, b *preflight.Subject) int {
+	_, first := a.Machine.Labels[clusterv1.MachineControlPlaneLabel]
+	_, second := b.Machine.Labels[clusterv1.MachineControlPlaneLabel]
+	switch {
+	case first && !second:
+		return -1
+	case second && !first:
+		return 1
+	case first && !a.Machine.CreationTimestamp.Equal(&b.Machine.CreationTimestamp):
+		return a.Machine.CreationTimestamp.Compare(b.Machine.CreationTimestamp.Time)
+	}
+	return cmp.Compare(a.Machine.Name, b.Machine.Name)
+}
+
+// Plan is the upgrade in words, a line for each node and each thing that would be waited for.
+func (o *Outlook) Plan() []string {
+	if o.Unreachable {
+		return []string{Cut(fmt.Sprintf("Cluster %s: its API server does not answer. The upgrade will be checked before each node", o.Cluster.Name))}
+	}
+	lines := []string{Cut(fmt.Sprintf("Cluster %s: %d nodes to upgrade, %d at a time", o.Cluster.Name, len(o.Subjects), o.Options.MaxConcurrent))}
+	for i, subject := range o.Subjects {
+		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s", i+1, subject.Node.Name, o.pauses(subject))))
+	}
+	for _, result := range o.Results {
+		lines = append(lines, Cut(word(result.Verdict)+" "+Describe(result)))
+	}
+	return lines
+}
+
+// pauses says what a person has to do before the node goes.
+func (o *Outlook) pauses(subject *preflight.Subject) string {
+	switch {
+	case pausing.MarksOf(subject.Node).Paused:
+		return ": is paused, and waits until its annotation " + infrav1.NodeUpgradePauseAnnotation + " is removed"
+	case pausing.Names(o.Options.Strategy, subject.Node.Name):
+		return ": will pause by nodeUpgradeOption.strategy, and wait until its annotation " + infrav1.NodeUpgradePauseAnnotation + " is removed"
+	}
+	return ""
+}
+
+func word(verdict infrav1.PreflightVerdict) string {
+	if verdict == infrav1.PreflightBlock {
+		return "Waits for"
+	}
+	return "Beware of"
+}
+
+// Describe a result in a line that names its check, as a waiver does.
+func Describe(result infrav1.PreflightResult) string {
+	return preflight.Line(result) + " [" + result.Check + "]"
+}
+
+// DescribeAll are the lines of results.
+func DescribeAll(results []infrav1.PreflightResult) []string {
+	lines := make([]string, 0, len(results))
+	for _, result := range results {
+		lines = append(lines, Describe(result))
+	}
+	return slices.Compact(lines)
+}
+
+// Cut a line to what arrives of it.
+func Cut(line string) string {
+	line = strings.ReplaceAll(line, "\n", " ")
+	runes := []rune(line)
+	if len(runes) <= longest {
+		return line
+	}
+	return string(runes[:longest-3]) + "..."
+}
+
+// Warnings are the lines of what does not block.
+func (o *Outlook) Warnings() []string {
+	lines := []string{}
+	for _, result := range o.Results {
+		if result.Verdict == infrav1.PreflightWarn {
+			lines = append(lines, Cut(word(result.Verdict)+" "+Describe(result)))
+		}
+	}
+	return lines
+}

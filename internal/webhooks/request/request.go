@@ -1,0 +1,158 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/topology"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// Path that the API server calls; config/webhook/preflight.yaml has the same.
+const Path = "/preflight-elementalmachinetemplate"
+
+// answerTimeout is less than the API server waits, so that our own answer arrives.
+const answerTimeout = 4 * time.Second
+
+// Validator checks requests.
+type Validator struct {
+	// Owners finds what refers to templates.
+	Owners *owner.Owners
+	// Client reads templates; a cache will do.
+	Client client.Reader
+	// Outlook looks at the clusters.
+	Outlook *outlook.Viewer
+}
+
+var _ admission.Validator[*infrav1.ElementalMachineTemplate] = &Validator{}
+
+// SetupWithManager adds the webhook to the manager's webhook server.
+func (v *Validator) SetupWithManager(mgr ctrl.Manager) error {
+	mgr.GetWebhookServer().Register(Path, admission.WithValidator(mgr.GetScheme(), v))
+	return nil
+}
+
+// ValidateCreate permits everything: nothing refers to what is new.
+func (v *Validator) ValidateCreate(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateDelete permits everything: it is not called.
+func (v *Validator) ValidateDelete(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateUpdate rejects a change whose upgrade could not start now.
+func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the admission request: %w", err))
+	}
+	if !asks(before, after) || topology.IsDryRunRequest(request, after) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	views, err := v.look(ctx, after)
+	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = errors.New("time ran short")
+		}
+		return admission.Warnings{outlook.Cut("Admitted unchecked, and checked before each node: " + err.Error())}, nil
+	}
+	return answer(after, views, ptr.Deref(request.DryRun, false))
+}
+
+// asks says whether a change asks for an upgrade. A clone is changed by mistake, and rolled out by nobody.
+func asks(before, after *infrav1.ElementalMachineTemplate) bool {
+	_, isClone := after.Labels[infrav1.SourceTemplateLabel]
+	was, is := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
+	return after.DeletionTimestamp.IsZero() && !isClone && !osversion.Same(was, is)
+}
+
+// look at all clusters whose Machines the template is rolled out to. A topology rolls out its own templates.
+func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]*outlook.Outlook, error) {
+	owners, err := v.ownersOf(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	views := []*outlook.Outlook{}
+	for _, of := range owners {
+		seen, err := v.Outlook.OfOwner(ctx, of, template.Spec.Template.Spec.OSVersionManagement, template)
+		if err != nil {
+			return nil, err
+		}
+		if seen != nil {
+			views = append(views, seen)
+		}
+	}
+	return views, nil
+}
+
+func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]owner.Owner, error) {
+	clones := &infrav1.ElementalMachineTemplateList{}
+	err := v.Client.List(ctx, clones, client.InNamespace(template.Namespace),
+		client.MatchingLabels{infrav1.SourceTemplateLabel: rollout.LabelValue(template.Name)})
+	if err != nil {
+		return nil, fmt.Errorf("listing the clones of ElementalMachineTemplate %s: %w", template.Name, err)
+	}
+	names := map[string]bool{template.Name: true}
+	for i := range clones.Items {
+		names[clones.Items[i].Name] = true
+	}
+	all, err := v.Owners.List(ctx, template.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	using := []owner.Owner{}
+	for _, candidate := range all {
+		if names[owner.TemplateName(candidate)] && !owner.IsTopologyOwned(candidate) {
+			using = append(using, candidate)
+		}
+	}
+	return using, nil
+}
+
+// answer with the plan, on a dry run, and with what is in the way.
+func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook, dryRun bool) (admission.Warnings, error) {
+	warnings, blockers := admission.Warnings{}, []string{}
+	for _, seen := range views {
+		if len(seen.Subjects) == 0 && !seen.Unreachable {
+			continue
+		}
+		switch found := outlook.DescribeAll(seen.Blockers()); {
+		case !seen.UnderWay:
+			blockers = append(blockers, found...)
+		case len(found) > 0:
+			warnings = append(warnings, "A rollout is under way, which this change takes over. It goes on when nothing is in its way")
+		}
+		if dryRun || seen.Unreachable || seen.UnderWay {
+			warnings = append(warnings, seen.Plan()...)
+		} else {
+			warnings = append(warnings, seen.Warnings()...)
+		}
+	}
+	if len(blockers) == 0 {
+		return warnings, nil
+	}
+	return warnings, apierrors.NewForbidden(schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalmachinetemplates"},
+		template.Name, fmt.Errorf("the upgrade cannot start now:\n%s\nRetry when that is done, or waive checks by annotation %s=CHECK[,CHECK] on the template",
+			strings.Join(blockers, "\n"), infrav1.SkipPreflightAnnotation))
+}

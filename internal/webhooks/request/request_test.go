@@ -1,0 +1,220 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+const (
+	cluster  = "edge"
+	template = "workers"
+)
+
+// world is a cluster of two workers in a namespace of its own.
+type world struct{ namespace string }
+
+func newWorld(ctx context.Context) *world {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "request-"}}
+	Expect(live.Create(ctx, namespace)).To(Succeed())
+	w := &world{namespace: namespace.Name}
+	connector.err, connector.hangs, warnings.texts = nil, false, nil
+	DeferCleanup(func(ctx SpecContext) { Expect(live.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed()) })
+	Expect(live.Create(ctx, &infrav1.ElementalCluster{ObjectMeta: w.meta(cluster)})).To(Succeed())
+	Expect(live.Create(ctx, &clusterv1.Cluster{ObjectMeta: w.meta(cluster), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: cluster},
+	}})).To(Succeed())
+	made := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(template)}
+	made.Spec.Template.Spec.OSVersionManagement = image("v1")
+	Expect(live.Create(ctx, made)).To(Succeed())
+	w.addDeployment(ctx)
+	for _, name := range []string{"a", "b"} {
+		w.addWorker(ctx, name)
+	}
+	return w
+}
+
+func image(tag string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"oci://registry.test/os:` + tag + `"}`)}}
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{
+		clusterv1.ClusterNameLabel: cluster, clusterv1.MachineDeploymentNameLabel: template,
+	}}
+}
+
+func (w *world) addDeployment(ctx context.Context) {
+	GinkgoHelper()
+	labels := map[string]string{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineDeploymentNameLabel: template}
+	Expect(live.Create(ctx, &clusterv1.MachineDeployment{ObjectMeta: w.meta(template), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: cluster, Replicas: new(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels},
+		Template: clusterv1.MachineTemplateSpec{
+			ObjectMeta: clusterv1.ObjectMeta{Labels: labels},
+			Spec: clusterv1.MachineSpec{
+				ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("bootstrap")},
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+					APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachineTemplate", Name: template,
+				},
+			},
+		},
+	}})).To(Succeed())
+}
+
+func (w *world) addWorker(ctx context.Context, name string) {
+	GinkgoHelper()
+	elemental := &infrav1.ElementalMachine{ObjectMeta: w.meta(name)}
+	elemental.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: template}
+	elemental.Spec.OSVersionManagement = image("v1")
+	Expect(live.Create(ctx, elemental)).To(Succeed())
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("bootstrap")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: name},
+	}}
+	Expect(live.Create(ctx, machine)).To(Succeed())
+	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.node(name)}
+	machine.Status.Phase = string(clusterv1.MachinePhaseRunning)
+	Expect(live.Status().Update(ctx, machine)).To(Succeed())
+	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
+	host.Spec.MachineRef = &corev1.ObjectReference{Namespace: w.namespace, Name: name}
+	Expect(live.Create(ctx, host)).To(Succeed())
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.node(name)}}
+	Expect(live.Create(ctx, node)).To(Succeed())
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	Expect(live.Status().Update(ctx, node)).To(Succeed())
+}
+
+func (w *world) node(name string) string { return w.namespace + "-" + name }
+
+func (w *world) changeNode(ctx context.Context, name string, change func(*corev1.Node)) {
+	GinkgoHelper()
+	node := &corev1.Node{}
+	Expect(live.Get(ctx, client.ObjectKey{Name: w.node(name)}, node)).To(Succeed())
+	change(node)
+	Expect(live.Update(ctx, node)).To(Succeed())
+	Expect(live.Get(ctx, client.ObjectKey{Name: w.node(name)}, node)).To(Succeed())
+	change(node)
+	Expect(live.Status().Update(ctx, node)).To(Succeed())
+}
+
+func cordon(node *corev1.Node)       { node.Spec.Unschedulable = true }
+func makeNotReady(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionFalse }
+
+// ask for an upgrade, as a person does by kubectl patch.
+func (w *world) ask(ctx context.Context, tag string, options ...client.PatchOption) error {
+	GinkgoHelper()
+	asked := &infrav1.ElementalMachineTemplate{}
+	Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: template}, asked)).To(Succeed())
+	before := asked.DeepCopy()
+	asked.Spec.Template.Spec.OSVersionManagement = image(tag)
+	return person.Patch(ctx, asked, client.MergeFrom(before), options...)
+}
+
+func (w *world) annotate(ctx context.Context, object client.Object, name, key, value string) {
+	GinkgoHelper()
+	Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, object)).To(Succeed())
+	object.SetAnnotations(map[string]string{key: value, clusterv1.TemplateClonedFromNameAnnotation: template})
+	Expect(live.Update(ctx, object)).To(Succeed())
+}
+
+var _ = Describe("A request of an upgrade", func() {
+	It("is admitted where nothing is in its way", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		Expect(w.ask(ctx, "v2")).To(Succeed())
+		Expect(warnings.texts).To(BeEmpty())
+	})
+
+	It("is rejected with everything that is in its way, a line each, and admitted when that is gone", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.changeNode(ctx, "a", cordon)
+		w.changeNode(ctx, "b", makeNotReady)
+		err := w.ask(ctx, "v2")
+		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+		lines := strings.Split(err.Error(), "\n")
+		Expect(lines).To(HaveExactElements(
+			HaveSuffix("the upgrade cannot start now:"),
+			fmt.Sprintf("Node/%s: was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start [NodeSchedulable]", w.node("a")),
+			fmt.Sprintf("Node/%s: is not Ready: the cluster must not lose another node [OtherNodes]", w.node("b")),
+			fmt.Sprintf("Node/%s: is not Ready: bring it back before it is upgraded [NodeReady]", w.node("b")),
+			HavePrefix("Retry when that is done, or waive checks by annotation "+infrav1.SkipPreflightAnnotation),
+		))
+		w.changeNode(ctx, "a", func(node *corev1.Node) { node.Spec.Unschedulable = false })
+		w.changeNode(ctx, "b", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionTrue })
+		Expect(w.ask(ctx, "v2")).To(Succeed())
+	})
+
+	It("is admitted in spite of checks that are waived, on any of the objects that may say so", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.changeNode(ctx, "a", cordon)
+		Expect(w.ask(ctx, "v2")).NotTo(Succeed())
+		w.annotate(ctx, &infrav1.ElementalMachine{}, "b", infrav1.SkipPreflightAnnotation, "NodeSchedulable")
+		Expect(w.ask(ctx, "v2")).NotTo(Succeed(), "the other node's waiver")
+		w.annotate(ctx, &infrav1.ElementalMachine{}, "a", infrav1.SkipPreflightAnnotation, "NodeSchedulable")
+		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
+		w.annotate(ctx, &infrav1.ElementalMachine{}, "a", infrav1.SkipPreflightAnnotation, "")
+		w.annotate(ctx, &infrav1.ElementalMachineTemplate{}, template, infrav1.SkipPreflightAnnotation, "NodeReady, NodeSchedulable")
+		Expect(w.ask(ctx, "v2")).To(Succeed())
+		Expect(warnings.texts).To(ContainElement(ContainSubstring("Beware of Node/" + w.node("a") + ": was cordoned by someone else")))
+	})
+
+	It("is not checked when it asks for nothing, or for what all have", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.changeNode(ctx, "a", makeNotReady)
+		Expect(w.ask(ctx, "v1")).To(Succeed())
+		w.annotate(ctx, &infrav1.ElementalMachineTemplate{}, template, "note", "x")
+		Expect(live.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(w.namespace))).To(Succeed())
+		Expect(w.ask(ctx, "v2")).To(Succeed(), "a template that nothing refers to")
+	})
+
+	It("takes over a rollout that is under way, whatever is in the way of that", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.changeNode(ctx, "a", makeNotReady)
+		w.annotate(ctx, &infrav1.ElementalMachine{}, "a", clusterv1.UpdateInProgressAnnotation, "")
+		Expect(w.ask(ctx, "v3")).To(Succeed())
+		Expect(warnings.texts).To(ContainElement(ContainSubstring("A rollout is under way, which this change takes over")))
+	})
+
+	It("is admitted with a warning where the workload cluster cannot be reached, or does not answer in time", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.changeNode(ctx, "a", makeNotReady)
+		connector.err = workload.ErrUnreachable
+		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
+		Expect(warnings.texts).To(ConsistOf("Cluster edge: its API server does not answer. The upgrade will be checked before each node"))
+		connector.hangs, warnings.texts = true, nil
+		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
+		Expect(warnings.texts).To(ConsistOf("Admitted unchecked, and checked before each node: time ran short"))
+	})
+
+	It("tells the plan on a dry run, and changes nothing", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.annotate(ctx, &infrav1.ElementalCluster{}, cluster, "note", "x")
+		elemental := &infrav1.ElementalCluster{}
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: cluster}, elemental)).To(Succeed())
+		elemental.Spec.NodeUpgradeOption.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{w.node("b")}}
+		Expect(live.Update(ctx, elemental)).To(Succeed())
+		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
+		Expect(warnings.texts).To(HaveExactElements(
+			"Cluster edge: 2 nodes to upgrade, 1 at a time",
+			"1. Node "+w.node("a"),
+			"2. Node "+w.node("b")+": will pause by nodeUpgradeOption.strategy, and wait until its annotation "+infrav1.NodeUpgradePauseAnnotation+" is removed",
+		))
+		asked := &infrav1.ElementalMachineTemplate{}
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: template}, asked)).To(Succeed())
+		Expect(asked.Spec.Template.Spec.OSVersionManagement).To(Equal(image("v1")))
+	})
+})

@@ -1,0 +1,84 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+func TestRequest(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Upgrade Request Suite")
+}
+
+var (
+	// live reads and writes the API server, which is management and workload cluster in one.
+	live client.Client
+	// person is somebody who may do everything, and is told warnings.
+	person    client.Client
+	warnings  *recordedWarnings
+	connector *switchable
+)
+
+type recordedWarnings struct{ texts []string }
+
+func (w *recordedWarnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.texts = append(w.texts, text)
+}
+
+// switchable connects to the API server of the suite.
+type switchable struct {
+	// err is what is met instead, and hangs that nobody answers.
+	err   error
+	hangs bool
+}
+
+func (s *switchable) Connect(ctx context.Context, _ client.ObjectKey) (*workload.Cluster, error) {
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return workload.New(live, live), s.err
+}
+
+var _ = BeforeSuite(func() {
+	server, err := apiserver.Start(apiserver.PreflightWebhooks)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return server.Stop() })
+	live = server.Client
+	mgr, err := server.NewManager()
+	Expect(err).NotTo(HaveOccurred())
+	connector = &switchable{}
+	validator := &request.Validator{
+		Owners: &owner.Owners{Client: live, Live: live, Clock: clock.RealClock{}}, Client: live,
+		Outlook: &outlook.Viewer{Client: live, Workload: connector, Now: time.Now},
+	}
+	Expect(validator.SetupWithManager(mgr)).To(Succeed())
+	stop, err := apiserver.Run(context.Background(), mgr)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
+
+	warnings = &recordedWarnings{}
+	config := rest.CopyConfig(server.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"system:masters"}}
+	config.WarningHandler = warnings
+	person, err = client.New(config, client.Options{Scheme: server.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	started := mgr.GetWebhookServer().StartedChecker()
+	Eventually(func() error { return started(nil) }).Should(Succeed())
+})

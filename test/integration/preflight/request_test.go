@@ -1,0 +1,60 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// rolledOut is what the template says of its rollout.
+func rolledOut(ctx context.Context) (string, error) {
+	template := &infrav1.ElementalMachineTemplate{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Template}, template)
+	if err != nil {
+		return "", err
+	}
+	condition := conditions.Get(template, infrav1.RolledOutCondition)
+	if condition == nil {
+		return "", nil
+	}
+	return condition.Reason + ": " + condition.Message, nil
+}
+
+var _ = Describe("A request", Ordered, func() {
+	It("is rejected while something is in its way, and carried out when that is gone", func(ctx SpecContext) {
+		wanted := push(ctx)
+		workload("cordon", last)(ctx)
+		printed, err := patch(ctx, wanted.URI())
+		Expect(err).To(HaveOccurred())
+		Expect(printed).To(ContainSubstring("\nNode/" + last + ": was cordoned by someone else"))
+		workload("uncordon", last)(ctx)
+		printed, err = patch(ctx, wanted.URI())
+		Expect(err).NotTo(HaveOccurred(), printed)
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+	})
+
+	It("is held inside where it comes in spite of that, with the reason, and goes on by itself", func(ctx SpecContext) {
+		wanted := push(ctx)
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = cluster.Kubectl(ctx, "delete", "validatingwebhookconfiguration", "preflight-webhook-configuration")
+		Expect(err).NotTo(HaveOccurred())
+		workload("cordon", last)(ctx)
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+		Eventually(rolledOut, patience, look).WithContext(ctx).Should(And(
+			HavePrefix(infrav1.PreflightBlockedReason+": MachineDeployment workers: Node/"+last+": was cordoned by someone else"), HaveSuffix("[NodeSchedulable]")))
+		Consistently(rolledOut, calm, look).WithContext(ctx).Should(HavePrefix(infrav1.PreflightBlockedReason))
+		workload("uncordon", last)(ctx)
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+	})
+})
