@@ -33,7 +33,7 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	}
 	for _, waived := range ahead.Waived {
 		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeWarning, infrav1.EventPreflightWaived, preflightAction,
-			"%s", shortened("a waiver lets "+owner.Describe(candidate)+" go on in spite of "+outlook.Describe(waived)))
+			"%s", shortened("a waiver lets "+owner.Describe(candidate)+" go on in spite of "+outlook.Name(waived)))
 	}
 	return nil, nil
 }

@@ -46,7 +46,7 @@ func (o *Outlook) Plan() []string {
 		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s", i+1, subject.Node.Name, o.pauses(subject))))
 	}
 	for _, result := range o.Results {
-		lines = append(lines, Cut(word(result.Verdict)+" "+Describe(result)))
+		lines = append(lines, Cut(word(result.Verdict)+" "+Name(result)))
 	}
 	return lines
 }
@@ -69,8 +69,8 @@ func word(verdict infrav1.PreflightVerdict) string {
 	return "Beware of"
 }
 
-// Describe a result in a line that names its check, as a waiver does.
-func Describe(result infrav1.PreflightResult) string {
+// Name a result in a line that names its check, as a waiver does.
+func Name(result infrav1.PreflightResult) string {
 	return preflight.Line(result) + " [" + result.Check + "]"
 }
 
@@ -78,7 +78,7 @@ func Describe(result infrav1.PreflightResult) string {
 func DescribeAll(results []infrav1.PreflightResult) []string {
 	lines := make([]string, 0, len(results))
 	for _, result := range results {
-		lines = append(lines, Describe(result))
+		lines = append(lines, Name(result))
 	}
 	return slices.Compact(lines)
 }
@@ -98,7 +98,7 @@ func (o *Outlook) Warnings() []string {
 	lines := []string{}
 	for _, result := range o.Results {
 		if result.Verdict == infrav1.PreflightWarn {
-			lines = append(lines, Cut(word(result.Verdict)+" "+Describe(result)))
+			lines = append(lines, Cut(word(result.Verdict)+" "+Name(result)))
 		}
 	}
 	return lines

@@ -50,7 +50,7 @@ var _ = DescribeTable("kubectl patch --dry-run=server", func(ctx SpecContext, ve
 	AddReportEntry("kubectl", dryRun(ctx))
 	run(ctx, what.lift)
 	Eventually(dryRun, patience, look).WithContext(ctx).Should(And(
-		ContainSubstring("patched (server dry run)"), Not(ContainSubstring("["+what.check+"]"))))
+		ContainSubstring("workers patched"), Not(ContainSubstring("["+what.check+"]"))))
 },
 	Entry("names a cordoned node", "blocks", func() imposed {
 		return imposed{
@@ -145,7 +145,7 @@ var _ = Describe("A dry run", func() {
 			"Warning: Cluster demo: 2 nodes to upgrade, 1 at a time",
 			MatchRegexp("^Warning: 1. Node ("+first+"|"+last+")$"),
 			MatchRegexp("^Warning: 2. Node ("+first+"|"+last+")$"),
-			"elementalmachinetemplate.infrastructure.cluster.x-k8s.io/workers patched (server dry run)",
+			"elementalmachinetemplate.infrastructure.cluster.x-k8s.io/workers patched",
 		))
 		after, err := kubectl(ctx, "get", "elementalmachinetemplates,machinedeployments,elementalhostupgrades", "-o", "yaml")
 		Expect(err).NotTo(HaveOccurred())
