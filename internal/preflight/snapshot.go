@@ -82,7 +82,7 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	if s.Nodes, err = from.Workload.Nodes(ctx); err != nil {
 		return nil, err
 	}
-	in := &optional{Client: from.Workload.Client(), cluster: client.ObjectKeyFromObject(from.Cluster), absent: &r.absent, now: from.Now}
+	in := &optional{Client: from.Workload.Live(), cluster: client.ObjectKeyFromObject(from.Cluster), absent: &r.absent, now: from.Now}
 	for _, read := range []func(context.Context, *optional, *Snapshot) error{
 		readLeases, readKubeVirt, readLonghorn, readJobs, readForeign,
 	} {

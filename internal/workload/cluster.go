@@ -66,9 +66,6 @@ func New(management, live client.Client) *Cluster {
 	return &Cluster{management: management, live: live, features: newFeatures()}
 }
 
-// Client reads and writes the workload cluster, without a cache.
-func (c *Cluster) Client() client.Client { return c.live }
-
 // Node reads a Node live. It returns nil if there is none.
 func (c *Cluster) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}

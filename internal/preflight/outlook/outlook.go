@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // Outlook of one cluster.
@@ -29,6 +30,8 @@ type Outlook struct {
 	Options infrav1.NodeUpgradeOption
 	// Subjects are the nodes that would be upgraded, in their order.
 	Subjects []*preflight.Subject
+	// Fates of their virtual machines, by the name of the Node; only where they were asked for.
+	Fates map[string][]kubevirt.Fate
 	// Results of their checks that are not as they should be, each once.
 	Results []infrav1.PreflightResult
 	// Waived are those of them that would have blocked.

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // subject is a worker, or a control plane node of an age in hours.
@@ -63,6 +64,18 @@ var _ = Describe("The plan", func() {
 			"Beware of Node/b: is odd [Y]",
 		))
 		Expect(seen.Warnings()).To(HaveExactElements("Beware of Node/b: is odd [Y]"))
+	})
+
+	It("says what becomes of virtual machines, first of those that block", func() {
+		seen := outlook(subject("a", 0))
+		seen.Fates = map[string][]kubevirt.Fate{"node-a": {
+			{Namespace: "default", Name: "done", Decision: infrav1.VMIgnore, Reason: "it has ended"},
+			{Namespace: "default", Name: "moves", Decision: infrav1.VMMigrate, Reason: "it can be live-migrated"},
+			{Namespace: "default", Name: "stays", Decision: infrav1.VMBlock, Reason: "it cannot be live-migrated"},
+			{Namespace: "default", Name: "stops", Decision: infrav1.VMShutdownAndRestore, Reason: "its label says so"},
+		}}
+		Expect(seen.Plan()[1]).To(Equal("1. Node node-a; virtual machines: default/stays blocks (it cannot be live-migrated), " +
+			"default/moves migrates, default/stops is shut down and restored"))
 	})
 
 	It("has no line that an API server would cut", func() {

@@ -70,14 +70,15 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.E
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	views, err := v.look(ctx, after)
+	dryRun := ptr.Deref(request.DryRun, false)
+	views, err := v.look(ctx, after, dryRun)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = errors.New("time ran short")
 		}
 		return admission.Warnings{outlook.Cut("Admitted unchecked, and checked before each node: " + err.Error())}, nil
 	}
-	return answer(after, views, ptr.Deref(request.DryRun, false))
+	return answer(after, views, dryRun)
 }
 
 // asks says whether a change asks for an upgrade. A clone is changed by mistake, and rolled out by nobody.
@@ -88,7 +89,8 @@ func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 }
 
 // look at all clusters whose Machines the template is rolled out to. A topology rolls out its own templates.
-func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]*outlook.Outlook, error) {
+// The fates of virtual machines are told on a dry run only.
+func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate, foresee bool) ([]*outlook.Outlook, error) {
 	owners, err := v.ownersOf(ctx, template)
 	if err != nil {
 		return nil, err
@@ -99,9 +101,15 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 		if err != nil {
 			return nil, err
 		}
-		if seen != nil {
-			views = append(views, seen)
+		if seen == nil {
+			continue
 		}
+		if foresee {
+			if err := v.Outlook.Foresee(ctx, seen); err != nil {
+				return nil, err
+			}
+		}
+		views = append(views, seen)
 	}
 	return views, nil
 }

@@ -1,0 +1,70 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outlook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+)
+
+// Foresee adds what would become of the virtual machines of each node if it went down now. Nodes that go later may have
+// others by then.
+func (v *Viewer) Foresee(ctx context.Context, seen *Outlook) error {
+	if seen.Unreachable || len(seen.Subjects) == 0 {
+		return nil
+	}
+	live, err := v.Workload.Connect(ctx, client.ObjectKeyFromObject(seen.Cluster))
+	if err != nil {
+		return fmt.Errorf("looking for the virtual machines of Cluster %s: %w", seen.Cluster.Name, err)
+	}
+	if installed, err := kubevirt.Installed(ctx, live.Live()); err != nil || !installed {
+		return err
+	}
+	snapshot, err := kubevirt.Read(ctx, live.Live())
+	if err != nil {
+		return err
+	}
+	seen.Fates = map[string][]kubevirt.Fate{}
+	for _, subject := range seen.Subjects {
+		node := subject.Node.Name
+		seen.Fates[node] = kubevirt.Decide(snapshot, kubevirt.Question{Node: node, Policy: seen.Options.VMPolicy})
+	}
+	return nil
+}
+
+// verbs say a decision in words.
+var verbs = map[infrav1.VMDecision]string{
+	infrav1.VMMigrate:            "migrates",
+	infrav1.VMShutdown:           "is shut down",
+	infrav1.VMShutdownAndRestore: "is shut down and restored",
+	infrav1.VMBlock:              "blocks",
+}
+
+// tellFates of a node, as "; virtual machines: default/a migrates, default/b blocks (reason)". What blocks comes first,
+// because a long line is cut.
+func tellFates(fates []kubevirt.Fate) string {
+	blocking, others := []string{}, []string{}
+	for _, fate := range fates {
+		verb, told := verbs[fate.Decision]
+		said := fate.Namespace + "/" + fate.Name + " " + verb
+		switch {
+		case !told: // there is nothing to do about it
+		case fate.Decision == infrav1.VMBlock:
+			blocking = append(blocking, said+" ("+fate.Reason+")")
+		default:
+			others = append(others, said)
+		}
+	}
+	all := append(blocking, others...)
+	if len(all) == 0 {
+		return ""
+	}
+	return "; virtual machines: " + strings.Join(all, ", ")
+}
