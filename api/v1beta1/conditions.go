@@ -61,6 +61,7 @@ const (
 	TemplateDiffersReason   = "TemplateDiffers"
 	HostRunsOtherOSReason   = "HostRunsOtherOS"
 	UpgradeInProgressReason = "UpgradeInProgress"
+	WaitingForNodeReason    = "WaitingForNode"
 	OSNotManagedReason      = "OSNotManaged"
 	HostOSUnknownReason     = "HostOSUnknown"
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
 // target is an OS that nodes of the cluster have to run.
@@ -34,6 +35,8 @@ type target struct {
 type node struct {
 	name   string
 	target target
+	// pool is the owner of the node's Machine.
+	pool string
 	// onTarget says that the node's host runs the target.
 	onTarget bool
 	// drifted says that the host left its OS by itself.
@@ -73,7 +76,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey)
 }
 
 func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.ElementalMachine, wishes *wishes) (node, error) {
-	found := node{name: machine.Spec.HostRef.Name, drifted: conditions.IsTrue(machine, infrav1.OSDriftedCondition)}
+	found := node{name: machine.Spec.HostRef.Name, pool: pausing.Pool(machine.Labels), drifted: conditions.IsTrue(machine, infrav1.OSDriftedCondition)}
 	made, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
 		return node{}, fmt.Errorf("reading the Machine of ElementalMachine %s: %w", machine.Name, err)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 )
 
 const (
@@ -43,9 +44,6 @@ var doing = map[string]string{
 	"RestoreVMs":    "restoring virtual machines",
 	"Settle":        "settling",
 }
-
-// stepApprove is the step at which a person is waited for.
-const stepApprove = "Approve"
 
 // endings are the ends after which a node waits for somebody.
 var endings = map[infrav1.UpgradePhase]string{
@@ -99,7 +97,7 @@ func statusLine(nodes []node) metav1.Condition {
 	if most == calm {
 		line.Status = metav1.ConditionTrue
 	}
-	line.Message = strings.Join(append(counts, shortened(said)...), ", ")
+	line.Message = strings.Join(slices.Concat(counts, shortened(said), sayWhoWaits(nodes)), ", ")
 	return line
 }
 
@@ -138,7 +136,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 	what = cmp.Or(doing[step], step)
 	if blocked := blockedBy(attempt); blocked != "" {
 		what, urgent = "held by "+blocked, held
-	} else if step == stepApprove {
+	} else if hostupgrade.WaitsForApproval(attempt) {
 		urgent = held
 	} else {
 		urgent = upgrades

@@ -62,6 +62,11 @@ func stopped(u *infrav1.ElementalHostUpgrade) {
 	conditions.Set(u, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
 }
 
+func in(pool string, n node) node {
+	n.pool = pool
+	return n
+}
+
 func many(count int) []node {
 	nodes := make([]node, 0, count)
 	for i := range count {
@@ -94,6 +99,16 @@ var _ = DescribeTable("The status line",
 		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 Polish (6/15)"),
 	Entry("a paused node", []node{off("n-1", v2, step("Approve (3/14)"))},
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused (3/14)"),
+	Entry("a paused node, and those that wait for it", []node{
+		in("workers", off("n-1", v2)), in("workers", off("n-2", v2, step("Approve (3/14)"))), in("workers", off("n-3", v2)), in("others", off("n-4", v2)),
+	}, metav1.ConditionFalse, "NodesHeld", "0 of 4 nodes on sha256:0123456789ab, n-2 paused (3/14), "+
+		"n-1 n-3 waiting for n-2 (remove its annotation infrastructure.cluster.x-k8s.io/node-upgrade-pause)"),
+	Entry("a paused node beside one that makes room by itself", []node{
+		in("workers", off("n-1", v2)), in("workers", off("n-2", v2, step("Approve (3/14)"))), in("workers", off("n-3", v2, step("Drain (7/14)"))),
+	}, metav1.ConditionFalse, "NodesHeld", "0 of 3 nodes on sha256:0123456789ab, n-2 paused (3/14), n-3 draining (7/14)"),
+	Entry("a paused node, and one that has ended badly", []node{
+		in("workers", off("n-1", v2, ended(infrav1.UpgradeAborted, ""))), in("workers", off("n-2", v2, step("Approve (3/14)"))),
+	}, metav1.ConditionFalse, "NodesHeld", "0 of 2 nodes on sha256:0123456789ab, n-1 aborted, n-2 paused (3/14)"),
 	Entry("a paused attempt", []node{off("n-1", v2, step("Drain (7/14)"), stopped)},
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused while draining (7/14)"),
 	Entry("a roll-back, and those that wait because of it", []node{

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -36,7 +35,8 @@ func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Resu
 	if !pausing.MarksOf(o.node).Paused {
 		return sequence.Done(), nil
 	}
-	return sequence.Wait(pollPaused, "%s", pausing.Remedy(o.node.Name, o.upgrade.Name)), nil
+	// A Node that is resumed is an event.
+	return sequence.Wait(pollHost, "%s", pausing.Remedy(o.node.Name, o.upgrade.Name)), nil
 }
 
 // settlePause makes the marks of the node what they have to be.
@@ -82,13 +82,13 @@ func (r *Reconciler) recordApproval(ctx context.Context, o *observation) error {
 	if pausing.ApprovedFor(o.machine) == rollout {
 		return nil
 	}
-	return r.writeApproval(ctx, o, rollout)
+	// Another controller may say the same at the same moment.
+	return r.writeApproval(ctx, o, rollout, client.MergeFrom(o.machine.DeepCopy()))
 }
 
-func (r *Reconciler) writeApproval(ctx context.Context, o *observation, rollout string) error {
-	before := o.machine.DeepCopy()
+func (r *Reconciler) writeApproval(ctx context.Context, o *observation, rollout string, patch client.Patch) error {
 	pausing.SetApproved(o.machine, rollout)
-	if err := r.Client.Patch(ctx, o.machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, o.machine, patch); err != nil {
 		return fmt.Errorf("recording the approval of its node on Machine %s: %w", o.machine.Name, err)
 	}
 	return nil
@@ -100,12 +100,13 @@ func (r *Reconciler) forgetApproval(ctx context.Context, o *observation) (sequen
 	if o.machineLeaves() || pausing.ApprovedFor(o.machine) != pausing.RolloutOf(o.upgrade) {
 		return sequence.Done(), nil
 	}
-	return sequence.Done(), r.writeApproval(ctx, o, "")
+	return sequence.Done(), r.writeApproval(ctx, o, "",
+		client.MergeFromWithOptions(o.machine.DeepCopy(), client.MergeFromWithOptimisticLock{}))
 }
 
 // WaitsForApproval says whether an attempt waits for a person to resume its node.
 func WaitsForApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return !isEnded(upgrade.Status.Phase) && conditions.GetReason(upgrade, infrav1.UpgradeProgressingCondition) == stepApprove
+	return !isEnded(upgrade.Status.Phase) && reasonOf(upgrade.Status.Step) == stepApprove
 }
 
 // PastApproval says whether an attempt has passed the step at which its node can be paused.

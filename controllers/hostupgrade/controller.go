@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -40,8 +41,10 @@ import (
 // DefaultSoak is how long a node has to be Ready after its upgrade before it counts as good.
 const DefaultSoak = 10 * time.Second
 
-// ClusterSource wakes what a Cluster is mapped to when its connection changes; Cluster API's ClusterCache does.
+// ClusterSource wakes what a Cluster is mapped to when its connection changes, and watches what is in the cluster;
+// Cluster API's ClusterCache does.
 type ClusterSource interface {
+	Watch(ctx context.Context, cluster client.ObjectKey, watcher clustercache.Watcher) error
 	GetClusterSource(controllerName string, mapFunc func(context.Context, client.Object) []ctrl.Request,
 		opts ...clustercache.GetClusterSourceOption) source.Source
 }
@@ -71,6 +74,8 @@ type Reconciler struct {
 
 	// snapshots are what the preflight checks look at.
 	snapshots preflight.Reader
+	// controller is what the Nodes of workload clusters wake.
+	controller controller.Controller
 }
 
 // Reconcile brings an attempt one step further.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
@@ -213,4 +214,17 @@ var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...fu
 		other.Status.Conditions[0].Status = metav1.ConditionFalse
 		other.DeletionTimestamp = &metav1.Time{Time: noon}
 	}),
+)
+
+var _ = DescribeTable("operated", func(change func(*corev1.Node), expected bool) {
+	before := &corev1.Node{}
+	after := before.DeepCopy()
+	change(after)
+	Expect(operated().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(expected))
+	Expect(operated().Create(event.CreateEvent{Object: after})).To(BeFalse(), "a cluster of many Nodes is connected")
+},
+	Entry("a pause", func(node *corev1.Node) { node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: ""} }, true),
+	Entry("a cordon", func(node *corev1.Node) { node.Spec.Unschedulable = true }, true),
+	Entry("a heartbeat", func(node *corev1.Node) { node.Status.Phase = corev1.NodeRunning }, false),
+	Entry("another annotation", func(node *corev1.Node) { node.Annotations = map[string]string{"a": "b"} }, false),
 )

@@ -125,6 +125,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error 
 	if err != nil {
 		return err
 	}
+	if err := r.watchNodes(ctx, client.ObjectKeyFromObject(o.cluster)); err != nil {
+		return err
+	}
 	node, err := cluster.Node(ctx, o.nodeName())
 	if err != nil {
 		// A workload API server that does not answer is the normal state of a control plane whose node

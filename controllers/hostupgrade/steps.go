@@ -34,8 +34,6 @@ const (
 	pollPods    = 2 * time.Second
 	pollCluster = 5 * time.Second
 	pollHost    = 30 * time.Second
-	// pollPaused is for what a person does to a Node, which is watched.
-	pollPaused = pollCluster
 	// soon is for what nothing but this controller's own report is waited for.
 	soon = 10 * time.Millisecond
 )

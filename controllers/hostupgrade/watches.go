@@ -51,7 +51,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Clusters != nil {
 		watching = watching.WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.attemptsOfCluster))
 	}
-	if err := watching.Complete(r); err != nil {
+	var err error
+	if r.controller, err = watching.Build(r); err != nil {
 		return fmt.Errorf("setting up the ElementalHostUpgrade controller: %w", err)
 	}
 	return nil

@@ -5,13 +5,17 @@ package hostupgrade_test
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -24,6 +28,9 @@ import (
 
 // connections is a ClusterCache as far as the controller listens to it.
 type connections struct {
+	// nodes is the cache of the workload cluster's Nodes. Nil: they are not watched.
+	nodes   cache.Cache
+	watched sync.Map
 	changed chan event.GenericEvent
 	woken   chan []ctrl.Request
 }
@@ -35,6 +42,42 @@ func (c *connections) GetClusterSource(_ string, mapFunc func(context.Context, c
 		return requests
 	}))
 }
+
+func (c *connections) Watch(_ context.Context, cluster client.ObjectKey, watcher clustercache.Watcher) error {
+	if _, before := c.watched.LoadOrStore(watcher.Name()+cluster.String(), true); before || c.nodes == nil {
+		return nil
+	}
+	return watcher.Watch(c.nodes)
+}
+
+var _ = Describe("The Node of an attempt", func() {
+	DescribeTable("wakes it at once, when a person", func(ctx SpecContext, prepare, act func(*corev1.Node), passed string) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.changeNode(ctx, prepare)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Step).NotTo(BeEmpty(), "it waits")
+		mgr, err := server.NewManager()
+		Expect(err).NotTo(HaveOccurred())
+		w.reconciler.Client = mgr.GetClient()
+		w.reconciler.Clusters = &connections{nodes: mgr.GetCache(), changed: make(chan event.GenericEvent), woken: make(chan []ctrl.Request)}
+		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
+		stop, err := apiserver.Run(ctx, mgr)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(stop)
+		steps := func() []infrav1.UpgradeStepStatus {
+			return w.status(ctx).Steps
+		}
+		Consistently(steps, time.Second).ShouldNot(ContainElement(HaveField("Name", passed)))
+		w.changeNode(ctx, act)
+		Eventually(steps, 20*time.Second).Should(ContainElement(HaveField("Name", passed)), "before it looks again by itself")
+	},
+		Entry("resumes it",
+			func(node *corev1.Node) {
+				node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
+			},
+			func(node *corev1.Node) { delete(node.Annotations, infrav1.NodeUpgradePauseAnnotation) }, "Cordon"),
+	)
+})
 
 var _ = Describe("The connection to a workload cluster", func() {
 	It("wakes the attempts that wait for it, and no others", func(ctx SpecContext) {

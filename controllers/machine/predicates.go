@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
@@ -94,6 +95,17 @@ func upgradeChanged() predicate.Funcs {
 			return nil
 		}
 		return endOf(upgrade)
+	})
+}
+
+// pauseChanged passes what the machines that wait for a paused node depend on.
+func pauseChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		upgrade, ok := object.(*infrav1.ElementalHostUpgrade)
+		if !ok {
+			return nil
+		}
+		return []any{endOf(upgrade), hostupgrade.WaitsForApproval(upgrade)}
 	})
 }
 

@@ -68,6 +68,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHostUpgrade{},
 			handler.EnqueueRequestsFromMapFunc(upgradeToMachine),
 			upgradeChanged()).
+		Watches(&infrav1.ElementalHostUpgrade{},
+			handler.EnqueueRequestsFromMapFunc(r.pausedToWaiting),
+			pauseChanged()).
 		WatchesRawSource(r.ClusterCache.GetClusterSource(controllerName, r.clusterToUnreadyMachines)).
 		Build(ctx, r)
 	if err != nil {

@@ -29,6 +29,8 @@ type osFacts struct {
 	// upgrade is the name of the attempt that is in progress, last the newest attempt that there is.
 	upgrade string
 	last    *infrav1.ElementalHostUpgrade
+	// held says which nodes the machine's turn waits for, because they are paused; empty where it does not.
+	held string
 }
 
 // observeUpToDate compares the machine's OS with its template's content and with what is booted. Cluster
@@ -42,6 +44,9 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 	if facts.upgrade, facts.last, err = r.attempts(ctx, s.machine); err != nil {
 		return err
 	}
+	if facts.held, err = r.heldBy(ctx, s, facts.upgrade); err != nil {
+		return err
+	}
 	judgeUpToDate(facts)
 	judgeDrift(facts)
 	return nil
@@ -53,6 +58,8 @@ func judgeUpToDate(f osFacts) {
 	switch {
 	case f.upgrade != "":
 		condition.False(m, upToDate, infrav1.UpgradeInProgressReason, "ElementalHostUpgrade %s is in progress", f.upgrade)
+	case f.held != "":
+		condition.False(m, upToDate, infrav1.WaitingForNodeReason, "Waiting for its turn: %s", f.held)
 	case f.template != nil && !osversion.Same(templateOS(f.template), m.Spec.OSVersionManagement):
 		condition.False(m, upToDate, infrav1.TemplateDiffersReason, "ElementalMachineTemplate %s asks for %s, the machine for %s",
 			f.template.Name, describeOS(templateOS(f.template)), describeOS(m.Spec.OSVersionManagement))

@@ -152,9 +152,13 @@ func (r *Reconciler) forgetApprovals(ctx context.Context, seen *observation) err
 }
 
 func (r *Reconciler) writeApproval(ctx context.Context, machine *clusterv1.Machine, rollout string) error {
-	before, after := machine.DeepCopy(), machine.DeepCopy()
+	after := machine.DeepCopy()
 	pausing.SetApproved(after, rollout)
-	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	patch := client.MergeFrom(machine) // the attempt may say the same at the same moment
+	if rollout == "" {
+		patch = client.MergeFromWithOptions(machine, client.MergeFromWithOptimisticLock{})
+	}
+	if err := r.Client.Patch(ctx, after, patch); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

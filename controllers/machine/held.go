@@ -1,0 +1,130 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+)
+
+// heldBy says which nodes the turn of a machine waits for, because they are paused, and how they are resumed; empty
+// where it waits for nobody. Cluster API shows nothing of it: it waits until they are updated.
+func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (string, error) {
+	pool := pausing.Pool(s.machine.Labels)
+	if s.owner == nil || upgrade != "" || pool == "" {
+		return "", nil
+	}
+	unfinished, err := r.unfinished(ctx, s.owner.Namespace, s.owner.Spec.ClusterName, pool)
+	if err != nil {
+		return "", err
+	}
+	blocking := pausing.Blocking(unfinished, hostupgrade.WaitsForApproval)
+	if len(blocking) == 0 {
+		return "", nil
+	}
+	want, found, err := (&owner.Owners{Client: r.Client}).WantsOS(ctx, s.owner)
+	if err != nil || !found || want.TemplateName == templateName(s.machine) {
+		return "", err
+	}
+	remedies := make([]string, 0, len(blocking))
+	for _, attempt := range blocking {
+		remedies = append(remedies, pausing.Remedy(attempt.Status.NodeName, attempt.Name))
+	}
+	return strings.Join(remedies, "; "), nil
+}
+
+// unfinished attempts in a pool of a Cluster.
+func (r *Reconciler) unfinished(ctx context.Context, namespace, cluster, pool string) ([]*infrav1.ElementalHostUpgrade, error) {
+	list := &infrav1.ElementalHostUpgradeList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	}
+	found := []*infrav1.ElementalHostUpgrade{}
+	for i := range list.Items {
+		attempt := &list.Items[i]
+		if attempt.Spec.ClusterName != cluster || !inProgress(attempt.Status.Phase) {
+			continue
+		}
+		if of, err := r.poolOf(ctx, attempt); err != nil {
+			return nil, err
+		} else if of == pool {
+			found = append(found, attempt)
+		}
+	}
+	return found, nil
+}
+
+// poolOf an attempt; empty where its machine is gone.
+func (r *Reconciler) poolOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) (string, error) {
+	machine := &infrav1.ElementalMachine{}
+	key := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}
+	if err := r.Client.Get(ctx, key, machine); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return "", nil
+		}
+		return "", fmt.Errorf("reading ElementalMachine %s: %w", key.Name, err)
+	}
+	return pausing.Pool(machine.Labels), nil
+}
+
+// pausedToWaiting maps an attempt whose node is paused, or was so until now, to the machines of its pool: they wait for
+// it, or do not any more. An attempt that is not paused matters as long as another one of the pool is.
+func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) []reconcile.Request {
+	attempt, ok := object.(*infrav1.ElementalHostUpgrade)
+	if !ok {
+		return nil
+	}
+	pool, err := r.poolOf(ctx, attempt)
+	if err != nil || pool == "" {
+		return nil
+	}
+	if !hostupgrade.WaitsForApproval(attempt) {
+		others, err := r.unfinished(ctx, attempt.Namespace, attempt.Spec.ClusterName, pool)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to list the attempts of a pool")
+			return nil
+		}
+		if !anyPaused(others) {
+			return nil
+		}
+	}
+	return r.machinesOf(ctx, attempt, pool)
+}
+
+func anyPaused(attempts []*infrav1.ElementalHostUpgrade) bool {
+	for _, attempt := range attempts {
+		if hostupgrade.WaitsForApproval(attempt) {
+			return true
+		}
+	}
+	return false
+}
+
+// machinesOf the pool of an attempt.
+func (r *Reconciler) machinesOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade, pool string) []reconcile.Request {
+	list := &infrav1.ElementalMachineList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(attempt.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: attempt.Spec.ClusterName}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the ElementalMachines of a Cluster")
+		return nil
+	}
+	requests := []reconcile.Request{}
+	for i := range list.Items {
+		if pausing.Pool(list.Items[i].Labels) == pool {
+			requests = append(requests, request(attempt.Namespace, list.Items[i].Name))
+		}
+	}
+	return requests
+}

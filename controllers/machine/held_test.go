@@ -1,0 +1,77 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+var _ = Describe("A machine whose turn is held up by a paused node", func() {
+	It("names the node, and what to do, as long as no other of its pool is under way", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		md := ownertest.MachineDeployment(w.ns, "workers", "c1", "t2", 2)
+		for _, template := range []*infrav1.ElementalMachineTemplate{
+			ownertest.Template(w.ns, "t1", "oci://os:v1"), ownertest.Template(w.ns, "t2", "oci://os:v2"),
+		} {
+			Expect(server.Client.Create(ctx, template)).To(Succeed())
+		}
+		Expect(server.Client.Create(ctx, md)).To(Succeed())
+		set := ownertest.MachineSet(md, "workers-1", "t1", 2)
+		Expect(server.Client.Create(ctx, set)).To(Succeed())
+
+		inPool := func(m *infrav1.ElementalMachine) {
+			m.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
+			madeFrom("t1")(m)
+		}
+		waiting, _ := w.running(ctx, "m1", inPool)
+		other, _ := w.running(ctx, "m2", func(m *infrav1.ElementalMachine) { madeFrom("t1")(m) })
+		for _, name := range []string{"m1", "m2"} {
+			made := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+			update(ctx, made, func() {
+				made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+			}, false)
+		}
+		w.machine(ctx, "m3", inPool)
+		w.machine(ctx, "m4", inPool)
+		attempt := func(name, machine, node, step string) *infrav1.ElementalHostUpgrade {
+			upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+			upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
+				ClusterName: "c1", MachineName: machine, ElementalMachineName: machine, HostName: machine,
+				ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+			}
+			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+			update(ctx, upgrade, func() {
+				upgrade.Status.Phase, upgrade.Status.NodeName, upgrade.Status.Step = infrav1.UpgradeProgressing, node, step
+			}, true)
+			return upgrade
+		}
+		end := func(upgrade *infrav1.ElementalHostUpgrade) {
+			update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Step = infrav1.UpgradeSucceeded, "" }, true)
+		}
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+
+		paused := attempt("u3", "m3", "node-3", "Approve (3/14)")
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		now, err := get(ctx, waiting)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(conditions.GetMessage(now, infrav1.UpToDateCondition)).To(Equal("Waiting for its turn: Node node-3 is paused: " +
+			"remove its annotation infrastructure.cluster.x-k8s.io/node-upgrade-pause, or set spec.approved of ElementalHostUpgrade u3"))
+		Expect(now).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(get(ctx, other)()).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+
+		working := attempt("u4", "m4", "node-4", "Drain (7/14)")
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		end(working)
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		end(paused)
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+	})
+})

@@ -1,0 +1,40 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pausing
+
+import (
+	"cmp"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Pool names the MachineDeployment or control plane of a Machine, or of its ElementalMachine, by its labels; empty
+// where it has none. Cluster API updates so many Machines of a pool at a time, and a paused one counts.
+func Pool(labels map[string]string) string {
+	if name := labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
+		return "MachineDeployment/" + name
+	}
+	if name := labels[clusterv1.MachineControlPlaneNameLabel]; name != "" {
+		return "ControlPlane/" + name
+	}
+	return ""
+}
+
+// Blocking are those of the unfinished attempts in a pool that keep its other nodes waiting because they are paused, by
+// their nodes: all of them, or none as long as any other is under way, which may make room by itself.
+func Blocking(unfinished []*infrav1.ElementalHostUpgrade, isPaused func(*infrav1.ElementalHostUpgrade) bool) []*infrav1.ElementalHostUpgrade {
+	for _, attempt := range unfinished {
+		if !isPaused(attempt) {
+			return nil
+		}
+	}
+	blocking := slices.Clone(unfinished)
+	slices.SortFunc(blocking, func(a, b *infrav1.ElementalHostUpgrade) int {
+		return cmp.Or(cmp.Compare(a.Status.NodeName, b.Status.NodeName), cmp.Compare(a.Name, b.Name))
+	})
+	return blocking
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pause_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+var _ = Describe("A rollout that is aborted while nodes are paused", func() {
+	DescribeTable("leaves no mark when the old image is patched back", func(ctx SpecContext, maxUnavailable int) {
+		p := newPool(ctx, workers, maxUnavailable, manual)
+		p.rollOut(ctx, image.OS{})
+		p.awaitPaused(ctx, p.nodes...)
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(HaveLen(maxUnavailable))
+
+		Expect(cluster.PatchPool(ctx, p.name, runs[p.name])).To(Succeed())
+		Eventually(pauses, patience, look).WithContext(ctx).Should(BeEmpty())
+		Consistently(pauses, calm, look).WithContext(ctx).Should(BeEmpty(), "nothing is to be upgraded")
+		Expect(cluster.AwaitPool(ctx, p.name, runs[p.name])).To(Succeed())
+		p.expectClean(ctx)
+	},
+		Entry("with maxUnavailable 1", 1),
+		Entry("with maxUnavailable 3", 3),
+	)
+})
+
+var _ = Describe("An attempt that is given up while its node is paused", func() {
+	phase := func(ctx context.Context, name string) (infrav1.UpgradePhase, error) {
+		attempt := &infrav1.ElementalHostUpgrade{}
+		err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, attempt)
+		return attempt.Status.Phase, err
+	}
+
+	It("leaves no pause, and its retry is paused again, as nobody has approved", func(ctx SpecContext) {
+		p := newPool(ctx, single, 1, manual)
+		node := p.nodes[0]
+		p.rollOut(ctx, image.OS{})
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		attempts, err := p.attempts(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		attempt := attempts[node]
+
+		By("cancelling it")
+		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalhostupgrade", attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(phase, patience, look).WithContext(ctx).WithArguments(attempt.Name).Should(Equal(infrav1.UpgradeAborted))
+		Eventually(pauses, patience, look).WithContext(ctx).Should(BeEmpty())
+		Consistently(pauses, calm, look).WithContext(ctx).Should(BeEmpty())
+		Eventually(p.marks, patience, look).WithContext(ctx).WithArguments(node).Should(Or(
+			Equal(scenario.Marks{}), Equal(scenario.Clean)))
+
+		By("deleting it, which is a retry")
+		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "elementalhostupgrade", attempt.Name)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		p.awaitPaused(ctx, node)
+
+		By("approving the retry")
+		resume(ctx, node)
+		p.expectUpgraded(ctx)
+	})
+})

@@ -1,0 +1,124 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pause_test
+
+import (
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+var manual = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual}
+
+var _ = Describe("Two of three nodes that are paused", func() {
+	DescribeTable("are worked on while the third is upgraded, and go on when they are resumed", func(ctx SpecContext, maxUnavailable int) {
+		p := newPool(ctx, workers, maxUnavailable, manual)
+		held := p.nodes[1:]
+		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: append(slices.Clone(held), "nowhere")})
+		p.rollOut(ctx, image.OS{})
+		p.awaitPaused(ctx, held...)
+		Eventually(said(infrav1.PauseNodesKnownCondition), patience, look).WithContext(ctx).Should(HaveValue(And(
+			HaveField("Status", metav1.ConditionFalse),
+			HaveField("Message", ContainSubstring("was to pause nowhere, which is no node of the cluster")))))
+		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto}) // which changes nothing of this rollout
+
+		resumed := held
+		if maxUnavailable == 1 {
+			// Cluster API chooses the order: the one that is not paused may come after one that is.
+			Eventually(p.waiting, patience, look).WithContext(ctx).Should(HaveLen(1))
+			first, err := p.waiting(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			resumed = append(first, slices.DeleteFunc(slices.Clone(held), func(node string) bool { return node == first[0] })...)
+		} else {
+			Eventually(p.runsWanted, patience, look).WithContext(ctx).WithArguments(p.nodes[0]).Should(BeTrue(), "it is not held up")
+			Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(held))
+			Eventually(cordoned, patience, look).WithContext(ctx).Should(BeEmpty())
+			Consistently(cordoned, calm, look).WithContext(ctx).Should(BeEmpty(), "paused nodes are schedulable")
+			Expect(p.marks(ctx, held[0])).To(HaveField("Slots", 0), "and hold no slot")
+		}
+
+		resume(ctx, resumed[0])
+		Eventually(p.runsWanted, patience, look).WithContext(ctx).WithArguments(resumed[0]).Should(BeTrue(), "resumed by its annotation")
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(resumed[1:]))
+		Expect(p.runsWanted(ctx, resumed[1])).To(BeFalse())
+		p.approve(ctx, resumed[1])
+		p.expectUpgraded(ctx)
+		Expect(said(infrav1.PauseNodesKnownCondition)(ctx)).To(Or(BeNil(), HaveField("Status", metav1.ConditionTrue)))
+	},
+		Entry("with maxUnavailable 1", 1),
+		Entry("with maxUnavailable 3", 3),
+	)
+})
+
+var _ = Describe("A pool of which every node is paused", func() {
+	It("waits for one node after the other, which the others name, but for those that were resumed before their turn", func(ctx SpecContext) {
+		p := newPool(ctx, workers, 1, manual)
+		p.rollOut(ctx, image.OS{})
+		p.awaitPaused(ctx, p.nodes...)
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(HaveLen(1))
+		waiting, err := p.waiting(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		first := waiting[0]
+		others := slices.DeleteFunc(slices.Clone(p.nodes), func(node string) bool { return node == first })
+		for _, node := range others {
+			Eventually(p.upToDate, patience, look).WithContext(ctx).WithArguments(node).Should(HaveValue(And(
+				HaveField("Reason", infrav1.WaitingForNodeReason),
+				HaveField("Message", HavePrefix("Waiting for its turn: Node "+first+" is paused: remove its annotation ")))))
+		}
+		Eventually(said(infrav1.NodesUpToDateCondition), patience, look).WithContext(ctx).Should(HaveValue(And(
+			HaveField("Reason", infrav1.NodesHeldReason),
+			HaveField("Message", HaveSuffix(others[0]+" "+others[1]+" waiting for "+first+" (remove its annotation "+infrav1.NodeUpgradePauseAnnotation+")")))))
+
+		By("resuming one before its turn")
+		resume(ctx, others[0])
+		p.awaitPaused(ctx, first, others[1])
+		Consistently(pauses, calm, look).WithContext(ctx).ShouldNot(HaveKey(others[0]), "it is not put back")
+
+		By("resuming the one that the others wait for")
+		resume(ctx, first)
+		Eventually(p.runsWanted, patience, look).WithContext(ctx).WithArguments(first).Should(BeTrue())
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(others[1:]), "whichever comes next, only this one waits")
+		rollout, err := p.rollout(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pauses(ctx)).To(Equal(pausedBy(rollout, others[1])))
+		resume(ctx, others[1])
+		p.expectUpgraded(ctx)
+	})
+})
+
+var _ = Describe("A pool of one node", func() {
+	DescribeTable("is paused, and goes on", func(ctx SpecContext, maxUnavailable int, goOn func(SpecContext, *pool)) {
+		p := newPool(ctx, single, maxUnavailable, manual)
+		p.rollOut(ctx, image.OS{})
+		p.awaitPaused(ctx, p.nodes...)
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		goOn(ctx, p)
+		p.expectUpgraded(ctx)
+	},
+		Entry("when its annotation is removed, with maxUnavailable 1", 1, func(ctx SpecContext, p *pool) { resume(ctx, p.nodes[0]) }),
+		Entry("when it is approved, with maxUnavailable 3", 3, func(ctx SpecContext, p *pool) { p.approve(ctx, p.nodes[0]) }),
+		Entry("when it was resumed while the manager was dead", 1, func(ctx SpecContext, p *pool) {
+			theLab.Provider.Process.Kill()
+			resume(ctx, p.nodes[0])
+			Expect(theLab.Provider.Process.Restart()).To(Succeed())
+			Expect(theLab.Provider.AwaitReady(ctx)).To(Succeed())
+		}),
+	)
+
+	It("is held by a person's pause in mode auto, whatever its value", func(ctx SpecContext) {
+		p := newPool(ctx, single, 1, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto})
+		_, err := theLab.WorkloadKubectl(ctx, "annotate", "node", p.nodes[0], infrav1.NodeUpgradePauseAnnotation+"=lunch")
+		Expect(err).NotTo(HaveOccurred())
+		p.rollOut(ctx, image.OS{})
+		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		Expect(cordoned(ctx)).To(BeEmpty())
+		resume(ctx, p.nodes[0])
+		p.expectUpgraded(ctx)
+	})
+})
