@@ -62,6 +62,9 @@ func (h *Handlers) UpdateMachine(ctx context.Context, req *runtimehooksv1.Update
 
 // progress compares the host with what is wanted, and then what was recorded.
 func (h *Handlers) progress(ctx context.Context, wanted *wantedOS) (answer, error) {
+	if name := wanted.unresolved(); name != "" {
+		return inProgress("Waiting for ManagedOSVersion " + name + " to be looked up: see the conditions of the ElementalMachine"), nil
+	}
 	if wanted.image() == "" {
 		return answer{}, nil
 	}

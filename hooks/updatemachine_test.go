@@ -94,6 +94,20 @@ func (w *worker) attemptIs(status infrav1.ElementalHostUpgradeStatus) {
 	Expect(c.Status().Update(ctx, attempt)).To(Succeed())
 }
 
+var _ = It("UpdateMachine waits for the ManagedOSVersion that the Machine names, and never takes it for nothing", func() {
+	w := newWorker()
+	w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2","imageUri":"` + oldImage + `","resolvedFrom":"v1"}`)},
+	}
+	Expect(w.call()).To(beInProgress("Waiting for ManagedOSVersion v2 to be looked up: see the conditions of the ElementalMachine"))
+	Expect(w.upgrades()).To(BeEmpty())
+	w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2","imageUri":"` + newImage + `","resolvedFrom":"v2"}`)},
+	}
+	w.call()
+	Expect(w.attempt().Spec.ImageURI).To(Equal(newImage))
+})
+
 func beDone() OmegaMatcher {
 	return And(
 		HaveField("Status", runtimehooksv1.ResponseStatusSuccess),

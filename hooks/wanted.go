@@ -46,6 +46,14 @@ func readWanted(req *runtimehooksv1.UpdateMachineRequest) (*wantedOS, error) {
 // image that is wanted; empty where the OS is not managed.
 func (w *wantedOS) image() string { return w.version.ImageURI }
 
+// unresolved is the ManagedOSVersion that stands for the image and has not been looked up yet.
+func (w *wantedOS) unresolved() string {
+	if w.elemental == nil {
+		return ""
+	}
+	return osversion.Unresolved(w.elemental.Spec.OSVersionManagement)
+}
+
 // hash of the wanted OS.
 func (w *wantedOS) hash() string { return osversion.Hash(w.elemental.Spec.OSVersionManagement) }
 

@@ -153,6 +153,18 @@ const (
 	NotRevertedReason          = "NotReverted"
 )
 
+// OSVersionResolvedCondition of an ElementalMachineTemplate says whether its managedOSVersionName was looked
+// up to an image. The reasons are those of AssociationReady and UpToDate of an ElementalMachine, and of
+// OSVersionReady of an ElementalHost, as well.
+const (
+	OSVersionResolvedCondition          = "OSVersionResolved"
+	ManagedOSVersionsNotInstalledReason = "ManagedOSVersionsNotInstalled"
+	ManagedOSVersionNotFoundReason      = "ManagedOSVersionNotFound"
+	ManagedOSVersionNotContainerReason  = "ManagedOSVersionNotContainer"
+	ManagedOSVersionWithoutImageReason  = "ManagedOSVersionWithoutImage"
+	WaitingForOSVersionReason           = "WaitingForOSVersion"
+)
+
 // Condition types and reasons of ElementalRegistration.
 const (
 	// RegistrationTokenReadyCondition says whether hosts can register.

@@ -26,7 +26,7 @@ type ElementalMachineTemplateResource struct {
 
 // ElementalMachineTemplateStatus is what is observed of the rollout of a template.
 type ElementalMachineTemplateStatus struct {
-	// conditions of the template: RolledOut, RolloutBlocked, ReferenceReverted, Paused.
+	// conditions of the template: RolledOut, RolloutBlocked, ReferenceReverted, OSVersionResolved.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

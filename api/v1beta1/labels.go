@@ -148,6 +148,10 @@ const (
 	// RolloutDigestAnnotation on an ElementalMachineTemplate is the image digest that the first host
 	// of its rollout resolved. All further hosts are pinned to it.
 	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/rollout-digest"
+	// ResolvedOSVersionAnnotation on an ElementalMachineTemplate is what its managedOSVersionName was looked
+	// up to, as JSON: {"managedOSVersionName": ..., "imageUri": ..., "resourceVersion": ...}. All that is made from the template
+	// gets this image, whatever becomes of the ManagedOSVersion; remove it to have that looked up anew.
+	ResolvedOSVersionAnnotation = "infrastructure.cluster.x-k8s.io/resolved-os-version"
 	// FeatureGatesAnnotation on the ExtensionConfig asserts that RuntimeSDK and InPlaceUpdates are on
 	// where they cannot be read from the Deployments of CAPI. Its value is "enabled".
 	FeatureGatesAnnotation = "infrastructure.cluster.x-k8s.io/in-place-feature-gates"

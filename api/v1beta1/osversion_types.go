@@ -18,6 +18,12 @@ type OSVersion struct {
 	// ImageURI is the OS image, for example "oci://registry.example.com/elemental-os:v1.2.0".
 	// A reference without a scheme is an OCI reference.
 	ImageURI string `json:"imageUri,omitempty"`
+	// ManagedOSVersionName is a ManagedOSVersion of the Elemental operator, in the same namespace, whose
+	// image takes the place of ImageURI. It is looked up once, when it is first asked for.
+	ManagedOSVersionName string `json:"managedOSVersionName,omitempty"`
+	// ResolvedFrom is the ManagedOSVersionName that ImageURI was looked up for. The provider writes it;
+	// where it is another, ImageURI does not count.
+	ResolvedFrom string `json:"resolvedFrom,omitempty"`
 	// UpgradeRecovery also upgrades the recovery system of the host. Default false.
 	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
 	// Debug makes the elemental CLI verbose. It does not identify an OS: toggling it upgrades nothing.

@@ -92,7 +92,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 	limits := controller.Options{MaxConcurrentReconciles: o.concurrency}
 	for _, add := range []reconciler{
 		&cluster.Reconciler{Client: kube, WatchFilterValue: o.watchFilter},
-		&host.Reconciler{Client: kube, Workload: workload.NewConnector(workloads, kube), WatchFilterValue: o.watchFilter},
+		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube), WatchFilterValue: o.watchFilter},
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
 		&predrain.Reconciler{

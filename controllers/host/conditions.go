@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 )
 
 // owned are the conditions that nobody else writes.
@@ -28,12 +29,12 @@ var owned = []string{
 
 // observe sets the conditions from what is known of the host. None depends on the time, so that nothing
 // changes while nothing happens.
-func observe(host *infrav1.ElementalHost, until departure) error {
+func observe(host *infrav1.ElementalHost, until departure, unresolved *managedos.Problem) error {
 	observeApproval(host)
 	observeRegistration(host)
 	observeInstallation(host)
 	observeBootstrap(host)
-	observeOSVersion(host)
+	observeOSVersion(host, unresolved)
 	observeReset(host, until)
 	return summarize(host)
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -40,6 +41,8 @@ const controllerName = "elementalhost"
 type Reconciler struct {
 	// Client reads from the manager's cache and writes.
 	Client client.Client
+	// APIReader reads ManagedOSVersions, which are not cached.
+	APIReader client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
 	// Clock is the time. Default: the real one.
@@ -96,6 +99,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, host); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}
+	return r.reconcile(ctx, host, cluster)
+}
+
+// reconcile reports a host that is not paused.
+func (r *Reconciler) reconcile(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (ctrl.Result, error) {
+	unresolved, written, err := r.resolveOS(ctx, host)
+	if err != nil || written {
+		return ctrl.Result{}, err
+	}
 	until, err := r.departure(ctx, host, cluster)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -104,7 +116,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// The conditions follow when the cache has seen the marks.
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: until.after}, r.writeConditions(ctx, host, until)
+	result := ctrl.Result{RequeueAfter: until.after}
+	if unresolved != nil {
+		result = util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: managedos.Retry})
+	}
+	return result, r.writeConditions(ctx, host, until, unresolved)
 }
 
 // cluster is the Cluster that the host belongs to, and nil if there is none.
@@ -145,13 +161,13 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 }
 
 // writeConditions writes the conditions, if one has changed.
-func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until departure) error {
+func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until departure, unresolved *managedos.Problem) error {
 	helper, err := patch.NewHelper(host, r.Client)
 	if err != nil {
 		return fmt.Errorf("preparing the patch: %w", err)
 	}
 	before := host.DeepCopy()
-	if err := observe(host, until); err != nil {
+	if err := observe(host, until, unresolved); err != nil {
 		return err
 	}
 	err = helper.Patch(ctx, host, patch.WithOwnedConditions{Conditions: owned})

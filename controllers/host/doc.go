@@ -6,6 +6,7 @@
 // keeps it.
 //
 // It writes the conditions, the labels installed and bootstrapped, the outcome values of the
-// in-place-upgrade label and the annotations last-attempt and manual-upgrades; all else of a host has another writer. An
-// idle host is neither reconciled nor written.
+// in-place-upgrade label and the annotations last-attempt and manual-upgrades, and it completes the OS that
+// a person asked for by the name of a ManagedOSVersion; all else of a host has another writer. An idle host
+// is neither reconciled nor written.
 package host

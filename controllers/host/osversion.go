@@ -7,18 +7,21 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 const osReady = infrav1.OSVersionReadyCondition
 
 // observeOSVersion says whether the host runs the OS that its spec asks for, and if not, what it takes.
-func observeOSVersion(host *infrav1.ElementalHost) {
+func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem) {
 	status := hoststate.OSStatus(host)
 	match := hoststate.Runs(host, host.Spec.OSVersionManagement)
 	switch {
 	case status != nil && underWay(host, status):
 		reportProgress(host, status)
+	case unresolved != nil:
+		condition.False(host, osReady, unresolved.Reason, "%s", unresolved.Message)
 	case osversion.Hash(host.Spec.OSVersionManagement) == "":
 		condition.True(host, osReady)
 	case match == hoststate.MatchSame:

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
 
 func TestHost(t *testing.T) {
@@ -47,9 +48,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	server, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() error { return server.Stop() })
+	Expect(elementaloperator.Install(server.Config)).To(Succeed())
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
-	Expect((&host.Reconciler{Client: counting(mgr), Workload: workloads, Clock: clock, WatchFilterValue: watchFilter}).
+	Expect((&host.Reconciler{Client: counting(mgr), APIReader: mgr.GetAPIReader(), Workload: workloads, Clock: clock, WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
 	Expect(err).NotTo(HaveOccurred())

@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch;update;patch
@@ -65,6 +66,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	// host that serves the machine. Nil until one is found.
 	host *infrav1.ElementalHost
+	// unresolved is why the ManagedOSVersion that the machine names has no image. Nil if it names none.
+	unresolved *managedos.Problem
 }
 
 // Reconcile brings one ElementalMachine nearer to what its spec asks for.

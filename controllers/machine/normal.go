@@ -27,7 +27,12 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if changed, err := r.followTemplate(ctx, s); err != nil || changed {
 		return ctrl.Result{}, err
 	}
+	resolving, changed, err := r.resolveOS(ctx, s)
+	if err != nil || changed {
+		return resolving, err
+	}
 	result, err := r.associate(ctx, s)
+	result = util.LowestNonZeroResult(result, resolving)
 	if err != nil || s.host == nil {
 		return result, errors.Join(err, r.observeUpToDate(ctx, s))
 	}
@@ -40,8 +45,8 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	observeHost(s)
 	provision(s)
 	recordReached(s.machine, s.host)
-	result, err = r.restoreUpdateMark(ctx, s)
-	result = util.LowestNonZeroResult(result, r.askAgain(s))
+	restored, err := r.restoreUpdateMark(ctx, s)
+	result = util.LowestNonZeroResult(util.LowestNonZeroResult(result, restored), r.askAgain(s))
 	return result, errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
 }
 
@@ -93,6 +98,9 @@ func readyToClaim(s *scope) bool {
 	}
 	if ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, "") == "" {
 		return missing(infrav1.MissingBootstrapSecretReason, "Waiting for the bootstrap data of Machine %s", s.owner.Name)
+	}
+	if s.unresolved != nil {
+		return missing(s.unresolved.Reason, "%s", s.unresolved.Message)
 	}
 	if _, err := association.Selector(s.machine); err != nil {
 		return missing(infrav1.InvalidSelectorReason, "%s; correct it in the ElementalMachineTemplate", err.Error())
@@ -156,7 +164,7 @@ func (r *Reconciler) findHost(ctx context.Context, s *scope) error {
 // syncHost passes on what the host has to know of its machine. It writes only what differs, and only if
 // the host is as it was read: the lock is among it.
 func (r *Reconciler) syncHost(ctx context.Context, s *scope) error {
-	if s.owner == nil || s.cluster == nil {
+	if s.owner == nil || s.cluster == nil || s.unresolved != nil {
 		return nil
 	}
 	before := s.host.DeepCopy()

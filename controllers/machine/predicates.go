@@ -84,8 +84,11 @@ func machineChanged() predicate.Funcs {
 	})
 }
 
-func specChanged() predicate.Funcs {
-	return changed(func(object client.Object) any { return object.GetGeneration() })
+// templateChanged passes another content, and the image that the template's ManagedOSVersion was looked up to.
+func templateChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		return []any{object.GetGeneration(), object.GetAnnotations()[infrav1.ResolvedOSVersionAnnotation]}
+	})
 }
 
 func upgradeChanged() predicate.Funcs {

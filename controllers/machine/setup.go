@@ -64,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			hostChanged()).
 		Watches(&infrav1.ElementalMachineTemplate{},
 			handler.EnqueueRequestsFromMapFunc(r.templateToMachines),
-			specChanged()).
+			templateChanged()).
 		Watches(&infrav1.ElementalHostUpgrade{},
 			handler.EnqueueRequestsFromMapFunc(upgradeToMachine),
 			upgradeChanged()).

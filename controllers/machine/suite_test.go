@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
 
 func TestMachine(t *testing.T) {
@@ -47,6 +48,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	server, err = apiserver.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() error { return server.Stop() })
+	Expect(elementaloperator.Install(server.Config)).To(Succeed())
 
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())

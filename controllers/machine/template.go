@@ -35,10 +35,11 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 		}
 		return false, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
 	}
-	if osversion.Same(templateOS(template), s.machine.Spec.OSVersionManagement) {
+	wanted := templateOS(template)
+	if osversion.Same(wanted, s.machine.Spec.OSVersionManagement) {
 		return false, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
-	s.machine.Spec.OSVersionManagement = templateOS(template.DeepCopy())
+	s.machine.Spec.OSVersionManagement = wanted.DeepCopy()
 	return true, nil
 }

@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
@@ -26,6 +27,8 @@ type osFacts struct {
 	template *infrav1.ElementalMachineTemplate
 	// host of the machine. Nil if it has none.
 	host *infrav1.ElementalHost
+	// unresolved is why the machine's ManagedOSVersion has no image. Nil if none is named, or it has.
+	unresolved *managedos.Problem
 	// upgrade is the name of the attempt that is in progress, last the newest attempt that there is.
 	upgrade string
 	last    *infrav1.ElementalHostUpgrade
@@ -36,7 +39,7 @@ type osFacts struct {
 // observeUpToDate compares the machine's OS with its template's content and with what is booted. Cluster
 // API's own condition of that name follows the reference's name only.
 func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
-	facts := osFacts{machine: s.machine, owner: s.owner, host: s.host}
+	facts := osFacts{machine: s.machine, owner: s.owner, host: s.host, unresolved: s.unresolved}
 	var err error
 	if facts.template, err = r.clonedFrom(ctx, s.machine); err != nil {
 		return err
@@ -60,6 +63,8 @@ func judgeUpToDate(f osFacts) {
 		condition.False(m, upToDate, infrav1.UpgradeInProgressReason, "ElementalHostUpgrade %s is in progress", f.upgrade)
 	case f.held != "":
 		condition.False(m, upToDate, infrav1.WaitingForNodeReason, "Waiting for its turn: %s", f.held)
+	case f.unresolved != nil:
+		condition.False(m, upToDate, f.unresolved.Reason, "%s", f.unresolved.Message)
 	case f.template != nil && !osversion.Same(templateOS(f.template), m.Spec.OSVersionManagement):
 		condition.False(m, upToDate, infrav1.TemplateDiffersReason, "ElementalMachineTemplate %s asks for %s, the machine for %s",
 			f.template.Name, describeOS(templateOS(f.template)), describeOS(m.Spec.OSVersionManagement))
@@ -88,7 +93,7 @@ func judgeBooted(f osFacts) {
 }
 
 func templateOS(template *infrav1.ElementalMachineTemplate) infrav1.OSVersionManagement {
-	return template.Spec.Template.Spec.OSVersionManagement
+	return osversion.OfTemplate(template)
 }
 
 func describeOS(management infrav1.OSVersionManagement) string {

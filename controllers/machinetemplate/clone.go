@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -75,6 +76,7 @@ func newClone(seen *observation, name string, cluster *clusterv1.Cluster, option
 		},
 		Spec: *seen.template.Spec.DeepCopy(),
 	}
+	clone.Spec.Template.Spec.OSVersionManagement = osversion.OfTemplate(seen.template)
 	if filter, found := seen.template.Labels[clusterv1.WatchLabel]; found {
 		clone.Labels[clusterv1.WatchLabel] = filter
 	}

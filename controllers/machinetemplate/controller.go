@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -63,9 +64,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, nil
 	}
 	before := template.DeepCopy()
-	if isClone(template) {
+	resolved, err := r.resolve(ctx, template)
+	switch {
+	case err != nil:
+	case !resolved:
+		result.RequeueAfter = managedos.Retry
+	case isClone(template):
 		err = reportClone(template)
-	} else {
+	default:
 		result, err = r.reconcile(ctx, template)
 	}
 	if err == nil {

@@ -106,7 +106,11 @@ func (o *observation) place() error {
 }
 
 func (o *observation) cloneFor(candidate owner.Owner) string {
-	return rollout.CloneName(o.template.Name, o.template.UID, o.template.Generation, candidate.ClusterName())
+	content := rollout.Content{Template: o.template.Name, UID: o.template.UID, Generation: o.template.Generation}
+	if pin := osversion.PinOf(o.template); pin != nil {
+		content.LookedUp = pin.ResourceVersion
+	}
+	return rollout.CloneName(content, candidate.ClusterName())
 }
 
 func (o *observation) positionOf(candidate owner.Owner) (position, error) {
@@ -151,7 +155,7 @@ func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation)
 	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace)); err != nil {
 		return false, fmt.Errorf("listing ElementalMachines: %w", err)
 	}
-	wanted := template.Spec.Template.Spec.OSVersionManagement
+	wanted := osversion.OfTemplate(template)
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		madeFrom := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]

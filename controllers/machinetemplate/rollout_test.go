@@ -176,7 +176,7 @@ var _ = Describe("A template", func() {
 
 	It("does not use a clone that somebody changed", func() {
 		w.patch(imageB)
-		name := rollout.CloneName("t", w.template.UID, w.template.Generation, "c")
+		name := rollout.CloneName(rollout.Content{Template: "t", UID: w.template.UID, Generation: w.template.Generation}, "c")
 		create(ownertest.Template(w.namespace, name, imageC))
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))

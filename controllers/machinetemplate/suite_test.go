@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
 
 var (
@@ -42,6 +43,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
 	c = plane.Client
+	Expect(elementaloperator.Install(plane.Config)).To(Succeed())
 })
 
 // newReconciler reads the API server itself, so that a call sees all that was written before it.

@@ -58,10 +58,10 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 	}
 }
 
-// ownUpgrade is nil where spec.osVersionManagement asks for nothing: the predecessor answered a trigger
-// without an image with success.
+// ownUpgrade is nil where spec.osVersionManagement asks for nothing, or for a ManagedOSVersion whose image is
+// not known yet: the predecessor answered a trigger without an image with success.
 func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
-	if attempt == "" {
+	if attempt == "" || osversion.Unresolved(host.Spec.OSVersionManagement) != "" {
 		return nil
 	}
 	return &wire.Upgrade{

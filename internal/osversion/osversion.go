@@ -18,8 +18,8 @@ import (
 // hashLength is long enough to tell the few OS versions of a fleet apart and short enough for names.
 const hashLength = 10
 
-// Decode returns the OS version of an osVersionManagement, and the zero value where it has none. It
-// fails when the key "osVersion" is not an object with fields of the right types.
+// Decode returns the OS version of an osVersionManagement, and the zero value where it has none. Its image
+// is empty where a ManagedOSVersion stands for it that has not been looked up. It fails when the key "osVersion" is not an object with fields of the right types.
 func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
 	raw, found := management[infrav1.OSVersionKey]
 	if !found || len(raw.Raw) == 0 {
@@ -29,12 +29,16 @@ func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
 	if err := json.Unmarshal(raw.Raw, &version); err != nil {
 		return infrav1.OSVersion{}, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
 	}
+	if version.ManagedOSVersionName != "" && version.ManagedOSVersionName != version.ResolvedFrom {
+		version.ImageURI = ""
+	}
 	return version, nil
 }
 
 // Hash identifies the OS that is meant. It does not depend on the order of keys or on white space, and
 // it leaves out osVersion.debug: the predecessor's hash covered it, so that toggling it upgraded
-// the same image again. It is empty where nothing is asked for.
+// the same image again. Where the image was looked up from comes into it only until it is. It is empty where
+// nothing is asked for.
 func Hash(management infrav1.OSVersionManagement) string {
 	if len(management) == 0 {
 		return ""
@@ -65,6 +69,7 @@ func canonical(key string, raw []byte) []byte {
 	}
 	if fields, isObject := value.(map[string]any); isObject && key == infrav1.OSVersionKey {
 		delete(fields, "debug")
+		identify(fields)
 	}
 	encoded, err := json.Marshal(value)
 	if err != nil {

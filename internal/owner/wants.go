@@ -15,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // Want is the OS that a Machine's owner wants of it.
 type Want struct {
 	// TemplateName is the ElementalMachineTemplate that the owner refers to.
 	TemplateName string
-	// OSVersionManagement is what that template asks for.
+	// OSVersionManagement is what that template asks for, with the image of its ManagedOSVersion.
 	OSVersionManagement infrav1.OSVersionManagement
 }
 
@@ -50,7 +51,7 @@ func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	if err := reader.Get(ctx, key, template); err != nil {
 		return Want{}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
 	}
-	return Want{TemplateName: template.Name, OSVersionManagement: template.Spec.Template.Spec.OSVersionManagement}, true, nil
+	return Want{TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template)}, true, nil
 }
 
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {

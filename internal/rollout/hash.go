@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 const (
@@ -18,10 +19,13 @@ const (
 	idLength          = 10
 )
 
-// ContentHash identifies spec.template.spec of a template, whatever the order of its keys. Metadata is
-// no part of it: Cluster API propagates that without a rollout.
+// ContentHash identifies spec.template.spec of a template, whatever the order of its keys, with the image
+// that its ManagedOSVersion was looked up to. Metadata is no part of it: Cluster API propagates that
+// without a rollout.
 func ContentHash(template *infrav1.ElementalMachineTemplate) (string, error) {
-	canonical, err := canonicalJSON(template.Spec.Template.Spec)
+	spec := template.Spec.Template.Spec
+	spec.OSVersionManagement = osversion.OfTemplate(template)
+	canonical, err := canonicalJSON(spec)
 	if err != nil {
 		return "", fmt.Errorf("encoding spec.template.spec of ElementalMachineTemplate %s: %w", template.Name, err)
 	}

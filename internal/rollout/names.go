@@ -19,11 +19,26 @@ const (
 	nameSeparators = "-."
 )
 
-// CloneName is the name of the clone that carries one generation of a template to the owners in one
-// cluster. A generation never comes back, so neither does the name: Cluster API deletes a Machine when a
+// Content is one content of a template, which never comes back.
+type Content struct {
+	Template string
+	UID      types.UID
+	// Generation of the template.
+	Generation int64
+	// LookedUp is the resourceVersion of the ManagedOSVersion whose image is part of the content; empty where
+	// none is.
+	LookedUp string
+}
+
+// CloneName is the name of the clone that carries one content of a template to the owners in one cluster. A
+// content never comes back, so neither does the name: Cluster API deletes a Machine when a
 // MachineDeployment returns to the name of a template whose MachineSet is half rolled out.
-func CloneName(template string, uid types.UID, generation int64, cluster string) string {
-	return suffixed(template, digest(cloneSuffix, string(uid), strconv.FormatInt(generation, 10), cluster))
+func CloneName(content Content, cluster string) string {
+	parts := []string{string(content.UID), strconv.FormatInt(content.Generation, 10), cluster}
+	if content.LookedUp != "" {
+		parts = append(parts, content.LookedUp)
+	}
+	return suffixed(content.Template, digest(cloneSuffix, parts...))
 }
 
 // UpgradeName is the name of the attempt to bring the host of a Machine to the OS of a template. A hook

@@ -56,17 +56,18 @@ var _ = Describe("ContentHash", func() {
 })
 
 var _ = Describe("CloneName", func() {
-	name := rollout.CloneName("pool", "uid", 2, "c")
+	name := rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c")
 
 	DescribeTable("is another one for anything that may be another content",
 		func(other string) { Expect(other).NotTo(Equal(name)) },
-		Entry("the next generation", rollout.CloneName("pool", "uid", 3, "c")),
-		Entry("a template of the same name made anew", rollout.CloneName("pool", "uid2", 2, "c")),
-		Entry("another cluster", rollout.CloneName("pool", "uid", 2, "c2")),
-		Entry("parts that read the same when joined", rollout.CloneName("pool", "uid2", 2, "")),
+		Entry("the next generation", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 3}, "c")),
+		Entry("a template of the same name made anew", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "c")),
+		Entry("another look at its ManagedOSVersion", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2, LookedUp: "7"}, "c")),
+		Entry("another cluster", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c2")),
+		Entry("parts that read the same when joined", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "")),
 	)
 	It("is the same for the same", func() {
-		Expect(rollout.CloneName("pool", "uid", 2, "c")).To(Equal(name))
+		Expect(rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c")).To(Equal(name))
 		Expect(name).To(MatchRegexp("^pool-[0-9a-f]{8}$"))
 	})
 })
@@ -77,8 +78,8 @@ var _ = DescribeTable("names are DNS labels, however long their parts",
 		Expect(validation.IsDNS1123Subdomain(name)).To(BeEmpty())
 		Expect(validation.IsValidLabelValue(rollout.LabelValue(name))).To(BeEmpty())
 	},
-	Entry("long template", rollout.CloneName(strings.Repeat("a", 253), "u", 1, "c")),
-	Entry("cut at a separator", rollout.CloneName(strings.Repeat("a", 53)+"."+strings.Repeat("b", 20), "u", 1, "c")),
+	Entry("long template", rollout.CloneName(rollout.Content{Template: strings.Repeat("a", 253), UID: "u", Generation: 1}, "c")),
+	Entry("cut at a separator", rollout.CloneName(rollout.Content{Template: strings.Repeat("a", 53) + "." + strings.Repeat("b", 20), UID: "u", Generation: 1}, "c")),
 	Entry("long machine", rollout.UpgradeName(strings.Repeat("m", 253), "t", "h")),
 	Entry("short machine", rollout.UpgradeName("m", "", "")),
 )

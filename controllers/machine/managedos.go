@@ -1,0 +1,56 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+// resolveOS gives the machine the image of the ManagedOSVersion it names, and says whether that changed it.
+// A machine from a template that names the same one gets what the template was pinned to; until then it waits,
+// so that no two machines of a template get different images. What cannot be resolved goes to s.unresolved.
+func (r *Reconciler) resolveOS(ctx context.Context, s *scope) (retry ctrl.Result, changed bool, err error) {
+	wanted := s.machine.Spec.OSVersionManagement
+	name := osversion.Unresolved(wanted)
+	if name == "" {
+		return ctrl.Result{}, false, nil
+	}
+	template, err := r.clonedFrom(ctx, s.machine)
+	if err != nil {
+		return ctrl.Result{}, false, err
+	}
+	resolved, problem := infrav1.OSVersionManagement(nil), (*managedos.Problem)(nil)
+	if template != nil && osversion.Managed(template.Spec.Template.Spec.OSVersionManagement) == name {
+		resolved, problem = resolvedBy(template, name)
+	} else {
+		resolved, problem, err = managedos.Resolver{Live: r.APIReader}.Resolve(ctx, s.machine.Namespace, wanted)
+	}
+	if err != nil {
+		return ctrl.Result{}, false, err
+	}
+	if problem != nil {
+		s.unresolved = problem
+		return ctrl.Result{RequeueAfter: managedos.Retry}, false, nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Looked up a ManagedOSVersion", "managedOSVersion", name, "image", describeOS(resolved))
+	s.machine.Spec.OSVersionManagement = resolved.DeepCopy()
+	return ctrl.Result{}, true, nil
+}
+
+func resolvedBy(template *infrav1.ElementalMachineTemplate, name string) (infrav1.OSVersionManagement, *managedos.Problem) {
+	resolved := osversion.OfTemplate(template)
+	if osversion.Unresolved(resolved) != "" {
+		return nil, &managedos.Problem{Reason: infrav1.WaitingForOSVersionReason, Message: fmt.Sprintf(
+			"Waiting for ManagedOSVersion %s to be looked up: see condition %s of ElementalMachineTemplate %s",
+			name, infrav1.OSVersionResolvedCondition, template.Name)}
+	}
+	return resolved, nil
+}

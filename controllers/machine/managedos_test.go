@@ -1,0 +1,79 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
+)
+
+var _ = Describe("A machine that names a ManagedOSVersion", func() {
+	named := func(name string) infrav1.OSVersionManagement {
+		return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"` + name + `"}`)}}
+	}
+	runs := func(image string) OmegaMatcher {
+		return WithTransform(func(m *infrav1.ElementalMachine) (string, error) {
+			version, err := osversion.Decode(m.Spec.OSVersionManagement)
+			return version.ImageURI, err
+		}, Equal(image))
+	}
+
+	It("claims no host before it has an image, and runs that", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		host := w.host(ctx, "h1")
+		machine := w.machine(ctx, "m1", func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = named("v2") })
+		Eventually(get(ctx, machine)).Should(SatisfyAll(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason),
+			haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason)))
+		Expect(machine.Spec.HostRef).To(BeNil())
+
+		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v2", "container", "oci://os:v2"))).To(Succeed())
+		update(ctx, machine, func() { machine.Annotations = map[string]string{"touch": "it"} }, false)
+		Eventually(get(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
+		Expect(get(ctx, host)()).To(WithTransform(func(h *infrav1.ElementalHost) (infrav1.OSVersion, error) {
+			return osversion.Decode(h.Spec.OSVersionManagement)
+		}, HaveField("ImageURI", "oci://os:v2")))
+	})
+
+	It("runs what its template was pinned to, whatever the version is by now", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.host(ctx, "h1")
+		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v2", "container", "oci://os:v2-changed"))).To(Succeed())
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t1"}}
+		template.Spec.Template.Spec.OSVersionManagement = named("v2")
+		Expect(server.Client.Create(ctx, template)).To(Succeed())
+		machine := w.machine(ctx, "m1", madeFrom("t1"), func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = named("v2") })
+		Eventually(get(ctx, machine)).Should(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSVersionReason))
+		update(ctx, template, func() {
+			template.Annotations = map[string]string{
+				infrav1.ResolvedOSVersionAnnotation: `{"managedOSVersionName":"v2","imageUri":"oci://os:v2","resourceVersion":"1"}`,
+			}
+		}, false)
+		Eventually(get(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
+	})
+
+	It("keeps its host on its OS while another version cannot be found", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		machine, host := w.running(ctx, "m1")
+		Expect(machine).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		update(ctx, machine, func() { machine.Spec.OSVersionManagement = named("v9") }, false)
+		Eventually(get(ctx, machine)).Should(
+			haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
+		Expect(machine).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Consistently(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+
+		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v9", "container", "oci://os:v9"))).To(Succeed())
+		update(ctx, machine, func() { machine.Annotations = map[string]string{"touch": "it"} }, false)
+		Eventually(get(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) (infrav1.OSVersion, error) {
+			return osversion.Decode(h.Spec.OSVersionManagement)
+		}, HaveField("ImageURI", "oci://os:v9")))
+	})
+})

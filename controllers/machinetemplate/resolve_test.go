@@ -1,0 +1,120 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
+)
+
+// managed asks for a ManagedOSVersion.
+func managed(name string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: fmt.Appendf(nil, `{"managedOSVersionName":%q}`, name)}}
+}
+
+var _ = Describe("A template with a ManagedOSVersion", func() {
+	var w *world
+	BeforeEach(func() {
+		proveTheWay()
+		w = newWorld()
+	})
+
+	ask := func(name string) {
+		GinkgoHelper()
+		patch(w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = managed(name) })
+	}
+	images := func() []string {
+		GinkgoHelper()
+		found := []string{}
+		for _, clone := range w.clones() {
+			version, err := osversion.Decode(clone.Spec.Template.Spec.OSVersionManagement)
+			Expect(err).NotTo(HaveOccurred())
+			found = append(found, version.ImageURI)
+		}
+		return found
+	}
+
+	It("is rolled out with the image that was found, once, for all of its hosts", func() {
+		version := elementaloperator.ManagedOSVersion(w.namespace, "v2", "container", imageB)
+		create(version)
+		ask("v2")
+		w.reconcile()
+		Expect(images()).To(ConsistOf(imageB))
+		w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
+		Expect(w.message(infrav1.OSVersionResolvedCondition)).To(Equal("ManagedOSVersion v2 is " + imageB))
+		clone := w.clones()[0]
+		Expect(w.refersTo()).To(Equal(clone.Name))
+		Expect(clone.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(
+			fmt.Sprintf(`{"managedOSVersionName":"v2","resolvedFrom":"v2","imageUri":%q}`, imageB)))
+		w.reconcile()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+
+		By("staying there when the version is changed under its name")
+		Expect(unstructured.SetNestedField(version.Object, imageC, "spec", "metadata", "upgradeImage")).To(Succeed())
+		Expect(c.Update(ctx, version)).To(Succeed())
+		w.reconcile()
+		Expect(w.clones()).To(HaveLen(1))
+		Expect(w.refersTo()).To(Equal(clone.Name))
+
+		By("until it is told to look again, which is another rollout, under another name")
+		patch(w.template, func() { delete(w.template.Annotations, infrav1.ResolvedOSVersionAnnotation) })
+		w.atRest()
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal(clone.Name))
+		Expect(images()).To(ConsistOf(imageB, imageC))
+	})
+
+	DescribeTable("is not rolled out before the version is known",
+		func(prepare func(), reason string) {
+			prepare()
+			ask("v2")
+			Expect(w.reconcile().RequeueAfter).To(Equal(managedos.Retry))
+			w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionFalse, reason)
+			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+			Expect(w.clones()).To(BeEmpty())
+			Expect(w.refersTo()).To(Equal("t"))
+			Expect(w.events.Events).To(Receive(ContainSubstring("ManagedOSVersion v2")))
+			w.reconcile()
+			Expect(w.events.Events).NotTo(Receive(ContainSubstring("ManagedOSVersion v2")), "it is told once")
+		},
+		Entry("when it does not exist", func() {}, infrav1.ManagedOSVersionNotFoundReason),
+		Entry("when it is an ISO", func() { create(elementaloperator.ManagedOSVersion(w.namespace, "v2", "iso", imageB)) },
+			infrav1.ManagedOSVersionNotContainerReason),
+	)
+
+	It("is rolled out when the version comes later", func() {
+		ask("v2")
+		w.reconcile()
+		Expect(w.clones()).To(BeEmpty())
+		create(elementaloperator.ManagedOSVersion(w.namespace, "v2", "container", imageB))
+		w.reconcile()
+		Expect(images()).To(ConsistOf(imageB))
+	})
+
+	It("that is new is no rollout, whether the version is known or not", func() {
+		fresh := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fresh"}}
+		fresh.Spec.Template.Spec.OSVersionManagement = managed("v3")
+		create(fresh)
+		_, err := w.reconciler.Reconcile(ctx, requestFor(fresh))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(get(fresh).Annotations).To(BeEmpty())
+		create(elementaloperator.ManagedOSVersion(w.namespace, "v3", "container", imageC))
+		for range 2 {
+			_, err = w.reconciler.Reconcile(ctx, requestFor(fresh))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(osversion.Unresolved(osversion.OfTemplate(get(fresh)))).To(BeEmpty())
+		Expect(w.clones()).To(BeEmpty())
+	})
+})

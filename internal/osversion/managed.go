@@ -1,0 +1,110 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package osversion
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Keys of the value of infrav1.OSVersionKey.
+const (
+	imageKey        = "imageUri"
+	managedKey      = "managedOSVersionName"
+	resolvedFromKey = "resolvedFrom"
+)
+
+// Managed is the ManagedOSVersion that an osVersionManagement names; empty where it names none.
+func Managed(management infrav1.OSVersionManagement) string {
+	version, err := Decode(management)
+	if err != nil {
+		return ""
+	}
+	return version.ManagedOSVersionName
+}
+
+// Unresolved is the ManagedOSVersion that has still to be looked up; empty where the image is known.
+func Unresolved(management infrav1.OSVersionManagement) string {
+	version, err := Decode(management)
+	if err != nil || version.ManagedOSVersionName == version.ResolvedFrom {
+		return ""
+	}
+	return version.ManagedOSVersionName
+}
+
+// Resolve returns an osVersionManagement with the image that its ManagedOSVersion was looked up to.
+func Resolve(management infrav1.OSVersionManagement, image string) (infrav1.OSVersionManagement, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
+		return nil, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
+	}
+	encoded, err := json.Marshal(image)
+	if err != nil {
+		return nil, fmt.Errorf("encoding image %q: %w", image, err)
+	}
+	fields[imageKey], fields[resolvedFromKey] = encoded, fields[managedKey]
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
+	}
+	resolved := maps.Clone(management)
+	resolved[infrav1.OSVersionKey] = runtime.RawExtension{Raw: raw}
+	return resolved, nil
+}
+
+// Pin is what the ManagedOSVersion of a template was looked up to; the value of
+// infrav1.ResolvedOSVersionAnnotation.
+type Pin struct {
+	Name  string `json:"managedOSVersionName"`
+	Image string `json:"imageUri"`
+	// ResourceVersion of the ManagedOSVersion that was read. It tells two lookups apart that found different
+	// content under the same name.
+	ResourceVersion string `json:"resourceVersion"`
+}
+
+// PinOf returns what the ManagedOSVersion that a template names was looked up to. Nil if it names none, or has
+// the image in itself, or was not looked up yet.
+func PinOf(template *infrav1.ElementalMachineTemplate) *Pin {
+	name, pin := Unresolved(template.Spec.Template.Spec.OSVersionManagement), Pin{}
+	if name == "" {
+		return nil
+	}
+	err := json.Unmarshal([]byte(template.Annotations[infrav1.ResolvedOSVersionAnnotation]), &pin)
+	if err != nil || pin.Name != name || pin.Image == "" {
+		return nil
+	}
+	return &pin
+}
+
+// OfTemplate is the OS that a template asks for, with the image that its ManagedOSVersion was looked up to,
+// if it was.
+func OfTemplate(template *infrav1.ElementalMachineTemplate) infrav1.OSVersionManagement {
+	management := template.Spec.Template.Spec.OSVersionManagement
+	pin := PinOf(template)
+	if pin == nil {
+		return management
+	}
+	resolved, err := Resolve(management, pin.Image)
+	if err != nil {
+		return management
+	}
+	return resolved
+}
+
+// identify takes out of an OS version what does not tell it from others: where its image was looked up from
+// or, until it is, an image that does not count.
+func identify(fields map[string]any) {
+	name, _ := fields[managedKey].(string)
+	if name == "" || fields[resolvedFromKey] == fields[managedKey] {
+		delete(fields, managedKey)
+	} else {
+		delete(fields, imageKey)
+	}
+	delete(fields, resolvedFromKey)
+}
