@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +31,18 @@ func rolledOut(ctx context.Context) (string, error) {
 	return condition.Reason + ": " + condition.Message, nil
 }
 
+// withoutWebhook takes the webhook away for the rest of the spec.
+func withoutWebhook(ctx context.Context) {
+	GinkgoHelper()
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Name: "preflight-webhook-configuration"}, configuration)).To(Succeed())
+	Expect(cluster.Lab.Kube.Delete(ctx, configuration.DeepCopy())).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		configuration.ObjectMeta = metav1.ObjectMeta{Name: configuration.Name, Labels: configuration.Labels, Annotations: configuration.Annotations}
+		Expect(cluster.Lab.Kube.Create(ctx, configuration)).To(Succeed())
+	})
+}
+
 var _ = Describe("A request", Ordered, func() {
 	It("is rejected while something is in its way, and carried out when that is gone", func(ctx SpecContext) {
 		wanted := push(ctx)
@@ -46,8 +60,7 @@ var _ = Describe("A request", Ordered, func() {
 		wanted := push(ctx)
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		_, err = cluster.Kubectl(ctx, "delete", "validatingwebhookconfiguration", "preflight-webhook-configuration")
-		Expect(err).NotTo(HaveOccurred())
+		withoutWebhook(ctx)
 		workload("cordon", last)(ctx)
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		Eventually(rolledOut, patience, look).WithContext(ctx).Should(And(
