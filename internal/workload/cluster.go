@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -40,17 +41,25 @@ type connector struct {
 
 func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster, error) {
 	live, err := c.cache.GetUncachedClient(ctx, key)
-	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		c.features.Delete(key)
-		return nil, ErrUnreachable
-	}
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
+		return nil, c.unconnected(key, err)
 	}
 	cluster := New(c.management, live)
+	if cluster.config, err = c.cache.GetRESTConfig(ctx, key); err != nil {
+		return nil, c.unconnected(key, err)
+	}
 	known, _ := c.features.LoadOrStore(key, cluster.features)
 	cluster.features = known.(*features)
 	return cluster, nil
+}
+
+// unconnected tells a cluster that is not connected, of which nothing is known from here on, from other errors.
+func (c *connector) unconnected(key client.ObjectKey, err error) error {
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		c.features.Delete(key)
+		return ErrUnreachable
+	}
+	return fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
 }
 
 // Cluster is a workload cluster.
@@ -58,6 +67,8 @@ type Cluster struct {
 	management client.Client
 	live       client.Client
 	features   *features
+	// config of live; nil if that was given without.
+	config *rest.Config
 }
 
 // New returns a workload cluster. live reads and writes it without a cache: nothing here can be decided

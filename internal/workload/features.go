@@ -53,3 +53,11 @@ func (c *Cluster) HasKubeVirt(ctx context.Context, node *corev1.Node) (bool, err
 
 // Live reads and writes the workload cluster without a cache.
 func (c *Cluster) Live() client.Client { return c.live }
+
+// Canceller takes evictions of virtual machines back; nil where the cluster was made without a connection of its own.
+func (c *Cluster) Canceller() kubevirt.Canceller {
+	if c.config == nil {
+		return nil
+	}
+	return kubevirt.NewCanceller(c.config)
+}

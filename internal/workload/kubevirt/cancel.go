@@ -5,11 +5,9 @@ package kubevirt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,24 +75,14 @@ func (e Evacuation) made(migration *kubevirtv1.VirtualMachineInstanceMigration) 
 		e.Node.Name != "" && migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation] == e.Node.Name)
 }
 
-// unmark makes KubeVirt forget the eviction of an instance, by what its evacuate-cancel does: a patch that tests for
-// the Node. The subresource itself would need KubeVirt's aggregated API, which not every proxy lets through.
+// unmark makes KubeVirt forget the eviction of an instance.
 func (e Evacuation) unmark(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
-	if vmi.Status.EvacuationNodeName != e.Node.Name {
+	if e.Canceller == nil || vmi.Status.EvacuationNodeName != e.Node.Name {
 		return nil
 	}
-	const path = "/status/evacuationNodeName"
-	patch, err := json.Marshal([]map[string]string{
-		{"op": "test", "path": path, "value": e.Node.Name}, {"op": "remove", "path": path},
-	})
-	if err != nil {
-		return fmt.Errorf("preparing the patch of VirtualMachineInstance %s: %w", keyOf(vmi), err)
-	}
-	err = write(ctx, func(ctx context.Context) error {
-		return e.Client.Patch(ctx, vmi, client.RawPatch(types.JSONPatchType, patch))
-	})
+	err := write(ctx, func(ctx context.Context) error { return e.Canceller(ctx, client.ObjectKeyFromObject(vmi), e.Node.Name) })
 	if err == nil || isRefused(err) || client.IgnoreNotFound(err) == nil {
-		return nil // its mark is gone, as one is whose test fails
+		return nil // the mark is gone already, or KubeVirt keeps it
 	}
 	return fmt.Errorf("cancelling the evacuation of VirtualMachineInstance %s: %w", keyOf(vmi), err)
 }

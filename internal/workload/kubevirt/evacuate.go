@@ -19,6 +19,8 @@ import (
 type Evacuation struct {
 	// Client reads and writes the workload cluster, without a cache.
 	Client client.Client
+	// Canceller of evictions; needed by Cancel. Without one, marks are left.
+	Canceller Canceller
 	// Node that is to go down. It is cordoned.
 	Node *corev1.Node
 	// Attempt is in every mark that is left.

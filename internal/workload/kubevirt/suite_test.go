@@ -8,9 +8,27 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
 )
 
 func TestKubeVirt(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Evacuation of Virtual Machines Suite")
 }
+
+// live reads and writes the API server, which has KubeVirt's kinds and nothing of KubeVirt.
+var live client.WithWatch
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	log.SetLogger(GinkgoLogr)
+	server, err := apiserver.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(server.Stop)
+	live, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(kinds.Install(ctx, live)).To(Succeed())
+})

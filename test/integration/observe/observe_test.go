@@ -187,9 +187,9 @@ func expectRollout(said []string, wanted image.Image) {
 	GinkgoHelper()
 	target := "(" + short(wanted) + "|" + wanted.URI() + ")"
 	Expect(said).To(ContainElement(MatchRegexp("^0 of 2 nodes on "+target+"$")), "%q", said)
-	Expect(said).To(ContainElement(MatchRegexp("^0 of 2 nodes on "+short(wanted)+`, demo-node-\d rebooting \(9/12\)$`)), "%q", said)
-	Expect(said).To(ContainElement(MatchRegexp("^1 of 2 nodes on "+short(wanted)+`, demo-node-\d assessing \(10/12\)$`)), "%q", said)
-	Expect(said).To(ContainElement(MatchRegexp("^1 of 2 nodes on "+short(wanted)+`, demo-node-\d rebooting \(9/12\)$`)), "%q", said)
+	Expect(said).To(ContainElement(MatchRegexp("^0 of 2 nodes on "+short(wanted)+`, demo-node-\d rebooting \(10/14\)$`)), "%q", said)
+	Expect(said).To(ContainElement(MatchRegexp("^1 of 2 nodes on "+short(wanted)+`, demo-node-\d assessing \(11/14\)$`)), "%q", said)
+	Expect(said).To(ContainElement(MatchRegexp("^1 of 2 nodes on "+short(wanted)+`, demo-node-\d rebooting \(10/14\)$`)), "%q", said)
 	Expect(said[len(said)-1]).To(Equal("2 of 2 nodes on " + short(wanted)))
 	Expect(len(said)).To(BeNumerically("<=", 40), "it is written when it changes: %q", said)
 	done := 0

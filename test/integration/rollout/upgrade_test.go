@@ -54,7 +54,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		}
 		for machine, messages := range said.of() {
 			Expect(len(messages)).To(BeNumerically("<=", 40), "transitions of Machine %s: %q", machine, messages)
-			Expect(messages).To(ContainElement(MatchRegexp(`In-place update in progress: \w+ \(\d+/12\): .+`)),
+			Expect(messages).To(ContainElement(MatchRegexp(`In-place update in progress: \w+ \(\d+/14\): .+`)),
 				"the condition says the step, n of N and what it waits for")
 		}
 	})

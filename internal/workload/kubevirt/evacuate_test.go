@@ -1,0 +1,219 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+)
+
+var _ = Describe("An evacuation", func() {
+	It("is done where nothing runs, after two calls", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		Expect(w.evacuate(ctx)).To(Equal(kubevirt.Progress{Done: true}))
+		Expect(w.calls).To(Equal(map[string]int{"list": 2}))
+	})
+
+	It("evicts each virtual machine once, and waits for it to leave", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.add(ctx, "b")
+		progress := w.evacuate(ctx)
+		Expect(progress.Message).To(Equal("waiting for 2 virtual machines to leave Node node-1"))
+		Expect(progress.Held).To(BeFalse())
+		Expect(w.instance(ctx, "a").Status.EvacuationNodeName).To(Equal(nodeOne))
+		Expect(w.evacuate(ctx).Fates).To(Equal(w.evacuate(ctx).Fates), "they are decided as before")
+		Expect(w.calls["evict"]).To(Equal(4), "one dry run and one eviction each")
+
+		By("their leaving")
+		w.leave(ctx, "a")
+		Expect(w.evacuate(ctx).Message).To(Equal("waiting for 1 virtual machine to leave Node node-1"))
+		w.leave(ctx, "b")
+		Expect(w.evacuate(ctx).Done).To(BeTrue())
+	})
+
+	It("waits for a Pod that has not ended, and not for one that has", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		Expect(live.Delete(ctx, w.instance(ctx, "a"))).To(Succeed())
+		Expect(w.evacuate(ctx).Message).To(Equal("waiting for the Pods of virtual machines to end: " + w.namespace + "/virt-launcher-a"))
+		launcher := &corev1.Pod{}
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "virt-launcher-a"}, launcher)).To(Succeed())
+		launcher.Status.Phase = corev1.PodSucceeded
+		Expect(live.Status().Update(ctx, launcher)).To(Succeed())
+		Expect(w.evacuate(ctx).Done).To(BeTrue())
+	})
+
+	It("evicts no more than a few in one pass", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		for i := range 30 {
+			w.add(ctx, fmt.Sprintf("vm-%d", i), vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+				v.Spec.EvictionStrategy = new(kubevirtv1.EvictionStrategyExternal)
+			}))
+		}
+		Expect(w.evacuate(ctx).Left).To(Equal(30))
+		Expect(w.calls["evict"]).To(Equal(50))
+		w.evacuate(ctx)
+		Expect(w.calls["evict"]).To(Equal(60))
+		w.evacuate(ctx)
+		Expect(w.calls["evict"]).To(Equal(60))
+	})
+
+	It("does not make an eviction that would stop the guest", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.answers = nil // there is no webhook
+		progress := w.evacuate(ctx)
+		Expect(progress.Held).To(BeTrue())
+		Expect(progress.Message).To(HavePrefix("VirtualMachineInstance " + w.namespace + "/a is not evicted, because that would stop the guest"))
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "virt-launcher-a"}, &corev1.Pod{})).To(Succeed())
+	})
+
+	It("says which budget refuses an eviction", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.answers = func(bool, client.Object) error {
+			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
+				Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget all needs 1 healthy pods and has 1 currently",
+			})
+			return refusal
+		}
+		progress := w.evacuate(ctx)
+		Expect(progress.Held).To(BeTrue())
+		Expect(progress.Message).To(Equal("VirtualMachineInstance " + w.namespace + "/a cannot be evicted: The disruption budget all needs 1 healthy pods and has 1 currently"))
+	})
+
+	It("waits for a virt-api that does not answer", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.add(ctx, "b")
+		w.unanswered = true
+		progress := w.evacuate(ctx)
+		Expect(progress.Held).To(BeTrue())
+		Expect(progress.Message).To(ContainSubstring("virt-api of KubeVirt does not answer"))
+		Expect(w.calls["evict"]).To(Equal(1), "one is enough to know")
+		w.unanswered = false
+		Expect(w.evacuate(ctx).Held).To(BeFalse())
+	})
+
+	It("migrates by itself what an eviction would stop, a few at a time, and tries again", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			w.add(ctx, name, strategy(kubevirtv1.EvictionStrategyNone))
+		}
+		w.evacuate(ctx)
+		Expect(w.calls["evict"]).To(BeZero())
+		migrations := w.migrations(ctx)
+		Expect(migrations).To(HaveLen(4))
+		Expect(migrations).To(HaveEach(And(
+			HaveField("Annotations", And(HaveKeyWithValue(infrav1.EvacuatedByAnnotation, attempt), HaveKeyWithValue("kubevirt.io/evacuationMigration", nodeOne))),
+			HaveField("Labels", HaveKey(infrav1.EvacuationLabel)))))
+		w.evacuate(ctx)
+		Expect(w.migrations(ctx)).To(HaveLen(4), "no more while they run")
+
+		By("failures of the first")
+		name := migrations[0].Spec.VMIName
+		for failure := range 3 {
+			for _, m := range w.migrations(ctx) {
+				if m.Spec.VMIName == name && m.Status.Phase != kubevirtv1.MigrationFailed {
+					m.Status.Phase = kubevirtv1.MigrationFailed
+					Expect(live.Status().Update(ctx, &m)).To(Succeed())
+				}
+			}
+			progress := w.evacuate(ctx)
+			Expect(progress.Held).To(Equal(failure == 2), progress.Message)
+		}
+		Expect(w.evacuate(ctx).Message).To(ContainSubstring(w.namespace + "/" + name + " its migration failed 3 times"))
+		of := 0
+		for _, m := range w.migrations(ctx) {
+			if m.Spec.VMIName == name {
+				of++
+			}
+		}
+		Expect(of).To(Equal(3), "nobody tries a fourth time")
+	})
+
+	It("stops what has to be stopped last, and remembers how it was in the same write", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.policy = infrav1.VMPolicyShutdownAndRestore
+		w.add(ctx, "moves")
+		w.add(ctx, "stays", notMigratable)
+		w.evacuate(ctx)
+		Expect(w.machine(ctx, "stays").Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyAlways)), "not as long as another is on its way")
+		w.leave(ctx, "moves")
+		progress := w.evacuate(ctx)
+		Expect(progress.Fates).To(ConsistOf(And(HaveField("Name", "stays"), HaveField("Decision", infrav1.VMShutdownAndRestore))))
+		stopped := w.machine(ctx, "stays")
+		Expect(stopped.Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyHalted)))
+		Expect(stopped.Annotations[infrav1.VMPowerStateAnnotation]).To(MatchJSON(`{"attempt":"` + attempt + `","node":"node-1","field":"runStrategy",
+			"value":"Always","policy":"ShutdownAndRestore","reason":"is not live-migratable: DisksNotLiveMigratable: disk x is local"}`))
+		Expect(stopped.Labels).To(HaveKeyWithValue(infrav1.VMStoppedLabel, "true"))
+		Expect(w.calls["patch"]).To(Equal(1))
+
+		By("going on waiting for it, with the same decision")
+		Expect(w.evacuate(ctx).Fates).To(HaveExactElements(HaveField("Status()", progress.Fates[0].Status())))
+		Expect(w.calls["patch"]).To(Equal(1))
+		w.leave(ctx, "stays")
+		Expect(w.evacuate(ctx).Done).To(BeTrue())
+	})
+
+	It("stops nothing as long as another holds the node", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.policy = infrav1.VMPolicyShutdown
+		w.add(ctx, "stays", notMigratable)
+		w.add(ctx, "blocks", labelled(infrav1.VMPolicyLabel, "Block"))
+		progress := w.evacuate(ctx)
+		Expect(progress.Held).To(BeTrue())
+		Expect(progress.Message).To(Equal("VirtualMachineInstance " + w.namespace + "/blocks label infrastructure.cluster.x-k8s.io/vm-policy is Block (1 to be shut down after that)"))
+		Expect(w.machine(ctx, "stays").Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyAlways)))
+	})
+
+	It("deletes by policy what has no VirtualMachine", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.policy = infrav1.VMPolicyShutdown
+		w.add(ctx, "alone", notMigratable, ownerless)
+		w.evacuate(ctx)
+		Expect(apierrors.IsNotFound(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "alone"}, &kubevirtv1.VirtualMachineInstance{}))).To(BeTrue())
+	})
+
+	It("ignores an instance that has ended", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "ended", vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Phase = kubevirtv1.Failed }))
+		Expect(live.Delete(ctx, &corev1.Pod{ObjectMeta: w.meta("virt-launcher-ended")}, client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(w.evacuate(ctx).Done).To(BeTrue())
+	})
+
+	It("names a few of many that hold the node", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		for i := range 5 {
+			w.add(ctx, fmt.Sprintf("vm-%d", i), labelled(infrav1.VMPolicyLabel, "Block"))
+		}
+		Expect(w.evacuate(ctx).Message).To(And(ContainSubstring("/vm-0 "), ContainSubstring("/vm-2 "), HaveSuffix(" and 2 more")))
+	})
+
+	It("taints the node for a KubeVirt that needs it, and for no other", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.evacuate(ctx)
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(BeEmpty())
+		w.observe(ctx, "v0.59.2")
+		w.evacuate(ctx)
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(ConsistOf(And(HaveField("Key", kubevirt.DrainTaint), HaveField("Effect", corev1.TaintEffectNoSchedule))))
+		Expect(w.cancel(ctx).Done).To(BeTrue())
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(BeEmpty())
+		Expect(w.evacuation(ctx).Node.Annotations).To(BeEmpty())
+	})
+})

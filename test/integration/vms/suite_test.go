@@ -1,0 +1,147 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vms_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	patience = 3 * time.Minute
+	look     = 200 * time.Millisecond
+	// calm is for how long something must not happen.
+	calm = 6 * time.Second
+
+	nodeOne, nodeTwo, nodeThree = "demo-node-1", "demo-node-2", "demo-node-3"
+)
+
+// cluster is shared by all specs, which run one after the other.
+var cluster *scenario.Cluster
+
+func TestVMs(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(look)
+	RunSpecs(t, "Virtual Machines")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{KubeVirt: true}), scenario.Options{})
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab {
+	if cluster == nil {
+		return nil
+	}
+	return cluster.Lab
+})
+
+var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
+	if report.Failed() && cluster != nil {
+		said, err := cluster.Lab.WorkloadKubectl(ctx, "get", "--all-namespaces", "virtualmachines,virtualmachineinstances,virtualmachineinstancemigrations", "--output", "yaml")
+		GinkgoWriter.Println(said, err)
+	}
+})
+
+// guest is a virtual machine, and how it was before.
+type guest struct {
+	key    client.ObjectKey
+	before vm.State
+}
+
+// run makes a virtual machine and waits until it runs, where it is wanted.
+func run(ctx context.Context, spec vm.Spec) guest {
+	GinkgoHelper()
+	key := client.ObjectKeyFromObject(vm.New(spec))
+	before, err := cluster.CreateVM(ctx, spec)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(cluster.WorkloadKube().Delete(ctx, vm.New(spec)))).To(Succeed())
+		Eventually(stateOf(ctx, key)).Should(Equal(vm.State{}), "it goes")
+	}, NodeTimeout(patience))
+	if before.Migratable == (spec.Asks[hypervisor.NotMigratable] != "") {
+		Eventually(stateOf(ctx, key)).Should(HaveField("Migratable", spec.Asks[hypervisor.NotMigratable] == ""))
+		before, err = cluster.VM(ctx, key)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	return guest{key: key, before: before}
+}
+
+func stateOf(ctx context.Context, key client.ObjectKey) func() (vm.State, error) {
+	return func() (vm.State, error) { return cluster.VM(ctx, key) }
+}
+
+// machineOf reads a VirtualMachine.
+func machineOf(ctx context.Context, g guest) func() (*kubevirtv1.VirtualMachine, error) {
+	return func() (*kubevirtv1.VirtualMachine, error) {
+		machine := &kubevirtv1.VirtualMachine{}
+		return machine, cluster.WorkloadKube().Get(ctx, g.key, machine)
+	}
+}
+
+// upgrade begins a rollout.
+func upgrade(ctx context.Context) image.Image {
+	GinkgoHelper()
+	wanted := suite.Push(ctx, cluster, image.OS{})
+	Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+	return wanted
+}
+
+// attemptOn is the attempt to bring a node to an image; an empty one while there is none.
+func attemptOn(ctx context.Context, node string, wanted image.Image) func() (*infrav1.ElementalHostUpgrade, error) {
+	return func() (*infrav1.ElementalHostUpgrade, error) {
+		attempts, err := cluster.Attempts(ctx)
+		for i := range attempts {
+			if attempts[i].Spec.HostName == node && attempts[i].Spec.ImageURI == wanted.URI() {
+				return &attempts[i], nil
+			}
+		}
+		return &infrav1.ElementalHostUpgrade{}, err
+	}
+}
+
+// fateOf is what an attempt reports of a virtual machine.
+func fateOf(g guest, decision infrav1.VMDecision, reason string) any {
+	return infrav1.VirtualMachineStatus{Namespace: g.key.Namespace, Name: g.key.Name, Decision: decision, Reason: reason}
+}
+
+// expectNothingLeft asserts that no mark of an evacuation is left anywhere.
+func expectNothingLeft(ctx context.Context) {
+	GinkgoHelper()
+	machines, migrations := &kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceMigrationList{}
+	instances := &kubevirtv1.VirtualMachineInstanceList{}
+	for _, list := range []client.ObjectList{machines, migrations, instances} {
+		Expect(cluster.WorkloadKube().List(ctx, list)).To(Succeed())
+	}
+	for i := range machines.Items {
+		Expect(machines.Items[i].Annotations).NotTo(HaveKey(infrav1.VMPowerStateAnnotation))
+		Expect(machines.Items[i].Labels).NotTo(HaveKey(infrav1.VMStoppedLabel))
+	}
+	for i := range instances.Items {
+		Expect(instances.Items[i].Status.EvacuationNodeName).To(BeEmpty(), instances.Items[i].Name)
+	}
+	for i := range migrations.Items {
+		Expect(migrations.Items[i].Labels).NotTo(HaveKey(infrav1.EvacuationLabel))
+	}
+	nodes, err := cluster.Nodes(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Spec.Unschedulable || len(n.Spec.Taints) > 0 })).To(BeFalse())
+}

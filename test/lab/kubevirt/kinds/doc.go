@@ -1,0 +1,5 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds makes an API server serve KubeVirt's kinds without any of KubeVirt: for tests that play it themselves.
+package kinds
