@@ -91,8 +91,12 @@ type pass struct {
 	evictions, created int
 }
 
-// act does for every virtual machine what was decided. One whose turn has not come is left alone.
+// act does for every virtual machine what was decided. One whose turn has not come is left alone; where the policy is
+// to block, all are as long as one blocks, so that a node is not emptied that cannot go down anyway.
 func (p *pass) act(ctx context.Context) error {
+	if p.Policy == infrav1.VMPolicyBlock && len(p.with(infrav1.VMBlock)) > 0 {
+		return nil
+	}
 	for _, ways := range []map[way]func(context.Context, *Fate) error{
 		{byEviction: p.evict, byMigration: p.migrate},
 		{byHalting: p.halt, byDeletion: p.delete},

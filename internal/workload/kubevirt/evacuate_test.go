@@ -181,6 +181,17 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.machine(ctx, "stays").Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyAlways)))
 	})
 
+	It("moves nothing where the policy is to block, as long as one blocks", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "moves")
+		w.add(ctx, "stays", notMigratable)
+		Expect(w.evacuate(ctx).Message).To(Equal("VirtualMachineInstance " + w.namespace + "/stays " + isLocal + " (and waiting for 1 virtual machine to leave Node node-1)"))
+		Expect(w.calls["evict"]).To(BeZero())
+		w.policy = infrav1.VMPolicyMigrate
+		w.evacuate(ctx)
+		Expect(w.calls["evict"]).To(Equal(2))
+	})
+
 	It("deletes by policy what has no VirtualMachine", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.policy = infrav1.VMPolicyShutdown

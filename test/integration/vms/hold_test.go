@@ -6,6 +6,7 @@ package vms_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,10 +52,8 @@ var _ = Describe("A virtual machine that cannot move", func() {
 			machine.Spec.RunStrategy, machine.Spec.Running = nil, new(true)
 		}})
 		manual := run(ctx, vm.Spec{Name: "manual", Require: nodeThree, Asks: local})
-		machine, err := machineOf(ctx, manual)()
-		Expect(err).NotTo(HaveOccurred())
-		machine.Spec.RunStrategy = new(kubevirtv1.RunStrategyManual)
-		Expect(cluster.WorkloadKube().Update(ctx, machine)).To(Succeed())
+		Expect(cluster.WorkloadKube().Patch(ctx, vm.New(vm.Spec{Name: "manual"}),
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"runStrategy":"Manual"}}`)))).To(Succeed())
 		off, err := vm.Create(ctx, cluster.WorkloadKube(), vm.Spec{Name: "off", RunStrategy: kubevirtv1.RunStrategyHalted, Require: nodeOne})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) { Expect(cluster.WorkloadKube().Delete(ctx, off)).To(Succeed()) })
