@@ -28,6 +28,7 @@ const (
 type Longhorn struct {
 	kube  client.Client
 	clock clock.PassiveClock
+	asked requests
 }
 
 // NewLonghorn installs Longhorn's kinds, with its Setting at the default.

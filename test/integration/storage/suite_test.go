@@ -1,0 +1,118 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// patience is for something that has to happen, calm for how long something must not happen.
+	patience = 3 * time.Minute
+	calm     = 5 * time.Second
+	look     = 100 * time.Millisecond
+)
+
+// The suite has one cluster with three workers, which have Longhorn and KubeVirt.
+var (
+	theLab   *lab.Lab
+	cluster  *scenario.Cluster
+	longhorn *storage.Longhorn
+)
+
+func TestStorage(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(look)
+	SetDefaultConsistentlyDuration(calm)
+	RunSpecs(t, "Storage")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 3, Spare: 1})
+	var err error
+	longhorn, err = storage.NewLonghorn(ctx, theLab.WorkloadKube, clock.RealClock{})
+	Expect(err).NotTo(HaveOccurred())
+	following, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		longhorn.Follow(following)
+	}()
+	DeferCleanup(func() {
+		stop()
+		<-done
+	})
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.Failed() && longhorn != nil {
+		GinkgoWriter.Println("Longhorn's double:", longhorn.Err())
+	}
+})
+
+// nodeNames are the workers, by name.
+func nodeNames(ctx context.Context) []string {
+	GinkgoHelper()
+	workers, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	names := []string{}
+	for _, worker := range workers {
+		names = append(names, worker.Node)
+	}
+	return names
+}
+
+// underway is the attempt that has not ended; nil if there is none.
+func underway(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
+	attempts, err := cluster.Attempts(ctx)
+	for i := range attempts {
+		switch attempts[i].Status.Phase {
+		case infrav1.UpgradePending, infrav1.UpgradeProgressing:
+			return &attempts[i], err
+		}
+	}
+	return nil, err
+}
+
+// says is what the attempt that has not ended says.
+func says(ctx context.Context) (string, error) {
+	attempt, err := underway(ctx)
+	if err != nil || attempt == nil {
+		return "", err
+	}
+	return attempt.Status.Step + ": " + attempt.Status.Message, nil
+}
+
+// replenishment is Longhorn's setting, and whether an attempt holds it.
+type replenishment struct {
+	Value string
+	Held  bool
+}
+
+func setting(ctx context.Context) (replenishment, error) {
+	value, annotations, err := longhorn.Replenishment(ctx)
+	_, held := annotations[infrav1.ReplenishmentAnnotation]
+	return replenishment{value, held}, err
+}
+
+var (
+	raised   = replenishment{"1800", true}
+	restored = replenishment{storage.DefaultReplenishment, false}
+)

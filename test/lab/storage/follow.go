@@ -1,0 +1,165 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// followPoll is how often the Nodes are looked at.
+const followPoll = 200 * time.Millisecond
+
+// requests are how the double is asked to behave.
+type requests struct {
+	mutex sync.Mutex
+	// failures that following met; it goes on.
+	failures []error
+	// rebuilds are held while they are true.
+	held bool
+	// stuck are volumes that stay attached to their Nodes.
+	stuck []string
+}
+
+// HoldRebuilds lets failed replicas stay so, until they are not held any more. What is being rebuilt stays at that.
+func (l *Longhorn) HoldRebuilds(hold bool) {
+	l.asked.mutex.Lock()
+	defer l.asked.mutex.Unlock()
+	l.asked.held = hold
+}
+
+// Stick keeps volumes attached to their Nodes even when those are drained. Others move to the next Node, as the users
+// of a Deployment's volume do. It replaces those that were stuck before.
+func (l *Longhorn) Stick(volumes ...string) {
+	l.asked.mutex.Lock()
+	defer l.asked.mutex.Unlock()
+	l.asked.stuck = volumes
+}
+
+// Err are the failures that Follow met.
+func (l *Longhorn) Err() error {
+	l.asked.mutex.Lock()
+	defer l.asked.mutex.Unlock()
+	return errors.Join(l.asked.failures...)
+}
+
+// Follow plays Longhorn until the context ends: every Node has an instance manager, without which the replicas there fail
+// and with which they are rebuilt; a PodDisruptionBudget keeps the one that a volume needs.
+func (l *Longhorn) Follow(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, followPoll, true, func(ctx context.Context) (bool, error) {
+		if err := l.pass(ctx); err != nil && ctx.Err() == nil && len(l.asked.failures) < 10 {
+			l.asked.mutex.Lock()
+			l.asked.failures = append(l.asked.failures, err)
+			l.asked.mutex.Unlock()
+		}
+		return false, nil
+	})
+}
+
+// pass looks at everything once.
+func (l *Longhorn) pass(ctx context.Context) error {
+	nodes := &corev1.NodeList{}
+	if err := l.kube.List(ctx, nodes); err != nil {
+		return fmt.Errorf("listing Nodes: %w", err)
+	}
+	serving, open := []string{}, []string{}
+	for i := range nodes.Items {
+		runs, err := l.keepManager(ctx, &nodes.Items[i])
+		if err != nil {
+			return err
+		}
+		if runs {
+			serving = append(serving, nodes.Items[i].Name)
+		}
+		if runs && !nodes.Items[i].Spec.Unschedulable {
+			open = append(open, nodes.Items[i].Name)
+		}
+	}
+	volumes := &unstructured.UnstructuredList{}
+	volumes.SetGroupVersionKind(Volume)
+	if err := l.kube.List(ctx, volumes, client.InNamespace(Namespace)); err != nil {
+		return fmt.Errorf("listing volumes: %w", err)
+	}
+	needed := []string{}
+	for i := range volumes.Items {
+		needs, err := l.follow(ctx, &volumes.Items[i], serving, open)
+		if err != nil {
+			return err
+		}
+		needed = append(needed, needs...)
+	}
+	for i := range nodes.Items {
+		if err := l.guard(ctx, nodes.Items[i].Name, slices.Contains(needed, nodes.Items[i].Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow brings an attached volume to what the Nodes make of it, and returns the Nodes whose instance managers it needs.
+func (l *Longhorn) follow(ctx context.Context, volume *unstructured.Unstructured, serving, open []string) ([]string, error) {
+	node, _, _ := unstructured.NestedString(volume.Object, "status", "currentNodeID")
+	if node == "" {
+		return nil, nil
+	}
+	node, err := l.move(ctx, volume.GetName(), node, open)
+	if err != nil {
+		return nil, err
+	}
+	engine := New(Engine, Namespace, volume.GetName()+"-e-0", nil)
+	if err := l.kube.Get(ctx, client.ObjectKeyFromObject(engine), engine); err != nil {
+		return nil, fmt.Errorf("reading the engine of volume %s: %w", volume.GetName(), err)
+	}
+	modes, _, _ := unstructured.NestedStringMap(engine.Object, "status", "replicaModeMap")
+	healthy := []string{}
+	for name, mode := range modes {
+		holder := name[len(ReplicaName(volume.GetName(), "")):]
+		if mode == "RW" {
+			healthy = append(healthy, holder)
+		}
+		if err := l.followReplica(ctx, volume.GetName(), holder, mode, slices.Contains(serving, holder)); err != nil {
+			return nil, err
+		}
+	}
+	needs := []string{node}
+	if len(healthy) == 1 {
+		needs = append(needs, healthy...)
+	}
+	return needs, nil
+}
+
+func (l *Longhorn) followReplica(ctx context.Context, volume, node, mode string, served bool) error {
+	l.asked.mutex.Lock()
+	held := l.asked.held
+	l.asked.mutex.Unlock()
+	switch {
+	case !served && mode == "RW":
+		return l.FailReplica(ctx, volume, node)
+	case served && mode == "ERR" && !held:
+		return l.StartRebuild(ctx, volume, node)
+	case served && mode == "WO" && !held:
+		return l.FinishRebuild(ctx, volume, node)
+	}
+	return nil
+}
+
+// move attaches a volume to the next Node when its own is drained, and returns the Node that it is attached to.
+func (l *Longhorn) move(ctx context.Context, volume, node string, open []string) (string, error) {
+	l.asked.mutex.Lock()
+	stuck := slices.Contains(l.asked.stuck, volume)
+	l.asked.mutex.Unlock()
+	if stuck || len(open) == 0 || slices.Contains(open, node) {
+		return node, nil
+	}
+	return open[0], l.Change(ctx, Volume, volume, func(stored *unstructured.Unstructured) { set(stored, open[0], "status", "currentNodeID") })
+}
