@@ -72,31 +72,13 @@ func (l *Longhorn) pass(ctx context.Context) error {
 	if err := l.kube.List(ctx, nodes); err != nil {
 		return fmt.Errorf("listing Nodes: %w", err)
 	}
-	serving, open := []string{}, []string{}
-	for i := range nodes.Items {
-		runs, err := l.keepManager(ctx, &nodes.Items[i])
-		if err != nil {
-			return err
-		}
-		if runs {
-			serving = append(serving, nodes.Items[i].Name)
-		}
-		if runs && !nodes.Items[i].Spec.Unschedulable {
-			open = append(open, nodes.Items[i].Name)
-		}
+	serving, open, err := l.serve(ctx, nodes.Items)
+	if err != nil {
+		return err
 	}
-	volumes := &unstructured.UnstructuredList{}
-	volumes.SetGroupVersionKind(Volume)
-	if err := l.kube.List(ctx, volumes, client.InNamespace(Namespace)); err != nil {
-		return fmt.Errorf("listing volumes: %w", err)
-	}
-	needed := []string{}
-	for i := range volumes.Items {
-		needs, err := l.follow(ctx, &volumes.Items[i], serving, open)
-		if err != nil {
-			return err
-		}
-		needed = append(needed, needs...)
+	needed, err := l.followAll(ctx, serving, open)
+	if err != nil {
+		return err
 	}
 	for i := range nodes.Items {
 		if err := l.guard(ctx, nodes.Items[i].Name, slices.Contains(needed, nodes.Items[i].Name)); err != nil {
@@ -104,6 +86,41 @@ func (l *Longhorn) pass(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// serve has instance managers run, and returns the Nodes on which they do, and which of those are open to more.
+func (l *Longhorn) serve(ctx context.Context, nodes []corev1.Node) (serving, open []string, err error) {
+	for i := range nodes {
+		runs, err := l.keepManager(ctx, &nodes[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		if runs {
+			serving = append(serving, nodes[i].Name)
+		}
+		if runs && !nodes[i].Spec.Unschedulable {
+			open = append(open, nodes[i].Name)
+		}
+	}
+	return serving, open, nil
+}
+
+// followAll brings all volumes to what the Nodes make of them, and returns the Nodes whose instance managers are needed.
+func (l *Longhorn) followAll(ctx context.Context, serving, open []string) ([]string, error) {
+	volumes := &unstructured.UnstructuredList{}
+	volumes.SetGroupVersionKind(Volume)
+	if err := l.kube.List(ctx, volumes, client.InNamespace(Namespace)); err != nil {
+		return nil, fmt.Errorf("listing volumes: %w", err)
+	}
+	needed := []string{}
+	for i := range volumes.Items {
+		needs, err := l.follow(ctx, &volumes.Items[i], serving, open)
+		if err != nil {
+			return nil, err
+		}
+		needed = append(needed, needs...)
+	}
+	return needed, nil
 }
 
 // follow brings an attached volume to what the Nodes make of it, and returns the Nodes whose instance managers it needs.
