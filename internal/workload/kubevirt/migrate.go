@@ -28,7 +28,7 @@ func (p *pass) migrate(ctx context.Context, fate *Fate) error {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: fate.Namespace,
 			// One whose creation was not heard of gets the same name again, and one after a failure another.
-			Name:   "evacuation-" + digest(p.Attempt, string(vmi.UID), p.migrations[keyOf(vmi)].last),
+			Name:   "evacuation-" + digest(append([]string{p.Attempt, string(vmi.UID)}, p.migrations[keyOf(vmi)].ended...)...),
 			Labels: map[string]string{infrav1.EvacuationLabel: "true"},
 			Annotations: map[string]string{
 				infrav1.EvacuatedByAnnotation: p.Attempt,

@@ -26,8 +26,8 @@ type history struct {
 	unfinished *kubevirtv1.VirtualMachineInstanceMigration
 	// failed are those that failed since the last that did not, oldest first.
 	failed []*kubevirtv1.VirtualMachineInstanceMigration
-	// last is the UID of the last that has ended.
-	last string
+	// ended are the UIDs of those that have ended, oldest first.
+	ended []string
 }
 
 // histories of all virtual machines, by namespace and name.
@@ -52,7 +52,7 @@ func histories(migrations []kubevirtv1.VirtualMachineInstanceMigration) map[stri
 			known.unfinished = migration
 		}
 		if migration.IsFinal() {
-			known.last = string(migration.UID)
+			known.ended = append(known.ended, string(migration.UID))
 		}
 		all[key] = known
 	}
