@@ -142,6 +142,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		Eventually(line(ctx)).Should(ContainSubstring("demo-node-1 paused (3/"))
 		Eventually(sample(ctx, `elemental_upgrade_attempts_held{reason="Approve"}`)).Should(Equal(1.0))
+		Eventually(hostNamed(ctx, node)).Should(HaveField("Spec.Upgrade.Digest", Not(BeEmpty())), "it is told what it has resolved")
 		host, err := hostNamed(ctx, node)()
 		Expect(err).NotTo(HaveOccurred())
 		for _, spelling := range []string{infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpdateLabel} {
