@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 // refusals are how often the API may refuse the deletion of a host before the reset goes on without
@@ -35,7 +38,8 @@ func (a *Agent) Reset(ctx context.Context) error {
 	if err := a.resetOS(ctx, options); err != nil {
 		return err
 	}
-	if err := a.emptyWorkDir(); err != nil {
+	// The reset of the OS may or may not have formatted the partition.
+	if err := a.clearWorkDir(); err != nil {
 		return err
 	}
 	if err := a.Register(ctx, true); err != nil {
@@ -101,9 +105,27 @@ func (a *Agent) resetOS(ctx context.Context, options []byte) error {
 	return errors.Join(err, final)
 }
 
-// emptyWorkDir forgets who the host was and what was done to it. The reset of the OS may or may not
-// have formatted the partition.
-func (a *Agent) emptyWorkDir() error {
+// forgetFormerLife notices a reset that left the partition of the work directory as it was: a registration
+// may ask for that. Only who the host is now is kept.
+func (a *Agent) forgetFormerLife(host *identity.Identity) error {
+	key, err := host.PublicKey()
+	if err != nil {
+		return err
+	}
+	done, err := phase.ResetDone(a.workDir, key)
+	if err != nil || !done {
+		return err
+	}
+	a.Log.Info("The host was reset, forgetting what it was before")
+	// The mark goes last: cut off before, this is done again.
+	if err := a.clearWorkDir(identity.KeyFile, identity.NameFile, phase.ResetMarkFile); err != nil {
+		return err
+	}
+	return system.RemoveFile(filepath.Join(a.workDir, phase.ResetMarkFile))
+}
+
+// clearWorkDir removes all but some files.
+func (a *Agent) clearWorkDir(keep ...string) error {
 	entries, err := os.ReadDir(a.workDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return os.MkdirAll(a.workDir, 0o700)
@@ -112,6 +134,9 @@ func (a *Agent) emptyWorkDir() error {
 		return fmt.Errorf("emptying the work directory: %w", err)
 	}
 	for _, entry := range entries {
+		if slices.Contains(keep, entry.Name()) {
+			continue
+		}
 		if err := os.RemoveAll(filepath.Join(a.workDir, entry.Name())); err != nil {
 			return fmt.Errorf("emptying the work directory: %w", err)
 		}

@@ -40,6 +40,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer api.Close()
+	if err := a.forgetFormerLife(host); err != nil {
+		return err
+	}
 	phases, board, err := a.phases(api, host)
 	if err != nil {
 		return err
@@ -68,8 +71,12 @@ func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phas
 	if err != nil {
 		return nil, nil, err
 	}
+	key, err := host.PublicKey()
+	if err != nil {
+		return nil, nil, err
+	}
 	return phase.New(phase.Options{
-		Plugin: a.Plugin, API: api, Board: board, Host: a.Host, Log: a.Log, WorkDir: a.workDir, Name: host.Name,
+		Plugin: a.Plugin, API: api, Board: board, Host: a.Host, Log: a.Log, WorkDir: a.workDir, Name: host.Name, Key: key,
 		Machine: machine, Bootstrap: bootstrap,
 	}), board, nil
 }

@@ -140,6 +140,16 @@ func (a *API) Last(name string) wire.Report {
 	return reports[len(reports)-1]
 }
 
+// Created is how a host registered; the zero value when there is none.
+func (a *API) Created(name string) wire.HostCreate {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if host := a.hosts[name]; host != nil {
+		return host.Created
+	}
+	return wire.HostCreate{}
+}
+
 // Requests that were served, as "METHOD resource".
 func (a *API) Requests() []string {
 	a.lock.Lock()

@@ -34,6 +34,8 @@ type Options struct {
 	WorkDir string
 	// Name of the host.
 	Name string
+	// Key is the host's public key.
+	Key string
 	// Machine for upgrades.
 	Machine *upgrade.Machine
 	// Marks of the bootstrap.

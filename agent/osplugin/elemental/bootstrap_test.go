@@ -129,6 +129,21 @@ var _ = Describe("A reset", func() {
 		Expect(r.read("/oem/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
 	})
 
+	DescribeTable("formats the persistent partition, unless the registration says otherwise",
+		func(options, persistent, oem string) {
+			Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
+			r.boot(0, "recovery")
+			r.runner.On("elemental reset", func(command system.Command) system.Result {
+				Expect(command.Env).To(ContainElements("ELEMENTAL_RESET_PERSISTENT="+persistent, "ELEMENTAL_RESET_OEM="+oem))
+				return system.Result{}
+			})
+			Expect(r.plugin.Reset(ctx, json.RawMessage(options))).To(Succeed())
+		},
+		Entry("nothing", "", "true", "false"),
+		Entry("something else", `{"resetOem":true}`, "true", "true"),
+		Entry("otherwise", `{"resetPersistent":false}`, "false", "false"),
+	)
+
 	It("keeps the configuration and nothing else", func() {
 		Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
 		r.boot(0, "recovery")

@@ -18,7 +18,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// resetOptions is the registration's spec.config.elemental.reset, with the predecessor's keys.
+// resetOptions is the registration's spec.config.elemental.reset, with the predecessor's keys. Unless it
+// says otherwise the persistent partition is formatted: what a host knows of the cluster it was in, its
+// kubelet's credentials among it, is not for the next.
 type resetOptions struct {
 	ResetPersistent bool     `json:"resetPersistent"`
 	ResetOEM        bool     `json:"resetOem"`
@@ -75,7 +77,7 @@ func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 		return fmt.Errorf("resetting outside of the recovery system: %w: boot it first (grub2-editenv %s set %s=%s)",
 			osplugin.ErrUnsupported, grubEnv, nextEntry, recoveryEntry)
 	}
-	options := resetOptions{}
+	options := resetOptions{ResetPersistent: true}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &options); err != nil {
 			return fmt.Errorf("decoding the registration's reset options: %w", err)

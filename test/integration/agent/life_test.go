@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
 const bootstrapData = `## template: jinja
@@ -32,27 +33,152 @@ var _ = Describe("The life of a host", func() {
 
 	It("is bootstrapped by one reboot and stays so", func() {
 		m.desire(wire.Desired{Bootstrap: true})
-		Eventually(m.last, 10*time.Second).Should(HaveField("Bootstrapped", true))
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		Expect(m.Boots()).To(HaveLen(2))
 		Expect(m.Path("/etc/bootstrapped-by")).To(BeAnExistingFile())
 		Expect(m.Path("/oem/bootstrap-cloud-config.yaml")).NotTo(BeAnExistingFile())
 
 		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
 		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
-		Eventually(m.last, 10*time.Second).Should(HaveField("OS.BootID", Equal(lastBoot(m, 3))))
+		Eventually(m.last, patience).Should(HaveField("OS.BootID", Equal(lastBoot(m, 3))))
 		Expect(m.last().Bootstrapped).To(BeTrue())
 		Consistently(m.Boots, time.Second).Should(HaveLen(3))
 	})
 
 	It("is reset in recovery and registers anew", func() {
 		m.desire(wire.Desired{Bootstrap: true})
-		Eventually(m.last, 10*time.Second).Should(HaveField("Bootstrapped", true))
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		m.desire(wire.Desired{Reset: true})
-		Eventually(m.api.Requests, 20*time.Second).Should(ContainElement("DELETE hosts/" + hostName))
-		Eventually(m.last, 20*time.Second).Should(And(
+		Eventually(m.api.Requests, patience).Should(ContainElement("DELETE hosts/" + hostName))
+		Eventually(m.last, patience).Should(And(
 			HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false), HaveField("OS.BootMode", "active")))
 		Expect(m.finished("elemental", "reset")).To(Equal(1))
 		Expect(m.Path("/oem/reset-cloud-config.yaml")).NotTo(BeAnExistingFile())
 		Consistently(m.api.Hosts, time.Second).Should(Equal([]string{hostName}))
 	})
+
+	It("has its OS before it is bootstrapped, and each once", func() {
+		v2 := m.push("v2", image.OS{})
+		m.desire(wire.Desired{Bootstrap: true, Upgrade: request("idle-1", v2.URI(), true)})
+		Eventually(m.last, patience).Should(And(HaveField("Bootstrapped", true), HaveField("OS.Digest", v2.PlatformDigest)))
+		Expect(m.Boots()).To(HaveLen(3))
+		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+		Expect(m.Boots()[1]).To(HaveField("Version", "v2"), "the second boot is the one into the new OS, the third into the bootstrap")
+	})
+
+	It("is upgraded at once when it serves nothing", func() {
+		v2 := m.push("v2", image.OS{})
+		m.upgrade("idle-1", v2)
+		Expect(m.ends("idle-1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.last()).To(And(HaveField("Bootstrapped", false), HaveField("OS.Digest", v2.PlatformDigest)))
+	})
+
+	DescribeTable("is bootstrapped by what a provider writes",
+		func(data string, files ...string) {
+			m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: data})
+			m.desire(wire.Desired{Bootstrap: true})
+			Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+			for _, file := range files {
+				Expect(m.Path(file)).To(BeAnExistingFile())
+			}
+			Expect(m.Path("/oem/bootstrap-cloud-config.yaml")).NotTo(BeAnExistingFile(), "it holds a join token")
+			Expect(m.Boots()).To(HaveLen(2))
+		},
+		Entry("kubeadm", kubeadmData, "/run/kubeadm/kubeadm-join-config.yaml"),
+		Entry("RKE2", rke2Data, "/etc/rancher/rke2/config.yaml", "/etc/rke2-started"),
+		Entry("K3s", k3sData, "/etc/rancher/k3s/config.yaml", "/etc/k3s-started"),
+	)
+
+	It("stays bootstrapped when it loses power the moment it is, and the sentinel with it", func() {
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.Path, patience, time.Millisecond).WithArguments("/run/cluster-api/bootstrap-success.complete").Should(BeAnExistingFile())
+		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+		Expect(m.Path("/run/cluster-api/bootstrap-success.complete")).NotTo(BeAnExistingFile())
+		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+		Eventually(m.last, patience).Should(And(HaveField("Bootstrapped", true), HaveField("OS.BootID", lastBoot(m, 3))))
+		Expect(bootstraps(m)).To(Equal(1))
+	})
+
+	It("is reset all the same when it loses power in the middle of it, and keeps nothing of its former life", func() {
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+		former := m.api.Created(hostName).PubKey
+		m.desire(wire.Desired{Reset: true})
+		Eventually(m.mode, patience, time.Millisecond).Should(Equal("recovery"))
+		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+		Eventually(m.last, patience).Should(And(
+			HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false), HaveField("OS.BootMode", "active")))
+		Expect(m.api.Created(hostName).PubKey).NotTo(Equal(former))
+		Expect(m.finished("elemental", "reset")).To(BeNumerically(">=", 1))
+
+		By("serving another machine")
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+	})
+
+	It("notices a reset that left its work directory as it was", func() {
+		m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":false}}}`)
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+		former := m.api.Created(hostName).PubKey
+		m.desire(wire.Desired{Reset: true})
+		Eventually(m.last, patience).Should(And(
+			HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false), HaveField("OS.BootMode", "active")))
+		Expect(m.api.Created(hostName).PubKey).NotTo(Equal(former))
+		Expect(m.finished("elemental", "reset")).To(Equal(1))
+		Consistently(m.mode, time.Second).Should(Equal("active"))
+	})
 })
+
+var _ = Describe("Registering", func() {
+	hostname := func(options map[string]any) func(*machine) {
+		return func(m *machine) { m.agentConfig["hostname"] = options }
+	}
+	firmware := func(m *machine) {
+		m.files = map[string]string{
+			"/sys/class/dmi/id/product_uuid": "4c4c4544-0043-3010-8052-b4c04f564231\n",
+			"/sys/class/dmi/id/sys_vendor":   "ACME, Inc.\n",
+			"/sys/class/dmi/id/board_serial": "\n",
+		}
+	}
+
+	DescribeTable("takes a name, once",
+		func(options map[string]any, pattern string) {
+			m := newMachine(hostname(options))
+			name := m.name()
+			Expect(name).To(MatchRegexp(pattern))
+			Expect(m.api.Hosts()).To(Equal([]string{name}))
+			Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+			Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+			Eventually(m.last, patience).Should(HaveField("OS.BootID", lastBoot(m, 2)))
+			Expect(m.api.Hosts()).To(Equal([]string{name}))
+		},
+		Entry("at random", map[string]any{}, `^m-[0-9a-f]{32}$`),
+		Entry("with a prefix", map[string]any{"prefix": "edge-"}, `^edge-[0-9a-f]{32}$`),
+		Entry("that the host has", map[string]any{"useExisting": true}, `^host-1$`),
+	)
+
+	It("says what the firmware says", func() {
+		m := newMachine(firmware)
+		Expect(m.api.Created(hostName).SMBIOS).To(Equal(map[string]string{
+			"System Information/UUID": "4c4c4544-0043-3010-8052-b4c04f564231", "System Information/Manufacturer": "ACME, Inc.",
+		}))
+	})
+
+	It("does not, when it is told not to", func() {
+		m := newMachine(firmware, func(m *machine) { m.agentConfig["noSmbios"] = true })
+		Expect(m.api.Created(hostName).SMBIOS).To(BeEmpty())
+	})
+})
+
+// bootstraps counts how often bootstrap data were handed out.
+func bootstraps(m *machine) int {
+	count := 0
+	for _, request := range m.api.Requests() {
+		if request == "GET hosts/"+hostName+"/bootstrap" {
+			count++
+		}
+	}
+	return count
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,26 +23,39 @@ import (
 
 const hostName = "host-1"
 
+// patience is for what a host has to do in the end, on a machine that is busy.
+const patience = time.Minute
+
 // machine is a host with the real agent, a registry and an API.
 type machine struct {
 	*host.Host
 	api      *apitest.API
 	registry *image.Registry
+	// agentConfig is "agent" of the agent's configuration, files are those of the host, by path.
+	agentConfig map[string]any
+	files       map[string]string
 }
 
-func newMachine() *machine {
+// newMachine makes a host and switches it on. before is done to it first.
+func newMachine(before ...func(m *machine)) *machine {
 	GinkgoHelper()
 	registry, err := image.Start(image.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(registry.Close)
-	m := &machine{api: apitest.New(), registry: registry}
+	m := &machine{api: apitest.New(), registry: registry, agentConfig: map[string]any{"hostname": map[string]any{"useExisting": true}}}
 	DeferCleanup(m.api.Close)
+	for _, prepare := range before {
+		prepare(m)
+	}
 	m.Host = m.build(GinkgoT().TempDir())
+	for path, content := range m.files {
+		Expect(m.Disk().WriteFile(path, []byte(content))).To(Succeed())
+	}
 	Expect(m.Start(GinkgoT().Context())).To(Succeed())
 	DeferCleanup(m.logs)
 	DeferCleanup(m.Stop)
 	m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":true,"resetOem":true}}}`)
-	Eventually(m.last, 10*time.Second).Should(HaveField("AgentVersion", Not(BeEmpty())))
+	Eventually(m.last, patience).Should(HaveField("AgentVersion", Not(BeEmpty())))
 	return m
 }
 
@@ -54,7 +68,7 @@ func (m *machine) build(dir string) *host.Host {
 	Expect(m.registry.WriteCA(ca)).To(Succeed())
 	config, err := json.Marshal(map[string]any{
 		"registration": map[string]any{"uri": m.api.URI(), "caCert": m.api.CACert(), "token": apitest.Token},
-		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}},
+		"agent":        m.agentConfig,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	created, err := host.New(GinkgoT().Context(), host.Options{
@@ -89,7 +103,16 @@ func (m *machine) push(version string, os image.OS) image.Image {
 	return pushed
 }
 
-func (m *machine) last() wire.Report { return m.api.Last(hostName) }
+func (m *machine) last() wire.Report { return m.api.Last(m.name()) }
+
+// name by which the host registered; empty before it has chosen one.
+func (m *machine) name() string {
+	content, err := os.ReadFile(m.Path("/var/lib/elemental/agent/hostname"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(content))
+}
 
 // attempt is the attempt as it was reported last; the zero value when there is none.
 func (m *machine) attempt() wire.Attempt {
@@ -101,7 +124,7 @@ func (m *machine) attempt() wire.Attempt {
 
 func (m *machine) desire(desired wire.Desired) {
 	desired.Approved = true
-	m.api.Desire(hostName, desired)
+	m.api.Desire(m.name(), desired)
 }
 
 func (m *machine) upgrade(attempt string, to image.Image) {
@@ -121,6 +144,15 @@ func (m *machine) ends(attempt string) wire.Attempt {
 		HaveField("Attempt", attempt),
 		HaveField("Phase", BeElementOf(wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack))))
 	return m.attempt()
+}
+
+// mode of the boot; empty while the host is down.
+func (m *machine) mode() string {
+	booted, err := m.Booted()
+	if err != nil {
+		return ""
+	}
+	return booted.Mode
 }
 
 // finished counts the calls of a command that ended with exit code 0.

@@ -1,0 +1,147 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demodoc_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+// page is docs/demo.md, read from top to bottom.
+type page struct {
+	lab *lab.Lab
+	// left are the commands that have not been run.
+	left []string
+	// home is the working and the home directory of the shell.
+	home string
+	// here replaces what is another in the lab, as for strings.NewReplacer.
+	here []string
+	// exported are variables of the shell.
+	exported []string
+}
+
+var block = regexp.MustCompile("(?ms)^```bash\n(.*?)^```$")
+
+// openPage lays out what a person who follows the page has: the repository, tools, a kubeconfig, a clusterctl
+// configuration with the release.
+func openPage(ctx context.Context, l *lab.Lab) *page {
+	GinkgoHelper()
+	content, err := os.ReadFile(filepath.Join(l.Root(), "docs", "demo.md"))
+	Expect(err).NotTo(HaveOccurred())
+	p := &page{lab: l, home: filepath.Join(l.Dir(), "demodoc")}
+	for _, found := range block.FindAllStringSubmatch(string(content), -1) {
+		p.left = append(p.left, strings.TrimSpace(found[1]))
+	}
+	Expect(os.MkdirAll(filepath.Join(p.home, "iso"), 0o755)).To(Succeed())
+	Expect(os.Symlink(filepath.Join(l.Root(), "test"), filepath.Join(p.home, "test"))).To(Succeed())
+	p.writeRepository(ctx)
+	p.here = []string{"192.168.122.10:30000", l.Registry.Host(), "192.168.122.50", l.Workload.Host()}
+	p.exported = []string{
+		"PATH=" + filepath.Join(l.Root(), "bin", "tools") + ":" + filepath.Join(l.Root(), "bin") + ":" + os.Getenv("PATH"),
+		"HOME=" + p.home, "XDG_CONFIG_HOME=" + p.home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+		"KUBECONFIG=" + lab.AdminKubeconfig(l.Management),
+		"KUBERNETES_VERSION=" + scenario.KubernetesVersion,
+	}
+	return p
+}
+
+const tag = "v0.5.0"
+
+// writeRepository makes the release known to clusterctl.
+func (p *page) writeRepository(ctx context.Context) {
+	GinkgoHelper()
+	release := filepath.Join(p.home, "release")
+	for _, step := range [][]string{{"release.sh", release}, {"repository.sh", release, filepath.Join(p.home, "cluster-api")}} {
+		command := exec.CommandContext(ctx, filepath.Join(p.lab.Root(), "hack", "release", step[0]), step[1:]...)
+		command.Env = append(os.Environ(), "RELEASE_TAG="+tag)
+		said, err := command.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(said))
+	}
+	p.record(ctx)
+}
+
+// inventory is what "clusterctl init" writes down of the provider, which the lab has started by itself.
+const inventory = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Provider
+metadata:
+  name: infrastructure-elemental
+  namespace: default
+  labels:
+    clusterctl.cluster.x-k8s.io: ""
+    clusterctl.cluster.x-k8s.io/core: inventory
+    cluster.x-k8s.io/provider: infrastructure-elemental
+providerName: elemental
+type: InfrastructureProvider
+version: ` + tag + "\n"
+
+// record makes clusterctl find the provider in the management cluster.
+func (p *page) record(ctx context.Context) {
+	GinkgoHelper()
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
+	list.Dir = p.lab.Root()
+	folder, err := list.Output()
+	Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(p.home, "inventory.yaml")
+	Expect(os.WriteFile(file, []byte(inventory), 0o600)).To(Succeed())
+	kinds := filepath.Join(strings.TrimSpace(string(folder)), "cmd", "clusterctl", "config", "manifest", "clusterctl-api.yaml")
+	for _, args := range [][]string{
+		{"apply", "-f", kinds}, {"wait", "--for=condition=Established", "crd/providers.clusterctl.cluster.x-k8s.io"}, {"apply", "-f", file},
+	} {
+		Expect(p.lab.Kubectl(ctx, args...)).Error().NotTo(HaveOccurred())
+	}
+}
+
+// export sets variables of the shell.
+func (p *page) export(variables ...string) { p.exported = append(p.exported, variables...) }
+
+// rename says what a name of the page is in the lab.
+func (p *page) rename(name, here string) { p.here = append(p.here, name, here) }
+
+// next runs the next command of the page, which has to begin like this, and returns what it said.
+func (p *page) next(ctx context.Context, begins string) string {
+	GinkgoHelper()
+	said, err := p.run(ctx, begins)
+	Expect(err).NotTo(HaveOccurred(), said)
+	return said
+}
+
+// nextOnWorkload runs it against the workload cluster.
+func (p *page) nextOnWorkload(ctx context.Context, begins string) string {
+	GinkgoHelper()
+	former := p.exported
+	defer func() { p.exported = former }()
+	p.exported = append(p.exported[:len(p.exported):len(p.exported)], "KUBECONFIG="+lab.AdminKubeconfig(p.lab.Workload))
+	return p.next(ctx, begins)
+}
+
+func (p *page) run(ctx context.Context, begins string) (string, error) {
+	GinkgoHelper()
+	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
+	command := p.left[0]
+	Expect(command).To(HavePrefix(begins), "the next command of the page")
+	p.left = p.left[1:]
+	command = strings.NewReplacer(p.here...).Replace(command)
+	GinkgoWriter.Println("$", command)
+	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
+	shell.Dir, shell.Env = p.home, p.exported
+	output := &bytes.Buffer{}
+	shell.Stdout, shell.Stderr = output, output
+	err := shell.Run()
+	GinkgoWriter.Println(output.String())
+	return output.String(), err
+}
+
+// file that a command wrote into the home directory.
+func (p *page) file(name string) string { return filepath.Join(p.home, name) }

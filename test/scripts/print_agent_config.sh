@@ -1,0 +1,1 @@
+../../hack/print-agent-config.sh
