@@ -35,8 +35,9 @@ PARALLEL ?= 3
 FUZZTIME ?= 20s
 GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 
-# Demo: KEEP=1 leaves the lab running, DEMO_ARGS is passed on.
-DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(DEMO_ARGS)
+# Demo: KEEP=1 leaves the lab running, VMS=1 runs virtual machines on the hosts, DEMO_ARGS is passed on.
+DEMO_VMS := $(or $(filter-out 0 false no,$(VMS)),$(filter --vms,$(DEMO_ARGS)))
+DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(if $(DEMO_VMS),--vms) $(filter-out --vms,$(DEMO_ARGS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -50,7 +51,7 @@ help: ## Show this help
 		/^[a-z][a-z-]*:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: tools lab-binaries ## Start the lab and upgrade three hosts in place (KEEP=1 leaves it running, DEMO_ARGS=...)
+demo: tools $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and upgrade three hosts in place (VMS=1: with virtual machines; KEEP=1 leaves it running)
 	go run ./test/lab/cmd/demo $(DEMO_FLAGS)
 
 .PHONY: clean

@@ -6,6 +6,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -158,6 +159,28 @@ func (c *Cluster) AwaitEnd(ctx context.Context, os image.Image, phase infrav1.Up
 			}
 			seen = fmt.Sprintf("%s: %s", attempts[i].Status.Phase, attempts[i].Status.Message)
 			if attempts[i].Status.Phase == phase {
+				found = &attempts[i]
+				return "", nil
+			}
+		}
+		return seen, err
+	})
+	return found, err
+}
+
+// AwaitMessage waits until an attempt for the image, which goes on, says a text at a step, and returns it.
+func (c *Cluster) AwaitMessage(ctx context.Context, os image.Image, step, text string) (*infrav1.ElementalHostUpgrade, error) {
+	var found *infrav1.ElementalHostUpgrade
+	err := Await(ctx, fmt.Sprintf("an attempt to say %q at step %s", text, step), upgradeTimeout, func(ctx context.Context) (string, error) {
+		attempts, err := c.Attempts(ctx)
+		seen := "no attempt"
+		for i := range attempts {
+			status := &attempts[i].Status
+			if attempts[i].Spec.ImageURI != os.URI() || status.FinishedAt != nil {
+				continue
+			}
+			seen = fmt.Sprintf("%s: %s", status.Step, status.Message)
+			if strings.HasPrefix(status.Step, step+" ") && strings.Contains(status.Message, text) {
 				found = &attempts[i]
 				return "", nil
 			}

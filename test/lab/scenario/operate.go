@@ -18,6 +18,12 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return c.Lab.Kubectl(ctx, args...)
 }
 
+// WorkloadKubectl runs kubectl against the workload cluster, and tells it.
+func (c *Cluster) WorkloadKubectl(ctx context.Context, args ...string) (string, error) {
+	c.Told("kubectl --kubeconfig workload " + strings.Join(readable(args), " "))
+	return c.Lab.WorkloadKubectl(ctx, args...)
+}
+
 // readable quotes arguments as a person would type them.
 func readable(args []string) []string {
 	typed := make([]string, 0, len(args))

@@ -21,7 +21,9 @@ import (
 // story is the demo, as far as it has been told.
 type story struct {
 	cluster *scenario.Cluster
-	out     io.Writer
+	// vms says whether the acts about virtual machines are told.
+	vms bool
+	out io.Writer
 
 	before []scenario.Identity
 	// faults are what was not as it should be.
@@ -29,7 +31,11 @@ type story struct {
 }
 
 func (s *story) tell(ctx context.Context) error {
-	for _, act := range []func(context.Context) error{s.prologue, s.actOne, s.actTwo, s.epilogue} {
+	acts := []func(context.Context) error{s.prologue, s.actOne, s.actTwo}
+	if s.vms {
+		acts = append(acts, s.vmsMove, s.vmsStopAndReturn, s.nodesArePaused)
+	}
+	for _, act := range append(acts, s.epilogue) {
 		if err := act(ctx); err != nil {
 			return err
 		}
