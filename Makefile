@@ -132,7 +132,7 @@ test: test-unit test-integration ## Run every test that needs no container engin
 
 .PHONY: test-unit
 test-unit: tools lab-binaries ## Run the tests of all packages but the integration suites
-	packages=$$(go list ./...) && go test -timeout 15m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)')
+	packages=$$(go list ./...) && go test -timeout 30m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)')
 
 .PHONY: test-integration
 test-integration: tools tools-kubevirt lab-binaries ## Run the integration suites on the lab, with progress
