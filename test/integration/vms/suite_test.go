@@ -5,17 +5,16 @@ package vms_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
@@ -143,5 +142,9 @@ func expectNothingLeft(ctx context.Context) {
 	}
 	nodes, err := cluster.Nodes(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Spec.Unschedulable || len(n.Spec.Taints) > 0 })).To(BeFalse())
+	for i := range nodes {
+		Expect(nodes[i].Spec.Unschedulable).To(BeFalse(), nodes[i].Name)
+		Expect(nodes[i].Spec.Taints).NotTo(ContainElement(HaveField("Key", kubevirt.DrainTaint)))
+		Expect(nodes[i].Annotations).NotTo(HaveKey(infrav1.EvacuatedByAnnotation))
+	}
 }
