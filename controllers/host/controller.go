@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -89,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, host); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.WatchFilterValue != "" && !labels.HasWatchLabel(host, r.WatchFilterValue) {
+	if moved.Away(host) || r.WatchFilterValue != "" && !labels.HasWatchLabel(host, r.WatchFilterValue) {
 		return ctrl.Result{}, nil
 	}
 	cluster, err := r.cluster(ctx, host)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -60,6 +61,16 @@ var _ = Describe("The deletion of a host", func() {
 	It("waits for nothing when it serves no machine", func(ctx SpecContext) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Finalizers = []string{infrav1.ElementalMachineFinalizer} })
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		Eventually(isGone(ctx, host)).Should(BeTrue())
+	})
+
+	It("is no reason to reset it when clusterctl moves it, although Cluster and machine are gone", func(ctx SpecContext) {
+		host := makeHost(ctx, serving, func(h *infrav1.ElementalHost) {
+			h.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
+		})
+		Expect(server.Client.Delete(ctx, host)).To(Succeed())
+		Consistently(get(ctx, host), time.Second).Should(HaveField("Labels", Not(HaveKey(infrav1.NeedsResetLabel))))
+		update(ctx, host, func() { host.Finalizers = nil }) // as clusterctl does
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 	})
 

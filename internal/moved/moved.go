@@ -1,0 +1,17 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package moved
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+)
+
+// Away says whether an object lives on in another management cluster. clusterctl annotates it before it deletes it, and the
+// Cluster, whose pause holds all controllers, may be gone by then: its objects without owners go in no order.
+// Source: clusterctl's object mover, deleteSourceObject.
+func Away(object metav1.Object) bool {
+	_, away := object.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return away
+}
