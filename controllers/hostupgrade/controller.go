@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -81,7 +82,7 @@ type Reconciler struct {
 // Reconcile brings an attempt one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	upgrade, err := r.unlessHistory(ctx, req)
-	if err != nil || upgrade == nil {
+	if err != nil || upgrade == nil || moved.Away(upgrade) {
 		return ctrl.Result{}, err
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("attempt", attemptOf(upgrade)))
@@ -131,5 +132,9 @@ func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requ
 	if cluster == nil {
 		cluster = &clusterv1.Cluster{}
 	}
-	return paused.EnsurePausedCondition(ctx, r.Client, cluster, o.upgrade)
+	isPaused, requeue, err = paused.EnsurePausedCondition(ctx, r.Client, cluster, o.upgrade)
+	if err == nil && isPaused {
+		err = r.letMove(ctx, o)
+	}
+	return isPaused, requeue, err
 }
