@@ -136,6 +136,9 @@ func (l *Loop) answered(ctx context.Context, asked time.Time, revision *string, 
 	if changed && desired.Revision != *revision {
 		*revision = desired.Revision
 		l.Log.Debug("The desired state has arrived", "revision", desired.Revision)
+		if desired.Unreported {
+			l.Board.Again()
+		}
 		l.mailbox.put(desired)
 		return nil
 	}

@@ -229,6 +229,17 @@ var _ = Describe("The loop", func() {
 		Expect(api.registered()).To(Equal(1))
 	})
 
+	It("reports everything again to an API that has no report of it, and has nothing to act on for that", func() {
+		start(false)
+		api.then(to("1"))
+		reports := func() int { api.lock.Lock(); defer api.lock.Unlock(); return api.reports }
+		Eventually(reports).Should(Equal(1))
+		api.then(to("2", func(d *wire.Desired) { d.Unreported = true }), to("1"))
+		Eventually(reports).Should(BeNumerically(">", 1))
+		Eventually(api.revisions).Should(Equal([]string{"", "1", "2", "1"}))
+		Expect(actor.on()).To(Equal([]string{"1"}))
+	})
+
 	It("acts again after a failure, and says it", func() {
 		fails := 2
 		actor.act = func(context.Context, wire.Desired, <-chan struct{}, <-chan struct{}) error {

@@ -25,12 +25,21 @@ func newMailbox() *mailbox { return &mailbox{newer: make(chan struct{})} }
 func (m *mailbox) put(desired wire.Desired) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	if m.desired != nil && reflect.DeepEqual(*m.desired, desired) {
+	if m.desired != nil && sameAs(*m.desired, desired) {
 		return
 	}
 	m.desired = &desired
 	close(m.newer)
 	m.newer = make(chan struct{})
+}
+
+// sameAs says whether a state asks for what the former one did. That there is a report by now, or none any more, is
+// nothing to act on, though it has a revision of its own.
+func sameAs(former, desired wire.Desired) bool {
+	if former.Unreported != desired.Unreported {
+		former.Unreported, former.Revision = desired.Unreported, desired.Revision
+	}
+	return reflect.DeepEqual(former, desired)
 }
 
 // look returns the latest state, nil before the first, and a channel that closes when it is not the

@@ -27,6 +27,7 @@ func Desired(host *infrav1.ElementalHost) wire.Desired {
 	}
 	desired.Upgrade = upgradeOf(host, desired.Reset)
 	desired.Bootstrap = mayBootstrap(host) && !desired.Reset && finished(host, desired.Upgrade)
+	desired.Unreported = host.Status.OS == (infrav1.HostOS{})
 	desired.Revision = revisionOf(desired)
 	return desired
 }

@@ -124,7 +124,7 @@ var _ = DescribeTable("What is desired of a host",
 	Entry("bootstrap once it runs the image", wire.Desired{Approved: true, Bootstrap: true}, wants("r/os:1"), edit(serves)),
 	Entry("bootstrap once it says so, whatever it calls the image", wire.Desired{Approved: true, Bootstrap: true},
 		wants("oci://r/os:2"), edit(serves), reported("idle-"+hash2, infrav1.HostUpgradeSucceeded)),
-	Entry("nothing of a host that has not said what it runs", wire.Desired{Approved: true},
+	Entry("a report of a host that has not said what it runs, and nothing else", wire.Desired{Approved: true, Unreported: true},
 		wants("oci://r/os:2"), edit(func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{} })),
 	Entry("nothing where no image is asked for", wire.Desired{Approved: true},
 		edit(func(h *infrav1.ElementalHost) {

@@ -79,7 +79,18 @@ var _ = Describe("Asking for the desired state", func() {
 		Consistently(other.answered, "300ms").ShouldNot(Receive())
 	})
 
+	It("asks a host for its report until there is one, as there is none after clusterctl move", func(ctx SpecContext) {
+		waiting, known := host.idle(ctx)
+		Expect(known.Unreported).To(BeTrue())
+		Expect(host.report(ctx, report).status).To(Equal(http.StatusNoContent))
+		var told answer
+		Eventually(waiting.answered).Should(Receive(&told))
+		Expect(into[wire.Desired](told).Unreported).To(BeFalse())
+	})
+
 	It("does not answer to a change that means nothing to the host", func(ctx SpecContext) {
+		Expect(host.report(ctx, report).status).To(Equal(http.StatusNoContent))
+		Eventually(func() bool { return into[wire.Desired](host.get(ctx, "/desired")).Unreported }).Should(BeFalse())
 		waiting, _ := host.idle(ctx)
 		host.change(ctx, func(object *infrav1.ElementalHost) { object.Labels = map[string]string{"rack": "r9"} })
 		Expect(host.report(ctx, report).status).To(Equal(http.StatusNoContent))

@@ -39,6 +39,9 @@ type Desired struct {
 	Reset bool `json:"reset,omitempty"`
 	// Upgrade is the attempt that the host takes part in.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	// Unreported is true while the API has no report of the host: it is new, or "clusterctl move" has taken it
+	// to another management cluster, which does not bring its status along. The host then reports everything.
+	Unreported bool `json:"unreported,omitempty"`
 }
 
 // Upgrade is an attempt to bring the host to another OS.
