@@ -23,8 +23,9 @@ const (
 
 // ElementalRegistrationSpec says how hosts register and what they are told then.
 type ElementalRegistrationSpec struct {
-	// hostLabels are put on every host of the registration. ${System Information/UUID} and the like stand
-	// for what the host's SMBIOS data says; a label of which a value is missing is left out.
+	// hostLabels are put on every host of the registration. Placeholders, as "System Information/UUID" in
+	// braces after a dollar sign, stand for what the host's SMBIOS data says; a label of which a value is
+	// missing is left out.
 	// +optional
 	HostLabels map[string]string `json:"hostLabels,omitempty"`
 
