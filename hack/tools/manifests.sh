@@ -16,6 +16,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 CAPI=sigs.k8s.io/cluster-api
 KWOK=sigs.k8s.io/kwok
+K3S=github.com/k3s-io/cluster-api-k3s
 
 main() {
   trap clean_up EXIT
@@ -29,6 +30,7 @@ main() {
   render control-plane-kubeadm.yaml capi $CAPI controlplane/kubeadm/config/default
   render kwok-stages.yaml kwok $KWOK kustomize/stage/pod/fast
   render kwok-node-stages.yaml kwok $KWOK kustomize/stage/node/fast kustomize/stage/node/heartbeat-with-lease
+  collect k3s-crds.yaml k3s $K3S controlplane/config/crd/bases
 }
 
 # render FILE FOLDER MODULE KUSTOMIZATION... writes one file, unless it is current.
@@ -60,6 +62,24 @@ replace() {
   set_stamp "$MANIFESTS_OUT/$file" "$key"
   unlock
   echo "Rendered bin/manifests/$file"
+}
+
+# collect FILE FOLDER MODULE DIRECTORY writes the CRDs of a module into one file, unless it is current. They are only
+# validated with: nothing runs that would need their labels or webhooks.
+collect() {
+  local file=$1 output="$MANIFESTS_OUT/$1" key crd
+  key=$(hash_of "$TOOLS_SRC/$2/go.mod" "$TOOLS_SRC/$2/go.sum" "$TOOLS_SRC/manifests.sh")
+  is_stamped "$output" "$key" && return
+  lock "$file" "$MANIFESTS_OUT"
+  TEMPORARY="$MANIFESTS_OUT/.tmp/$file.$$"
+  for crd in "$(module_folder "$2" "$3")/$4"/*.yaml; do
+    echo "---"
+    cat "$crd"
+  done >"$TEMPORARY"
+  mv -f "$TEMPORARY" "$output"
+  set_stamp "$output" "$key"
+  unlock
+  echo "Wrote bin/manifests/$file"
 }
 
 # kustomize_all ROOT KUSTOMIZATION... prints the kustomizations as one stream of documents.

@@ -78,7 +78,7 @@ func (l *Lab) start(ctx context.Context) error {
 
 func (l *Lab) startManagement(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.startManagementCluster, l.startProviders, l.registerExtension,
+		l.startManagementCluster, l.install, l.startProviders, l.registerExtension,
 	} {
 		if err := step(ctx); err != nil {
 			return err

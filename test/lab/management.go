@@ -44,6 +44,18 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	return nil
 }
 
+// install has something else install providers, if it was asked for.
+func (l *Lab) install(ctx context.Context) error {
+	if l.options.Install == nil {
+		return nil
+	}
+	if err := l.options.Install(ctx, l); err != nil {
+		return fmt.Errorf("installing into the management cluster: %w", err)
+	}
+	l.progress("providers installed")
+	return nil
+}
+
 // startProviders installs all CRDs first: the managers look for one another's.
 func (l *Lab) startProviders(ctx context.Context) error {
 	if err := l.newProviders(); err != nil {

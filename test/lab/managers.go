@@ -49,20 +49,27 @@ func (l *Lab) newManagers() error {
 	}
 	hookPorts, apiPorts, metricsPorts := ports[:count], ports[count:2*count], ports[2*count:]
 	hooksPort, apiPort := hookPorts[0], apiPorts[0]
-	if count > 1 {
+	if count > 1 || l.options.Handover {
 		if err := l.balance(hookPorts, apiPorts); err != nil {
 			return err
 		}
 		hooksPort, apiPort = l.services.hooks.Port(), l.services.api.Port()
 	}
+	if l.options.Succeeds != nil {
+		apiPort = l.options.Succeeds.services.api.Port()
+	}
 	for i := range count {
 		manager := l.newManager(i)
+		apiCertDir, err := l.apiCertDir(manager)
+		if err != nil {
+			return err
+		}
 		manager.WebhookPort, manager.ServicePort = hookPorts[i], hooksPort
 		manager.Args = append(l.managerArgs(count > 1),
 			"--diagnostics-address="+onLoopback(metricsPorts[i]), "--insecure-diagnostics",
 			"--elemental-api-bind-address="+onLoopback(apiPorts[i]),
 			"--elemental-api-endpoint="+onLoopback(apiPort),
-			"--elemental-api-cert-dir="+manager.CertDir(l.env),
+			"--elemental-api-cert-dir="+apiCertDir,
 		)
 		l.Managers = append(l.Managers, manager)
 		l.ports = append(l.ports, managerPorts{hooks: hookPorts[i], api: apiPorts[i], metrics: metricsPorts[i]})

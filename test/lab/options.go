@@ -4,6 +4,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -47,6 +48,15 @@ type Options struct {
 	NodeSize corev1.ResourceList
 	// Managers is how many replicas of our manager run, one of them elected. Default one, without an election.
 	Managers int
+	// Install is called when the management cluster's API server is ready and no manager runs yet, to have something else
+	// install the objects of providers there, as clusterctl does. Those of the lab are added to them. Default: nothing.
+	Install func(ctx context.Context, l *Lab) error
+	// Handover puts a balancer in front of the Elemental API of a single replica, too, so that another lab can take it
+	// over.
+	Handover bool
+	// Succeeds is a lab with a Handover. Hosts are told its address of the Elemental API, where they find ours after
+	// TakeOver, with a certificate of the authority that they know.
+	Succeeds *Lab
 	// Soak is how long an upgraded node is watched. Default one second.
 	Soak time.Duration
 

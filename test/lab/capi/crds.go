@@ -5,11 +5,13 @@ package capi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -48,4 +50,23 @@ func hasCondition(object *unstructured.Unstructured, kind string) bool {
 		}
 	}
 	return false
+}
+
+// convertAs gives a CRD that exists the conversion of another.
+func convertAs(ctx context.Context, kube client.Client, crd *unstructured.Unstructured) error {
+	conversion, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion")
+	if err != nil || !found || crd.GetKind() != kindCRD {
+		return err
+	}
+	if config, isMap, _ := unstructured.NestedMap(conversion, "webhook", "clientConfig"); isMap {
+		config["service"] = nil // a merge patch would leave it beside the URL
+		if err := unstructured.SetNestedField(conversion, config, "webhook", "clientConfig"); err != nil {
+			return err
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": conversion}})
+	if err != nil {
+		return fmt.Errorf("encoding a conversion: %w", err)
+	}
+	return kube.Patch(ctx, crd.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 }

@@ -138,11 +138,15 @@ func clientConfig(config map[string]any, port int, ca []byte) map[string]any {
 	}
 }
 
-// Create creates the objects, and takes those that exist for created.
+// Create creates the objects, and takes those that exist for created. Of CRDs that exist the conversion is made these
+// objects': what installed them may have named a Service.
 func (m Manifests) Create(ctx context.Context, kube client.Client) error {
 	for _, object := range m {
 		err := kube.Create(ctx, object.DeepCopy())
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if apierrors.IsAlreadyExists(err) {
+			err = convertAs(ctx, kube, object)
+		}
+		if err != nil {
 			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}

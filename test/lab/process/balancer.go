@@ -64,6 +64,22 @@ func (b *Balancer) Include(backend int) {
 	delete(b.without, backend)
 }
 
+// Replace has the balancer lead to other backends, and closes the connections to those it led to.
+func (b *Balancer) Replace(backends ...int) {
+	b.mu.Lock()
+	former := b.backends
+	b.backends = backends
+	b.mu.Unlock()
+	for _, backend := range former {
+		if !slices.Contains(backends, backend) {
+			b.Exclude(backend)
+		}
+	}
+	for _, backend := range backends {
+		b.Include(backend)
+	}
+}
+
 // Close takes no more connections and cuts those there are.
 func (b *Balancer) Close() {
 	_ = b.listener.Close()

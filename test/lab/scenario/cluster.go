@@ -62,6 +62,8 @@ type Options struct {
 	MaxSurge int
 	// Class makes the cluster from a ClusterClass of its Namespace, ClassName. MaxSurge is that of the topology then.
 	Class bool
+	// Manifest of the Cluster to apply instead of the scenario's own: it returns a file. The names in it are its own.
+	Manifest func(ctx context.Context, c *Cluster) (file string, err error)
 	// Replacement policy; empty is the default.
 	Replacement string
 	// MaxConcurrent upgrades; zero is the default.
@@ -193,6 +195,9 @@ func (c *Cluster) apply(ctx context.Context) error {
 	if err := c.Lab.ConnectTo(ctx, c.Workload(), c.Namespace(), c.Options.Name); err != nil {
 		return err
 	}
+	if c.Options.Manifest != nil {
+		return c.applyGiven(ctx)
+	}
 	if c.Options.Class {
 		return c.applyClass(ctx)
 	}
@@ -203,6 +208,15 @@ func (c *Cluster) apply(ctx context.Context) error {
 		return c.ApplyManifest(ctx, "control-plane.yaml.tmpl")
 	}
 	return c.Lab.InitializeControlPlane(ctx, c.Namespace(), c.Options.Name)
+}
+
+func (c *Cluster) applyGiven(ctx context.Context) error {
+	file, err := c.Options.Manifest(ctx, c)
+	if err != nil {
+		return fmt.Errorf("making the manifest: %w", err)
+	}
+	_, err = c.Kubectl(ctx, "apply", "--namespace", c.Namespace(), "--filename", file)
+	return err
 }
 
 // ApplyManifest renders a manifest into the lab's folder and applies it with kubectl.
