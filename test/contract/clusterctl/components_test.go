@@ -64,7 +64,9 @@ var _ = DescribeTable("Components YAML",
 		for _, object := range objects(name) {
 			Expect(object.GetLabels()).To(HaveKeyWithValue("cluster.x-k8s.io/provider", label), describe(object))
 		}
-		By("Variables: those of the provider carry its name")
+		By("Variables: all can be parsed, wherever they stand, and those of the provider carry its name")
+		rest := regexp.MustCompile(`\$\{[A-Z0-9_]+(:=[^}]*|%%:\*)?\}`).ReplaceAllString(asset(name), "")
+		Expect(rest).NotTo(MatchRegexp(`\$\{.*`), "clusterctl cannot read it: is there a placeholder in the description of a field?")
 		for _, variable := range variables(asset(name)) {
 			Expect(variable).To(MatchRegexp(`^(ELEMENTAL|CAPI)_`))
 		}

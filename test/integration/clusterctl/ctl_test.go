@@ -1,0 +1,122 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterctl_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+)
+
+const (
+	tag = "v0.5.0"
+	// endpoint is what the components are generated with. The lab's manager has one of its own.
+	endpoint = "elemental.example.com:9090"
+)
+
+// directory of clusterctl's configuration, and of what it keeps.
+var directory string
+
+// writeRepository writes the release, its repository, and Cluster API's providers of the version of clusterctl beside it.
+func writeRepository(ctx context.Context) {
+	GinkgoHelper()
+	directory = GinkgoT().TempDir()
+	release, repository := filepath.Join(directory, "release"), filepath.Join(directory, "repository")
+	for _, step := range [][]string{{"release.sh", release}, {"repository.sh", release, repository}} {
+		command := exec.CommandContext(ctx, filepath.Join(root, "hack", "release", step[0]), step[1:]...)
+		command.Env = append(os.Environ(), "RELEASE_TAG="+tag)
+		said, err := command.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(said))
+	}
+	config, err := os.ReadFile(filepath.Join(repository, "clusterctl.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	said, err := exec.CommandContext(ctx, tool("clusterctl"), "version", "--output", "short").Output()
+	Expect(err).NotTo(HaveOccurred())
+	version := strings.TrimSpace(string(said))
+	for _, provider := range []struct{ name, kind, label, file, manifest string }{
+		{"cluster-api", "CoreProvider", "cluster-api", "core-components.yaml", "core.yaml"},
+		{"kubeadm", "BootstrapProvider", "bootstrap-kubeadm", "bootstrap-components.yaml", "bootstrap-kubeadm.yaml"},
+		{"kubeadm", "ControlPlaneProvider", "control-plane-kubeadm", "control-plane-components.yaml", "control-plane-kubeadm.yaml"},
+	} {
+		folder := filepath.Join(repository, provider.label, version)
+		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+		manifest, err := os.ReadFile(filepath.Join(root, "bin", "manifests", provider.manifest))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(filepath.Join(folder, provider.file), manifest, 0o644)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(folder, "metadata.yaml"), []byte(clusterAPIMetadata), 0o644)).To(Succeed())
+		config = fmt.Appendf(config, "- name: %s\n  type: %s\n  url: file://%s\n", provider.name, provider.kind, filepath.Join(folder, provider.file))
+	}
+	Expect(os.WriteFile(filepath.Join(directory, "clusterctl.yaml"), config, 0o644)).To(Succeed())
+}
+
+const clusterAPIMetadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Metadata
+releaseSeries:
+- {major: 1, minor: 14, contract: v1beta2}
+`
+
+func tool(name string) string { return filepath.Join(root, "bin", "tools", name) }
+
+// ctl runs clusterctl on the management cluster, and tells it.
+func (p *plane) ctl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	said, err := p.run(ctx, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return said
+}
+
+// run returns what clusterctl wrote to its standard output.
+func (p *plane) run(ctx context.Context, args ...string) (string, error) {
+	tell("clusterctl", args)
+	command := exec.CommandContext(ctx, tool("clusterctl"), append([]string{"--config", filepath.Join(directory, "clusterctl.yaml")}, args...)...)
+	command.Env = append(p.variables(),
+		"KUBECONFIG="+lab.AdminKubeconfig(p.Management), "HOME="+directory, "XDG_CONFIG_HOME="+directory,
+		"PATH="+os.Getenv("PATH"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+	)
+	said, complained := &bytes.Buffer{}, &bytes.Buffer{}
+	command.Stdout, command.Stderr = said, complained
+	err := command.Run()
+	GinkgoWriter.Print(complained.String())
+	if len(args) > 0 && args[0] != "generate" {
+		GinkgoWriter.Print(said.String())
+	}
+	if err != nil {
+		return said.String(), fmt.Errorf("clusterctl %s: %w: %s", strings.Join(args, " "), err, complained)
+	}
+	return said.String(), nil
+}
+
+// variables are what a person exports before the commands.
+func (p *plane) variables() []string {
+	exported := []string{
+		"EXP_RUNTIME_SDK=true", "EXP_IN_PLACE_UPDATES=true", "CLUSTER_TOPOLOGY=true",
+		"ELEMENTAL_API_ENDPOINT=" + endpoint,
+		"ELEMENTAL_OS_IMAGE=" + cmp.Or(p.image, "oci://registry.example.com/os:v1"), "CONTROL_PLANE_ENDPOINT_HOST=192.168.122.50",
+	}
+	if p.Workload != nil {
+		exported = append(exported, "CONTROL_PLANE_ENDPOINT_HOST="+p.Workload.Host(), fmt.Sprintf("CONTROL_PLANE_ENDPOINT_PORT=%d", p.Workload.Port()))
+	}
+	return exported
+}
+
+func tell(command string, args []string) {
+	typed := []string{"$", command}
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "/") {
+			arg = filepath.Base(arg)
+		}
+		typed = append(typed, arg)
+	}
+	GinkgoWriter.Println(strings.Join(typed, " "))
+}

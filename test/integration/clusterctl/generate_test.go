@@ -1,0 +1,96 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterctl_test
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+)
+
+// rke2CRDs names a folder with the CRDs of Cluster API's providers for RKE2, which come from no Go module that can be had
+// everywhere. Without it stubs stand for them, and the fields of RKE2's kinds are not validated.
+const rke2CRDs = "RKE2_CRDS"
+
+var _ = Describe("clusterctl init", func() {
+	It("has installed both providers, and Cluster API's", func(ctx SpecContext) {
+		said := source.kubectl(ctx, "get", "providers.clusterctl.cluster.x-k8s.io", "--all-namespaces")
+		Expect(said).To(And(
+			MatchRegexp(`elemental-system +infrastructure-elemental +.* InfrastructureProvider +elemental +`+tag),
+			MatchRegexp(`elemental-system +runtime-extension-elemental +.* RuntimeExtensionProvider +elemental +`+tag),
+			ContainSubstring("control-plane-kubeadm"),
+		))
+	})
+
+	It("leaves the handlers that Cluster API asks discovered", func(ctx SpecContext) {
+		said := source.kubectl(ctx, "get", "extensionconfig", "elemental", "--output", `jsonpath={range .status.handlers[*]}{.name}{"\n"}{end}`)
+		Expect(said).To(And(ContainSubstring("elemental-update-machine.elemental\n"), ContainSubstring("elemental-can-update-machine.elemental\n")))
+	})
+})
+
+var _ = Describe("clusterctl generate provider", func() {
+	It("makes infrastructure components that an API server accepts", func(ctx SpecContext) {
+		source.accepts(ctx, source.ctl(ctx, "generate", "provider", "--infrastructure", "elemental"))
+	})
+
+	It("makes the components of the runtime extension, which the API server accepted before they were installed", func(ctx SpecContext) {
+		generated, err := capi.Parse([]byte(source.ctl(ctx, "generate", "provider", "--runtime-extension", "elemental")))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(generated).To(ContainElement(HaveField("GetKind()", "ExtensionConfig")))
+	})
+})
+
+var _ = Describe("clusterctl generate cluster", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		Expect(source.CreateNamespace(ctx, "flavors")).To(Succeed())
+		source.kubectl(ctx, "apply", "--server-side", "--filename", filepath.Join(root, "bin", "manifests", "k3s-crds.yaml"))
+		source.kubectl(ctx, "apply", "--server-side", "--filename", cmp.Or(os.Getenv(rke2CRDs), filepath.Join("testdata", "rke2-crds.yaml")))
+		source.kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
+	})
+
+	DescribeTable("makes a manifest of which an API server accepts every object: flavor",
+		func(ctx SpecContext, flavor, version string) {
+			args := []string{"generate", "cluster", "shop", "--infrastructure", "elemental", "--target-namespace", "flavors", "--kubernetes-version", version}
+			if flavor != "" {
+				args = append(args, "--flavor", flavor)
+			}
+			source.accepts(ctx, source.ctl(ctx, args...))
+		},
+		Entry("of none", "", "v1.36.3"),
+		Entry(nil, "kubeadm", "v1.36.3"),
+		Entry(nil, "kubeadm-single-node", "v1.36.3"),
+		Entry(nil, "kubeadm-clusterclass", "v1.36.3"),
+		Entry(nil, "rke2", "v1.35.1+rke2r1"),
+		Entry(nil, "rke2-single-node", "v1.35.1+rke2r1"),
+		Entry(nil, "rke2-clusterclass", "v1.35.1+rke2r1"),
+		Entry(nil, "k3s", "v1.35.1+k3s1"),
+		Entry(nil, "k3s-single-node", "v1.35.1+k3s1"),
+		Entry(nil, "k3s-clusterclass", "v1.35.1+k3s1"),
+	)
+
+	It("lists the variables of a flavor", func(ctx SpecContext) {
+		said := source.ctl(ctx, "generate", "cluster", "shop", "--infrastructure", "elemental", "--flavor", "kubeadm", "--target-namespace", "flavors", "--list-variables")
+		Expect(said).To(And(ContainSubstring("ELEMENTAL_OS_IMAGE"), ContainSubstring("CONTROL_PLANE_ENDPOINT_HOST")))
+	})
+})
+
+// accepts has the API server validate what was generated, with its webhooks, without storing it.
+func (p *plane) accepts(ctx context.Context, generated string) {
+	GinkgoHelper()
+	file := filepath.Join(GinkgoT().TempDir(), "generated.yaml")
+	Expect(os.WriteFile(file, []byte(generated), 0o600)).To(Succeed())
+	p.kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", file)
+}
+
+var _ = Describe("hack/kind/registration.yaml", func() {
+	It("is accepted", func(ctx SpecContext) {
+		source.kubectl(ctx, "create", "--dry-run=server", "--namespace", "default", "--filename", filepath.Join(root, "hack", "kind", "registration.yaml"))
+	})
+})

@@ -1,0 +1,160 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterctl_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+// move moves the cluster's namespace with clusterctl, and hands the address of the Elemental API over.
+func move(ctx context.Context, from, to *plane) string {
+	GinkgoHelper()
+	said := from.ctl(ctx, "move", "--namespace", clusterName, "--to-kubeconfig", lab.AdminKubeconfig(to.Management), "-v", "1")
+	to.TakeOver()
+	return said
+}
+
+// left are the objects of Cluster API's category that a management cluster still has in the cluster's namespace, without the
+// hosts that asked it while theirs was moved and its registration was still there. Those serve nothing and are deleted, as
+// docs/move.md says.
+func left(ctx context.Context, p *plane) string {
+	GinkgoHelper()
+	hosts := &infrav1.ElementalHostList{}
+	Expect(p.Kube.List(ctx, hosts, client.InNamespace(clusterName))).To(Succeed())
+	for i := range hosts.Items {
+		Expect(hosts.Items[i].Spec.MachineRef).To(BeNil(), hosts.Items[i].Name)
+	}
+	p.kubectl(ctx, "delete", "elementalhosts", "--all", "--namespace", clusterName)
+	said, err := p.Kubectl(ctx, "get", "cluster-api", "--namespace", clusterName, "--output", "name")
+	Expect(err).NotTo(HaveOccurred())
+	return strings.TrimSpace(strings.Replace(said, "extensionconfig.runtime.cluster.x-k8s.io/elemental\n", "", 1)) // it has no namespace
+}
+
+// describeMoves moves the cluster to and fro.
+func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int) {
+	var (
+		identities []scenario.Identity
+		booted     map[string]int
+	)
+
+	// follows asserts that nothing of a host's life has changed but the management cluster that it talks to.
+	follows := func(ctx context.Context, to *plane) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) {
+			hosts, err := on(to, cluster()).Hosts(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(hosts).To(HaveLen(workers + 1))
+			for i := range hosts {
+				g.Expect(hosts[i].Status.OS.BootID).NotTo(BeEmpty(), "status is not moved: %s has told it again", hosts[i].Name)
+				g.Expect(hosts[i].Spec.MachineRef).NotTo(BeNil())
+				g.Expect(hosts[i].Spec.Approved).To(BeTrue())
+			}
+		}, patience, look).WithContext(ctx).Should(Succeed())
+		Expect(on(to, cluster()).AwaitWorkers(ctx)).To(Succeed())
+	}
+
+	Describe("clusterctl move", Ordered, func() {
+		BeforeAll(func(ctx SpecContext) {
+			target = startPlane(ctx, lab.Options{WithoutWorkload: true, Succeeds: source.Lab})
+			Expect(target.CreateNamespace(ctx, clusterName)).To(Succeed(), "clusterctl brings no labels of a Namespace")
+			var err error
+			identities, err = cluster().Identities(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			booted = boots()
+		})
+
+		It("takes an idle cluster along, with the hosts and registrations that no Cluster owns", func(ctx SpecContext) {
+			move(ctx, source, target)
+			follows(ctx, target)
+			Expect(left(ctx, source)).To(BeEmpty())
+			Expect(boots()).To(Equal(booted))
+
+			registrations := &infrav1.ElementalRegistrationList{}
+			Expect(target.Kube.List(ctx, registrations, client.InNamespace(clusterName))).To(Succeed())
+			Expect(registrations.Items).To(HaveLen(2))
+			for i := range registrations.Items {
+				key := client.ObjectKeyFromObject(&registrations.Items[i])
+				Expect(target.Kube.Get(ctx, key, &corev1.Secret{})).To(Succeed(), "with the key that its tokens are signed with")
+			}
+			now, err := on(target, cluster()).Identities(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			for i := range now {
+				now[i].MachineUID = identities[i].MachineUID // objects are new ones after a move
+			}
+			Expect(now).To(Equal(identities))
+		})
+	})
+
+	Describe("clusterctl move in the middle of an upgrade", Ordered, func() {
+		var wanted image.Image
+
+		// eachNode marks the Nodes of the workers.
+		eachNode := func(ctx context.Context, mark string) {
+			GinkgoHelper()
+			for _, identity := range identities {
+				if identity.Node != cluster().ControlPlaneHostName(1) {
+					_, err := source.WorkloadKubectl(ctx, "annotate", "node", identity.Node, mark, "--overwrite")
+					Expect(err).NotTo(HaveOccurred())
+				}
+			}
+		}
+		atStep := func(ctx context.Context, p *plane, step string) func(Gomega) {
+			return func(g Gomega) {
+				attempts, err := on(p, cluster()).Attempts(ctx)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(attempts).To(ContainElement(And(
+					HaveField("Spec.ImageURI", wanted.URI()), HaveField("Status.Step", HavePrefix(step+" ")))))
+			}
+		}
+		once := func() map[string]int {
+			expected := map[string]int{}
+			for name, count := range booted {
+				expected[name] = count + 1
+			}
+			expected[cluster().ControlPlaneHostName(1)]--
+			return expected
+		}
+
+		It("takes a paused one along, which goes on where it was", func(ctx SpecContext) {
+			wanted = suite.Push(ctx, cluster(), image.OS{})
+			eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
+			Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
+			Eventually(atStep(ctx, target, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+
+			move(ctx, target, source)
+			follows(ctx, source)
+			Eventually(atStep(ctx, source, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+			Expect(boots()).To(Equal(booted), "nobody has let it go on")
+
+			eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"-")
+			Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
+			Expect(boots()).To(Equal(once()))
+			booted = boots()
+		})
+
+		It("waits while a host is in its reboot, and the upgrade goes on after the move without a second one", func(ctx SpecContext) {
+			wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 20})
+			Expect(cluster().PatchPool(ctx, pool, wanted)).To(Succeed())
+			Eventually(atStep(ctx, source, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())
+
+			move(ctx, source, target)
+			follows(ctx, target)
+			Expect(on(target, cluster()).AwaitPool(ctx, pool, wanted)).To(Succeed())
+			Expect(boots()).To(Equal(once()))
+			Expect(left(ctx, source)).To(BeEmpty())
+		})
+	})
+}
