@@ -85,6 +85,14 @@ lab-binaries: build ## Build what the lab runs: manager, agent and the host's do
 
 ##@ Release
 
+CONTAINER_TOOL ?= docker
+AGENT_IMAGE ?= $(MANAGER_IMAGE)-agent
+
+.PHONY: docker-build
+docker-build: ## Build the images of manager and agent (CONTAINER_TOOL=docker, MANAGER_IMAGE, AGENT_IMAGE, RELEASE_TAG)
+	$(CONTAINER_TOOL) build --target manager --build-arg LDFLAGS='$(LDFLAGS)' --tag $(MANAGER_IMAGE):$(RELEASE_TAG) .
+	$(CONTAINER_TOOL) build --target agent --build-arg LDFLAGS='$(LDFLAGS)' --tag $(AGENT_IMAGE):$(RELEASE_TAG) .
+
 .PHONY: release
 release: ## Write the release's assets: components, templates, classes (RELEASE_TAG, RELEASE_DIR=out, MANAGER_IMAGE)
 	@$(BUILD_TOOLS) kubectl

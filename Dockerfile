@@ -1,0 +1,30 @@
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Two images from one build: "manager", which the Deployment runs, and "agent", from which an OS image takes its
+# /elemental-agent. Both hold one static binary that "go version -m" can take apart, which is what tools for bills of
+# materials (SBOM) read. "make docker-build" passes the versions.
+ARG GO_VERSION=1.26
+ARG BASE=gcr.io/distroless/static:nonroot
+
+FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG TARGETOS=linux
+ARG TARGETARCH
+ARG LDFLAGS
+ENV CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -ldflags "${LDFLAGS}" -o /out/ ./cmd/manager ./cmd/elemental-agent
+
+FROM ${BASE} AS manager
+COPY --from=build /out/manager /manager
+# The user "nonroot" of the base image, by number, so that runAsNonRoot can be checked.
+USER 65532:65532
+ENTRYPOINT ["/manager"]
+
+FROM scratch AS agent
+COPY --from=build /out/elemental-agent /elemental-agent
+ENTRYPOINT ["/elemental-agent"]
