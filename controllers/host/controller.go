@@ -84,13 +84,18 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return nil
 }
 
+// skips says whether a host is another manager's, here or on the management cluster that it is moved to.
+func (r *Reconciler) skips(host *infrav1.ElementalHost) bool {
+	return moved.Away(host) || r.WatchFilterValue != "" && !labels.HasWatchLabel(host, r.WatchFilterValue)
+}
+
 // Reconcile reports one ElementalHost.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	host := &infrav1.ElementalHost{}
 	if err := r.Client.Get(ctx, request.NamespacedName, host); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if moved.Away(host) || r.WatchFilterValue != "" && !labels.HasWatchLabel(host, r.WatchFilterValue) {
+	if r.skips(host) {
 		return ctrl.Result{}, nil
 	}
 	cluster, err := r.cluster(ctx, host)
