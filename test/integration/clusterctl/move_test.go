@@ -96,65 +96,65 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 			}
 			Expect(now).To(Equal(identities))
 		})
-	})
 
-	Describe("clusterctl move in the middle of an upgrade", Ordered, func() {
-		var wanted image.Image
+		Describe("in the middle of an upgrade", Ordered, func() {
+			var wanted image.Image
 
-		// eachNode marks the Nodes of the workers.
-		eachNode := func(ctx context.Context, mark string) {
-			GinkgoHelper()
-			for _, identity := range identities {
-				if identity.Node != cluster().ControlPlaneHostName(1) {
-					_, err := source.WorkloadKubectl(ctx, "annotate", "node", identity.Node, mark, "--overwrite")
-					Expect(err).NotTo(HaveOccurred())
+			// eachNode marks the Nodes of the workers.
+			eachNode := func(ctx context.Context, mark string) {
+				GinkgoHelper()
+				for _, identity := range identities {
+					if identity.Node != cluster().ControlPlaneHostName(1) {
+						_, err := source.WorkloadKubectl(ctx, "annotate", "node", identity.Node, mark, "--overwrite")
+						Expect(err).NotTo(HaveOccurred())
+					}
 				}
 			}
-		}
-		atStep := func(ctx context.Context, p *plane, step string) func(Gomega) {
-			return func(g Gomega) {
-				attempts, err := on(p, cluster()).Attempts(ctx)
-				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(attempts).To(ContainElement(And(
-					HaveField("Spec.ImageURI", wanted.URI()), HaveField("Status.Step", HavePrefix(step+" ")))))
+			atStep := func(ctx context.Context, p *plane, step string) func(Gomega) {
+				return func(g Gomega) {
+					attempts, err := on(p, cluster()).Attempts(ctx)
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(attempts).To(ContainElement(And(
+						HaveField("Spec.ImageURI", wanted.URI()), HaveField("Status.Step", HavePrefix(step+" ")))))
+				}
 			}
-		}
-		once := func() map[string]int {
-			expected := map[string]int{}
-			for name, count := range booted {
-				expected[name] = count + 1
+			once := func() map[string]int {
+				expected := map[string]int{}
+				for name, count := range booted {
+					expected[name] = count + 1
+				}
+				expected[cluster().ControlPlaneHostName(1)]--
+				return expected
 			}
-			expected[cluster().ControlPlaneHostName(1)]--
-			return expected
-		}
 
-		It("takes a paused one along, which goes on where it was", func(ctx SpecContext) {
-			wanted = suite.Push(ctx, cluster(), image.OS{})
-			eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
-			Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
-			Eventually(atStep(ctx, target, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+			It("takes a paused one along, which goes on where it was", func(ctx SpecContext) {
+				wanted = suite.Push(ctx, cluster(), image.OS{})
+				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
+				Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
+				Eventually(atStep(ctx, target, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
 
-			move(ctx, target, source)
-			follows(ctx, source)
-			Eventually(atStep(ctx, source, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
-			Expect(boots()).To(Equal(booted), "nobody has let it go on")
+				move(ctx, target, source)
+				follows(ctx, source)
+				Eventually(atStep(ctx, source, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+				Expect(boots()).To(Equal(booted), "nobody has let it go on")
 
-			eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"-")
-			Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
-			Expect(boots()).To(Equal(once()))
-			booted = boots()
-		})
+				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"-")
+				Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
+				Expect(boots()).To(Equal(once()))
+				booted = boots()
+			})
 
-		It("waits while a host is in its reboot, and the upgrade goes on after the move without a second one", func(ctx SpecContext) {
-			wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 20})
-			Expect(cluster().PatchPool(ctx, pool, wanted)).To(Succeed())
-			Eventually(atStep(ctx, source, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())
+			It("waits while a host is in its reboot, and the upgrade goes on after the move without a second one", func(ctx SpecContext) {
+				wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 20})
+				Expect(cluster().PatchPool(ctx, pool, wanted)).To(Succeed())
+				Eventually(atStep(ctx, source, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())
 
-			move(ctx, source, target)
-			follows(ctx, target)
-			Expect(on(target, cluster()).AwaitPool(ctx, pool, wanted)).To(Succeed())
-			Expect(boots()).To(Equal(once()))
-			Expect(left(ctx, source)).To(BeEmpty())
+				move(ctx, source, target)
+				follows(ctx, target)
+				Expect(on(target, cluster()).AwaitPool(ctx, pool, wanted)).To(Succeed())
+				Expect(boots()).To(Equal(once()))
+				Expect(left(ctx, source)).To(BeEmpty())
+			})
 		})
 	})
 }
