@@ -7,8 +7,7 @@
 # Makes a management cluster with kind and installs Cluster API and this provider, built from this checkout, with
 # clusterctl. HOST is the IP address of this machine under which hosts reach it. Default: its first one.
 #
-# Needs docker and kind; clusterctl and kubectl are built. Use another cluster name with KIND_CLUSTER. WITHOUT_PROVIDER=1
-# makes the cluster alone, for Tilt.
+# Needs docker and kind; clusterctl and kubectl are built. Use another cluster name with KIND_CLUSTER.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -19,12 +18,11 @@ export MANAGER_IMAGE=${MANAGER_IMAGE:-ghcr.io/rancher-sandbox/cluster-api-provid
 API_PORT=30009
 
 main() {
-  case "${1:-}" in -h | --help) sed -n 's/^# \{0,1\}//; 5,11p' "${BASH_SOURCE[0]}" && exit 0 ;; esac
+  case "${1:-}" in -h | --help) sed -n 's/^# \{0,1\}//; 5,10p' "${BASH_SOURCE[0]}" && exit 0 ;; esac
   require docker
   require kind
   hack/tools/build.sh kubectl clusterctl
   create_cluster
-  [ -z "${WITHOUT_PROVIDER:-}" ] || exit 0
   load_image
   install_providers "${1:-$(first_address)}"
   register

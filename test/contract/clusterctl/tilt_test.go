@@ -69,7 +69,7 @@ var _ = Describe("tilt-provider.yaml", func() {
 var _ = Describe("tilt-settings.yaml", func() {
 	It("enables what tilt-provider.yaml is called, and sets every variable that has no default", func() {
 		settings := struct {
-			AllowedContexts []string            `json:"allowed_contexts"`
+			DefaultRegistry string              `json:"default_registry"`
 			ProviderRepos   []string            `json:"provider_repos"`
 			EnableProviders []string            `json:"enable_providers"`
 			TemplateDirs    map[string][]string `json:"template_dirs"`
