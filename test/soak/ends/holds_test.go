@@ -38,6 +38,7 @@ var (
 	skipping  = with(cordoned, func(m *scenario.Marks) { m.SkipRemediation, m.SkipRemediationBy = true, true })
 	triggered = with(skipping, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
 	returned  = with(skipping, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradeDone })
+	serving   = with(admitted, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradeDone })
 )
 
 func with(marks scenario.Marks, change func(*scenario.Marks)) scenario.Marks {
@@ -58,7 +59,7 @@ var holds = map[string]hold{
 	// Every node waits there by the options that the specs of the steps choose.
 	"Approve": {
 		impose:  func(context.Context, *upgrade) func(context.Context) { return func(context.Context) {} },
-		message: "is paused", marks: with(asked, func(m *scenario.Marks) { m.Paused = ours }),
+		message: "is paused", marks: asked,
 	},
 	"Admit": {
 		impose: takeSlot, message: "waiting for a free upgrade slot",
@@ -68,6 +69,7 @@ var holds = map[string]hold{
 		impose:  refuseNode("no-cordon", "the cordon is refused", "!("+isCordonedByUs("object")+") || "+isCordonedByUs("oldObject")),
 		message: "the cordon is refused", marks: admitted,
 	},
+	"EvacuateVMs":   {impose: forbidToMoveGuest, message: "label " + infrav1.VMPolicyLabel + " is Block", marks: cordoned},
 	"Drain":         {impose: forbidEvictions, message: "PodDisruptionBudget default/all-of-web allows no eviction of Pods default/web-", marks: cordoned},
 	"DetachVolumes": {impose: attachVolume, message: "waiting for volumes to be detached from Node", marks: cordoned},
 	"Trigger":       {impose: refuseTrigger, message: "the trigger is refused", marks: skipping},
@@ -77,10 +79,8 @@ var holds = map[string]hold{
 		impose:  refuseNode("no-uncordon", "the uncordon is refused", isCordonedByUs("object")+" || !("+isCordonedByUs("oldObject")+")"),
 		message: "the uncordon is refused", marks: returned, begun: true,
 	},
-	"Settle": {
-		impose: failAttachment, message: "volumes cannot be attached to Node", begun: true,
-		marks: with(admitted, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradeDone }),
-	},
+	"RestoreVMs": {impose: refuseStart, message: "cannot be started again", marks: serving, begun: true},
+	"Settle":     {impose: failAttachment, message: "waiting for volumes to be attached to Node", marks: serving, begun: true},
 }
 
 // begin holds attempts, until the returned function is called for the first time.

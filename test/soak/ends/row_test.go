@@ -38,7 +38,10 @@ type row struct {
 func (r row) expect(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", r.phase))
-	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(r.marksOf(ctx, u)))
+	Eventually(marksBesidesPause, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(r.marksOf(ctx, u)))
+	if r.phase != infrav1.UpgradeProgressing && r.phase != infrav1.UpgradeHostLost {
+		expectGuestBack(ctx)
+	}
 	switch r.answer {
 	case unasked:
 		return
@@ -53,12 +56,17 @@ func (r row) expect(ctx context.Context, u *upgrade) {
 func (r row) marksOf(ctx context.Context, u *upgrade) scenario.Marks {
 	GinkgoHelper()
 	marks := r.marks
-	for _, mark := range []*string{&marks.CordonedBy, &marks.Paused} {
-		if *mark == ours {
-			*mark = u.theAttempt(ctx).Status.Attempt
-		}
+	if marks.CordonedBy == ours {
+		marks.CordonedBy = u.theAttempt(ctx).Status.Attempt
 	}
 	return marks
+}
+
+// marksBesidesPause are those of an attempt. A pause is of the whole rollout; test/integration/pause tries it.
+func marksBesidesPause(ctx context.Context, worker scenario.Identity) (scenario.Marks, error) {
+	marks, err := cluster.Marks(ctx, worker)
+	marks.Paused, marks.PausedBy, marks.Approved = "", "", ""
+	return marks, err
 }
 
 // expectAnswered waits until Cluster API has been told that the update is done.

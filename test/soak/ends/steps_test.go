@@ -100,9 +100,9 @@ func (u *upgrade) reach(ctx context.Context, step string, former types.UID) *inf
 	GinkgoHelper()
 	const pause = "Approve"
 	steps := hostupgrade.StepNames()
-	attempt, err := u.attempt(ctx)
+	marks, err := cluster.Marks(ctx, u.worker)
 	Expect(err).NotTo(HaveOccurred())
-	if !attempt.Spec.Approved && slices.Index(steps, step) > slices.Index(steps, pause) {
+	if marks.Approved == "" && slices.Index(steps, step) > slices.Index(steps, pause) {
 		u.stopped(ctx, pause, former)
 		u.set(ctx, "approved", true)
 	}
@@ -131,5 +131,5 @@ func (u *upgrade) cancelAndDelete(ctx context.Context, step string, uid types.UI
 	u.kubectl(ctx, "delete")
 	u.expectUntouched()
 	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(
-		And(HaveField("CordonedBy", Not(Equal(again.Status.Attempt))), HaveField("Paused", Not(Equal(again.Status.Attempt)))))
+		HaveField("CordonedBy", Not(Equal(again.Status.Attempt))))
 }

@@ -40,11 +40,13 @@ func TestEnds(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{})
+	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 1, Spare: 1})
 	running = cluster.Image
 	Expect(theLab.WorkloadKube.Create(ctx, suite.Web(webPods))).To(Succeed())
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
+	_, err := cluster.CreateVM(ctx, guest)
+	Expect(err).NotTo(HaveOccurred())
 })
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

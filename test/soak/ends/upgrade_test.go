@@ -56,6 +56,7 @@ func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
 func (u *upgrade) start(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(u.worker.Node).Should(Equal(webPods), "there is something to drain")
+	expectGuestRuns(ctx, u.worker.Node)
 	u.patch(ctx)
 }
 
@@ -184,6 +185,7 @@ func (u *upgrade) expectSucceeded(ctx context.Context) {
 	running = u.wanted
 	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(scenario.Clean))
 	expectAnswered(ctx, u)
+	expectGuestRuns(ctx, u.worker.Node)
 	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker), "Machine, Node and provider ID are the same")
 	finished, _ := u.calls()
 	Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
