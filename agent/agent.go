@@ -103,6 +103,9 @@ func (a *Agent) choosePlugin() {
 
 // connect makes the identity, if there is none, and a client with it.
 func (a *Agent) connect() (*client.Client, *identity.Identity, error) {
+	if err := a.adopt(); err != nil {
+		return nil, nil, err
+	}
 	host, err := identity.Load(a.Host, a.workDir, a.Config.Agent.Hostname)
 	if err != nil {
 		return nil, nil, err

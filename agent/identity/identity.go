@@ -57,8 +57,11 @@ type Identity struct {
 // before the key: a key without a name is one of the predecessor's agent, which had the name in
 // /etc/hostname only, and whose host keeps its name.
 func Load(host *system.Host, workDir string, options config.Hostname) (*Identity, error) {
-	if hasKey(workDir) {
+	if IsPredecessors(workDir) {
 		options.UseExisting = true
+		if _, err := loadKey(filepath.Join(workDir, KeyFile)); err != nil {
+			return nil, err
+		}
 	}
 	name, err := loadName(host, filepath.Join(workDir, NameFile), options)
 	if err != nil {
@@ -81,9 +84,12 @@ func Exists(workDir string) bool {
 	return true
 }
 
-func hasKey(workDir string) bool {
-	_, err := os.Stat(filepath.Join(workDir, KeyFile))
-	return err == nil
+// IsPredecessors says whether the identity is one of the predecessor's agent, which Load has not seen yet: a
+// key without a name.
+func IsPredecessors(workDir string) bool {
+	_, key := os.Stat(filepath.Join(workDir, KeyFile))
+	_, name := os.Stat(filepath.Join(workDir, NameFile))
+	return key == nil && errors.Is(name, fs.ErrNotExist)
 }
 
 // Remove forgets the identity.

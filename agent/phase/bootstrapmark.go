@@ -43,6 +43,15 @@ func ReadBootstrapMark(workDir string) (*BootstrapMark, error) {
 	return mark, nil
 }
 
+// MarkBootstrapped says of a host, whose bootstrap nobody has marked, that it is bootstrapped.
+func MarkBootstrapped(workDir string) error {
+	mark, err := ReadBootstrapMark(workDir)
+	if err != nil {
+		return err
+	}
+	return mark.set(bootstrapMark{Phase: bootstrapDone})
+}
+
 // Done says whether the host is bootstrapped.
 func (b *BootstrapMark) Done() bool { return b.get().Phase == bootstrapDone }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
@@ -241,6 +242,12 @@ var _ = Describe("A host", func() {
 			HaveKeyWithValue(infrav1.InstalledLabel, "true"), Not(HaveKey(infrav1.BootstrappedLabel)))))
 		report(ctx, host, func() { host.Status.Bootstrapped = true })
 		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+
+		By("an agent that has lost its memory, or came in place of the predecessor's: a node is not bootstrapped again")
+		update(ctx, host, func() { host.Spec.BootstrapSecret = &corev1.ObjectReference{Name: "bootstrap"} })
+		report(ctx, host, func() { host.Status.Bootstrapped = false })
+		Consistently(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+		Expect(hostapi.Desired(host).Bootstrap).To(BeFalse())
 
 		By("a move, which carries no status")
 		report(ctx, host, func() { host.Status = infrav1.ElementalHostStatus{} })

@@ -41,7 +41,11 @@ func mirrorFacts(host *infrav1.ElementalHost) {
 		return
 	}
 	hoststate.SetLabel(host, infrav1.InstalledLabel, host.Status.Installed)
-	hoststate.SetLabel(host, infrav1.BootstrappedLabel, host.Status.Bootstrapped)
+	// An ElementalHost does not outlive the reset of its host: what was bootstrapped once stays so, whatever an
+	// agent says that has lost its memory, or was installed in place of the predecessor's.
+	if host.Status.Bootstrapped {
+		hoststate.SetLabel(host, infrav1.BootstrappedLabel, true)
+	}
 }
 
 // moveLegacyTrigger gives a trigger in the predecessor's last spelling the name that is looked at. While

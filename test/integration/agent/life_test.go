@@ -159,6 +159,19 @@ var _ = Describe("Registering", func() {
 		Entry("that the host has", map[string]any{"useExisting": true}, `^host-1$`),
 	)
 
+	It("goes on as the host that the predecessor's agent has bootstrapped, and never bootstraps it again", func() {
+		m := newMachine(hostname(map[string]any{}), func(m *machine) {
+			m.files = map[string]string{
+				"/var/lib/elemental/agent/private.key": predecessorsKey, "/etc/hostname": "m-b5cc6b1d\n", "/etc/kubernetes/kubelet.conf": "x",
+			}
+		})
+		Expect(m.name()).To(Equal("m-b5cc6b1d"))
+		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: bootstrapData})
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(And(HaveField("Phase", wire.HostRunning), HaveField("Bootstrapped", true)))
+		Consistently(m.Boots, time.Second).Should(HaveLen(1))
+	})
+
 	It("says what the firmware says", func() {
 		m := newMachine(firmware)
 		Expect(m.api.Created(hostName).SMBIOS).To(Equal(map[string]string{
@@ -171,6 +184,12 @@ var _ = Describe("Registering", func() {
 		Expect(m.api.Created(hostName).SMBIOS).To(BeEmpty())
 	})
 })
+
+// predecessorsKey in the form of its key file.
+const predecessorsKey = `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+-----END PRIVATE KEY-----
+`
 
 // bootstraps counts how often bootstrap data were handed out.
 func bootstraps(m *machine) int {
