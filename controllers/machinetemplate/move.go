@@ -68,8 +68,10 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 	if annotations.IsPaused(cluster, candidate.Object()) {
 		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name)}, nil
 	}
-	if why, err := r.preflight(ctx, seen, candidate); why != nil || err != nil {
-		return why, err
+	if why, err := r.preflight(ctx, seen, candidate); err != nil {
+		return nil, err
+	} else if why != nil {
+		return why, r.Owners.LookAgain(ctx, candidate.Owner)
 	}
 	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
 		return why, err
