@@ -25,7 +25,7 @@ var _ = DescribeTable("unhealthyOthers", func(change func(machines []clusterv1.M
 	}
 	change(machines, nodes)
 	s := &Snapshot{Nodes: nodes}
-	Expect(s.unhealthyOthers(machines, "a")).To(HaveExactElements(expected))
+	Expect(s.unhealthyOthers(machines, &Subject{Machine: &machines[0], Attempt: "u/1"})).To(HaveExactElements(expected))
 },
 	Entry("none", func([]clusterv1.Machine, []corev1.Node) {}),
 	Entry("never itself", func(machines []clusterv1.Machine, nodes []corev1.Node) {
@@ -40,6 +40,15 @@ var _ = DescribeTable("unhealthyOthers", func(change func(machines []clusterv1.M
 	Entry("a Machine without a Node", func(machines []clusterv1.Machine, _ []corev1.Node) {
 		machines[1].Status.NodeRef.Name = ""
 	}, "the Node of Machine b is not Ready"),
+)
+
+var _ = DescribeTable("unhealthyConditions of a requested upgrade", func(status metav1.ConditionStatus, expected ...string) {
+	machine := &clusterv1.Machine{Status: clusterv1.MachineStatus{Conditions: []metav1.Condition{{Type: "EtcdMemberHealthy", Status: status}}}}
+	Expect(unhealthyConditions(machine, true)).To(HaveExactElements(expected))
+},
+	Entry("healthy", metav1.ConditionTrue),
+	Entry("not known at the moment", metav1.ConditionUnknown),
+	Entry("unhealthy", metav1.ConditionFalse, "EtcdMemberHealthy"),
 )
 
 var _ = DescribeTable("WaiversOf", func(annotation string, expected ...string) {

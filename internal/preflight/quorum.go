@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -24,7 +25,7 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 		return pass()
 	}
 	machines := s.controlPlane()
-	unhealthy, majority := s.unhealthyOthers(machines, subject.Machine.Name), len(machines)/2+1
+	unhealthy, majority := s.unhealthyOthers(machines, subject), len(machines)/2+1
 	if len(machines)-1-len(unhealthy) >= majority {
 		return pass()
 	}
@@ -39,25 +40,31 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 }
 
 // unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.
-func (s *Snapshot) unhealthyOthers(machines []clusterv1.Machine, self string) []string {
+func (s *Snapshot) unhealthyOthers(machines []clusterv1.Machine, subject *Subject) []string {
 	found := []string{}
 	for i := range machines {
-		if machines[i].Name == self {
+		if machines[i].Name == subject.Machine.Name {
 			continue
 		}
 		node := s.node(machines[i].Status.NodeRef.Name)
-		conditions := owner.Unhealthy(&machines[i])
+		unhealthy := unhealthyConditions(&machines[i], subject.Attempt == "")
 		switch {
 		case node == nil || !workload.IsReady(node):
 			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
 		case s.isSilent(node.Name):
 			found = append(found, "the kubelet of Machine "+machines[i].Name+" is silent")
-		case len(conditions) > 0:
-			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(conditions, ", "))
+		case len(unhealthy) > 0:
+			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(unhealthy, ", "))
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// unhealthyConditions are those that KubeadmControlPlane finds wrong. Where an upgrade is only requested, what it does not
+// know rejects nothing: that may be ten minutes old, and the template's controller has it look again.
+func unhealthyConditions(machine *clusterv1.Machine, certain bool) []string {
+	return slices.DeleteFunc(owner.Unhealthy(machine), func(name string) bool { return certain && conditions.IsUnknown(machine, name) })
 }
 
 // controlPlane Machines of the cluster, by name.
