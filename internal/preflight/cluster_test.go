@@ -236,15 +236,15 @@ var _ = DescribeTable("a job is done", func(isDone func(map[string]any) bool, ex
 	Entry("a snapshot that failed", isReadyToUse, true, map[string]any{"status": map[string]any{"error": map[string]any{"message": "x"}}}),
 	Entry("a restore in progress", isComplete, false, map[string]any{"status": map[string]any{"complete": false}}),
 	Entry("a restore", isComplete, true, map[string]any{"status": map[string]any{"complete": true}}),
-	Entry("a backup in progress", isConditionDone, false, conditions("Progressing", "True")),
-	Entry("a backup", isConditionDone, true, conditions("Done", "True")),
+	Entry("a backup in progress", isConditionDone, false, withCondition("Progressing", "True")),
+	Entry("a backup", isConditionDone, true, withCondition("Done", "True")),
 	Entry("a Plan", isPlanIdle, true, map[string]any{}),
 	Entry("a Plan at work", isPlanIdle, false, map[string]any{"status": map[string]any{"applying": []any{"n"}}}),
 	Entry("an Upgrade of Harvester", isHarvesterUpgraded, false, upgradeState("UpgradingNodes")),
 	Entry("a former Upgrade of Harvester", isHarvesterUpgraded, true, upgradeState("Succeeded")),
 )
 
-func conditions(kind, status string) map[string]any {
+func withCondition(kind, status string) map[string]any {
 	return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": kind, "status": status}}}}
 }
 
