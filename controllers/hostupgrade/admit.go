@@ -35,6 +35,9 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if waitFor := slotBlocker(taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
 		return sequence.Wait(pollCluster, "%s", waitFor+remedy(lost)), nil
 	}
+	if waitFor, err := r.evacuationBlocker(ctx, o, taken); err != nil || waitFor != "" {
+		return sequence.Wait(pollCluster, "%s", waitFor), err
+	}
 	mine := infrav1.UpgradeSlot{Attempt: o.attempt, Upgrade: o.upgrade.Name, ControlPlane: o.isControlPlane()}
 	err = r.writeSlots(ctx, o, append(taken, mine))
 	if apierrors.IsConflict(err) {
@@ -52,6 +55,35 @@ func slotBlocker(taken []infrav1.UpgradeSlot, maxConcurrent int32, controlPlane 
 		return "waiting for the other control plane node: control plane nodes are upgraded one at a time"
 	}
 	return ""
+}
+
+// evacuationBlocker keeps a second node from being cordoned while the virtual machines of the first are on their way: two
+// nodes that wait for room on each other would wait for ever. Empty if nothing stands against it.
+func (r *Reconciler) evacuationBlocker(ctx context.Context, o *observation, taken []infrav1.UpgradeSlot) (string, error) {
+	if len(taken) == 0 || o.workload == nil {
+		return "", nil
+	}
+	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	if err != nil || !installed {
+		return "", err
+	}
+	for _, slot := range taken {
+		attempt, err := read(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, o.upgrade.Namespace, slot.Upgrade)
+		if err != nil {
+			return "", err
+		}
+		if attempt != nil && mayEvacuate(attempt) {
+			return "waiting for ElementalHostUpgrade " + slot.Upgrade + " to have evacuated its node: virtual machines leave one node at a time", nil
+		}
+	}
+	return "", nil
+}
+
+// mayEvacuate says whether an attempt that holds a slot is not known to be past the evacuation of its node.
+func mayEvacuate(attempt *infrav1.ElementalHostUpgrade) bool {
+	return !isEnded(attempt.Status.Phase) && !slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
+		return s.Name == stepReboot
+	})
 }
 
 // remedy says what a person can do where slots are held by attempts that go on by themselves no more.

@@ -26,7 +26,7 @@ func (r *Reconciler) restoreVMs(ctx context.Context, o *observation) (sequence.R
 
 func (o *observation) restoration() kubevirt.Restoration {
 	restoration := kubevirt.Restoration{Client: o.workload.Live(), Attempt: o.attempt, All: !o.hasBooted()}
-	if o.ownsNode() {
+	if o.ownsNode() && !o.machineLeaves() { // what is on the Node of a Machine that goes is left to its deletion
 		restoration.NodeName, restoration.Node = o.nodeName(), o.node
 	}
 	return restoration

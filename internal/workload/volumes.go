@@ -84,6 +84,10 @@ func (c *Cluster) claimsInUse(ctx context.Context, node string) (sets.Set[string
 	}
 	claims := sets.New[string]()
 	for i := range pods {
+		// One that has ended uses nothing: KubeVirt keeps the Pod that a virtual machine was migrated from.
+		if phase := pods[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+			continue
+		}
 		for _, volume := range pods[i].Spec.Volumes {
 			if volume.PersistentVolumeClaim != nil && pods[i].DeletionTimestamp.IsZero() {
 				claims.Insert(pods[i].Namespace + "/" + volume.PersistentVolumeClaim.ClaimName)

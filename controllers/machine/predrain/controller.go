@@ -53,8 +53,10 @@ type VirtualMachines interface {
 // Evacuation of the Node of a Machine that is being deleted.
 type Evacuation struct {
 	Cluster *workload.Cluster
-	// Node is cordoned.
+	// Node is cordoned. Nil if it is gone.
 	Node *corev1.Node
+	// NodeName is the name that it has, or had.
+	NodeName string
 	// Attempt is in every mark that is left.
 	Attempt string
 	// Policy for virtual machines that cannot be migrated.

@@ -53,7 +53,7 @@ func (KubeVirt) Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
 // Restore brings back what was stopped for the Node, by whomever.
 func (KubeVirt) Restore(ctx context.Context, e Evacuation) (Progress, error) {
 	progress, err := kubevirt.Restore(ctx, kubevirt.Restoration{
-		Client: e.Cluster.Live(), NodeName: e.Node.Name, Node: e.Node, Attempt: e.Attempt,
+		Client: e.Cluster.Live(), NodeName: e.NodeName, Node: e.Node, Attempt: e.Attempt, Others: true,
 	})
 	return progressOf(progress), err
 }

@@ -60,25 +60,32 @@ func attemptOf(s *scope) string {
 
 func evacuationOf(s *scope) Evacuation {
 	return Evacuation{
-		Cluster: s.workload, Node: s.node, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Since: s.machine.DeletionTimestamp.Time,
+		Cluster: s.workload, Node: s.node, NodeName: s.machine.Status.NodeRef.Name, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Since: s.machine.DeletionTimestamp.Time,
 	}
 }
 
 // giveUp takes the hook off although virtual machines may be left. What was stopped so far is started elsewhere before,
 // as far as that can be had now: a hook is not kept for it.
 func (r *Reconciler) giveUp(ctx context.Context, s *scope, why string) (ctrl.Result, error) {
-	if s.node != nil {
+	off := ""
+	if s.workload != nil && s.machine.Status.NodeRef.Name != "" {
 		progress, err := r.VirtualMachines.Restore(ctx, evacuationOf(s))
 		switch {
 		case err != nil:
-			ctrl.LoggerFrom(ctx).Error(err, "Failed to start virtual machines elsewhere", "Node", klog.KObj(s.node))
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to start virtual machines elsewhere", "Node", klog.KRef("", s.machine.Status.NodeRef.Name))
+			off = mayBeOff
 		case !progress.Done && !progress.Held:
 			return r.wait(ctx, s, progress)
+		case !progress.Done:
+			off = mayBeOff + ": " + progress.Message
 		}
 	}
-	r.record(s, corev1.EventTypeWarning, "Virtual machines are not waited for: "+why)
+	r.record(s, corev1.EventTypeWarning, "Virtual machines are not waited for: "+why+off)
 	return ctrl.Result{}, r.takeOff(ctx, s)
 }
+
+// mayBeOff says how what was not started again is found.
+const mayBeOff = "; some that were shut down may still be off: kubectl get virtualmachines -A -l " + infrav1.VMStoppedLabel
 
 func (r *Reconciler) record(s *scope, kind, message string) {
 	r.Recorder.Eventf(s.machine, nil, kind, infrav1.EventEvacuationEnded, "Evacuate", "%s", message)

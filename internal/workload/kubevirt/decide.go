@@ -94,13 +94,41 @@ type rule func(*kubevirtv1.VirtualMachineInstance) *Fate
 func (d *decider) decide(vmi *kubevirtv1.VirtualMachineInstance) Fate {
 	for _, decides := range []rule{d.stopped, d.ended, d.migrating, d.labelled, d.failed, d.evicted, d.external, d.movable} {
 		if fate := decides(vmi); fate != nil {
-			fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
-			return *fate
+			return *of(fate, vmi)
 		}
 	}
+	if passing := d.passing(vmi); passing != "" {
+		return *of(block(passing), vmi)
+	}
 	fate := d.byPolicy(vmi, cmp.Or(d.policyOf(vmi), d.question.Policy), d.immovable(vmi))
+	return *of(&fate, vmi)
+}
+
+func of(fate *Fate, vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 	fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
 	return fate
+}
+
+// passing says why a virtual machine cannot be migrated for the moment only. It is waited for then: the policy is for
+// those that cannot be migrated at all.
+func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) string {
+	switch {
+	case !vmi.IsRunning(), !saysMigratable(vmi):
+		return d.immovable(vmi)
+	case !vmi.IsMigratable():
+		return ""
+	}
+	if refusal := d.targets.place(d.needs(vmi)); refusal != "" && d.targets.upgrading() {
+		return refusal
+	}
+	return ""
+}
+
+// saysMigratable says whether KubeVirt has said of a virtual machine whether it can be migrated.
+func saysMigratable(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	return slices.ContainsFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
+		return c.Type == kubevirtv1.VirtualMachineInstanceIsMigratable
+	})
 }
 
 func block(reason string) *Fate { return &Fate{Decision: infrav1.VMBlock, Reason: reason} }

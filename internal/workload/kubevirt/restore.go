@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -28,6 +29,8 @@ type Restoration struct {
 	Attempt string
 	// All brings back those too that are to stay off after an upgrade: the upgrade did not take place.
 	All bool
+	// Others brings back those that another attempt has shut down for the Node, too, which does not do it any more.
+	Others bool
 }
 
 // Restore brings back what was stopped, exactly as it was, and removes what an evacuation has left. It is one pass, and
@@ -98,10 +101,15 @@ func (r Restoration) tidy(ctx context.Context) error {
 func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine) (done bool, reason string, err error) {
 	state, err := stateOf(vm)
 	switch {
+	case err != nil && !r.mayConcern(vm):
+		return true, "", nil
 	case err != nil:
 		return false, err.Error(), nil
 	case state == nil || !vm.DeletionTimestamp.IsZero() || state.Node != r.NodeName && state.Attempt != r.Attempt:
 		return true, "", nil
+	}
+	if state.isStopping(vm) && r.Node != nil && isReady(r.Node) {
+		return false, "", nil
 	}
 	if state.Starting {
 		if err := start(ctx, r.Client, vm); err != nil {
@@ -118,11 +126,25 @@ func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine)
 	return stateless(vm), "", nil
 }
 
+// mayConcern says whether a record that cannot be read is of this Node or attempt, as far as that can be told.
+func (r Restoration) mayConcern(vm *kubevirtv1.VirtualMachine) bool {
+	raw := vm.Annotations[infrav1.VMPowerStateAnnotation]
+	return r.NodeName != "" && strings.Contains(raw, r.NodeName) || r.Attempt != "" && strings.Contains(raw, r.Attempt)
+}
+
+// isStopping says whether the guest has not ended that was told to. Given back meanwhile, these run strategies would
+// leave it off: KubeVirt starts it only when the strategy changes, or a start is requested, while there is no instance.
+// On a Node that is down it may never end.
+func (p *powerState) isStopping(vm *kubevirtv1.VirtualMachine) bool {
+	return !p.Starting && p.isAsStopped(vm) && vm.Status.Created && p.Field == fieldRunStrategy &&
+		(p.Value == string(kubevirtv1.RunStrategyManual) || p.Value == string(kubevirtv1.RunStrategyRerunOnFailure))
+}
+
 // settle makes a VirtualMachine what it was, or what it is to be from here on, and forgets the record with it. Only
 // where another write has to follow, a record of that is left.
 func (r Restoration) settle(vm *kubevirtv1.VirtualMachine, state *powerState) error {
 	forget(vm)
-	staysOff := state.Policy == infrav1.VMPolicyShutdown && !r.All
+	staysOff := state.Policy == infrav1.VMPolicyShutdown && !r.All && !(r.Others && state.Attempt != r.Attempt)
 	if state.Starting || staysOff || !state.isAsStopped(vm) {
 		return nil
 	}

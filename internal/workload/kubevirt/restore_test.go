@@ -175,6 +175,8 @@ var _ = Describe("A virtual machine that was stopped", func() {
 	It("is named where its record cannot be read", func(ctx SpecContext) {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
 		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Annotations[infrav1.VMPowerStateAnnotation] = "on" })
+		Expect(w.restore(ctx).Done).To(BeTrue(), "it is nobody's, and holds nobody")
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Annotations[infrav1.VMPowerStateAnnotation] = "on node-1" })
 		Expect(w.restore(ctx).Message).To(HavePrefix("VirtualMachine " + w.namespace + "/a has an annotation " + infrav1.VMPowerStateAnnotation + " that cannot be read"))
 	})
 })

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/klog/v2"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 // targets are the Nodes that virtual machines can be migrated to, with the room that is left on them. It is an
@@ -85,6 +87,11 @@ func (t *targets) refuses(node *corev1.Node, n *needs) string {
 		return "taint " + taint + " is not tolerated"
 	}
 	return lacks(t.free[node.Name], n.requests)
+}
+
+// upgrading says whether another Node is cordoned for an upgrade of ours, and takes virtual machines again after it.
+func (t *targets) upgrading() bool {
+	return slices.ContainsFunc(t.nodes, func(node *corev1.Node) bool { return node.Annotations[infrav1.CordonedByAnnotation] != "" })
 }
 
 // lacks names the first resource that is not enough; empty if all are.

@@ -61,6 +61,8 @@ func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
 	return s.choose(func(v Volume) bool {
 		replicas := v.on(node)
 		switch {
+		case v.Robustness == Healthy: // what is left of a failed replica stays for as long as a day
+			return false
 		case len(replicas) == 0 || v.State != Attached && v.Robustness != Faulted:
 			return false
 		case v.Robustness == Degraded && !before(v.DegradedAt, since):

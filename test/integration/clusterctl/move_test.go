@@ -97,9 +97,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 			Expect(now).To(Equal(identities))
 		})
 
-		// Pending: neither of these has been seen to pass yet. The first was seen to reach the other management cluster, at
-		// Approve and without a reboot; what follows it was not, nor was a move in the middle of a reboot.
-		PDescribe("in the middle of an upgrade", Ordered, func() {
+		Describe("in the middle of an upgrade", Ordered, func() {
 			var wanted image.Image
 
 			// eachNode marks the Nodes of the workers.
