@@ -31,7 +31,10 @@ GOLANGCI_LINT := bin/tools/golangci-lint
 LAB_SUITES := $(MODULE)/test/(integration|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
-PARALLEL ?= 3
+PARALLEL ?= 4
+# A package whose tests mostly wait for their API server, and take minutes: 'make test' runs them beside the lab's suites.
+SLOW_PACKAGE := ./controllers/hostupgrade
+ALONGSIDE ?=
 FUZZTIME ?= 20s
 GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 
@@ -136,15 +139,17 @@ verify: ## Check generated files, go.mod, format, lint, file sizes, comments and
 ##@ Test
 
 .PHONY: test
-test: test-unit test-integration ## Run every test that needs no container engine
+test: ## Run every test that needs no container engine
+	@$(MAKE) --no-print-directory test-unit ALONGSIDE=$(SLOW_PACKAGE)
+	@$(MAKE) --no-print-directory test-integration ALONGSIDE=$(SLOW_PACKAGE)
 
 .PHONY: test-unit
 test-unit: tools lab-binaries ## Run the tests of all packages but the integration suites
-	packages=$$(go list ./...) && go test -timeout 30m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)')
+	packages=$$(go list ./...) && go test -timeout 30m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)$(if $(ALONGSIDE),|^$(MODULE)$(ALONGSIDE:.%=%)$$)')
 
 .PHONY: test-integration
 test-integration: tools tools-kubevirt lab-binaries ## Run the integration suites on the lab, with progress
-	PARALLEL=$(PARALLEL) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
+	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: test-soak
 test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once

@@ -4,21 +4,22 @@
 #
 # usage: hack/test/suites.sh FOLDER [ginkgo flags...]
 #
-# Runs each suite beneath a folder with a lab of its own, PARALLEL at a time (default 3), the longest first. A suite
-# mostly waits: for a reboot, a drain, a time-out. Each line is shown as it comes, with the name of its suite, and is kept
-# in bin/logs. Fails if a suite fails, and says which.
+# Runs each suite beneath a folder with a lab of its own, PARALLEL at a time (default 4), the longest first, and the package
+# ALONGSIDE with them. A suite mostly waits: for a reboot, a drain, a time-out. Each line is shown as it comes, with the name
+# of its suite, and is kept in bin/logs. Fails if a suite fails, and says which.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 folder=$1
 shift
-parallel=${PARALLEL:-3}
+parallel=${PARALLEL:-4}
 logs=$PWD/bin/logs
 mkdir -p "$logs"
 
 # longest_first prints the suites' packages. A suite that is not named here runs last.
 longest_first() {
-  local first="references kills ends several vanish restart rollout controlplane clusterclass observe" name
+  local first="references kills ends several vanish restart rollout vms clusterclass controlplane storage clusterctl contract pause" name
+  [ -z "${ALONGSIDE:-}" ] || echo "$ALONGSIDE"
   for name in $first; do [ -d "$folder/$name" ] && echo "./$folder/$name"; done
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "./$folder/..." |
     sed "s|^.*/$folder/||" | while read -r name; do

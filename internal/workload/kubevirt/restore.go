@@ -101,14 +101,11 @@ func (r Restoration) tidy(ctx context.Context) error {
 func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine) (done bool, reason string, err error) {
 	state, err := stateOf(vm)
 	switch {
-	case err != nil && !r.mayConcern(vm):
+	case !r.concerns(vm, state):
 		return true, "", nil
 	case err != nil:
 		return false, err.Error(), nil
-	case state == nil || !vm.DeletionTimestamp.IsZero() || state.Node != r.NodeName && state.Attempt != r.Attempt:
-		return true, "", nil
-	}
-	if state.isStopping(vm) && r.Node != nil && isReady(r.Node) {
+	case state.isStopping(vm) && r.Node != nil && isReady(r.Node):
 		return false, "", nil
 	}
 	if state.Starting {
@@ -126,8 +123,12 @@ func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine)
 	return stateless(vm), "", nil
 }
 
-// mayConcern says whether a record that cannot be read is of this Node or attempt, as far as that can be told.
-func (r Restoration) mayConcern(vm *kubevirtv1.VirtualMachine) bool {
+// concerns says whether a VirtualMachine was stopped for this Node or by this attempt. Of a record that cannot be read
+// that is told from what it contains.
+func (r Restoration) concerns(vm *kubevirtv1.VirtualMachine, state *powerState) bool {
+	if state != nil {
+		return vm.DeletionTimestamp.IsZero() && (state.Node == r.NodeName || state.Attempt == r.Attempt)
+	}
 	raw := vm.Annotations[infrav1.VMPowerStateAnnotation]
 	return r.NodeName != "" && strings.Contains(raw, r.NodeName) || r.Attempt != "" && strings.Contains(raw, r.Attempt)
 }
@@ -144,7 +145,7 @@ func (p *powerState) isStopping(vm *kubevirtv1.VirtualMachine) bool {
 // where another write has to follow, a record of that is left.
 func (r Restoration) settle(vm *kubevirtv1.VirtualMachine, state *powerState) error {
 	forget(vm)
-	staysOff := state.Policy == infrav1.VMPolicyShutdown && !r.All && !(r.Others && state.Attempt != r.Attempt)
+	staysOff := state.Policy == infrav1.VMPolicyShutdown && !r.All && (!r.Others || state.Attempt == r.Attempt)
 	if state.Starting || staysOff || !state.isAsStopped(vm) {
 		return nil
 	}
