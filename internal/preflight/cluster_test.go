@@ -58,7 +58,7 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 	Entry("a Machine waits for a host", checkMachines, []string{"Warn Machine/x: is Provisioning and has no host yet"},
 		withMachine("x", clusterv1.MachinePhaseProvisioning)),
 	Entry("a Machine is being deleted, and its node still serves", checkMachines,
-		[]string{"Block Machine/x: is being deleted and its node has not gone: wait until it has, or see what its condition Deleting waits for"},
+		[]string{"Warn Machine/x: is being deleted and its node has not gone: see what its condition Deleting waits for"},
 		withMachine("x", clusterv1.MachinePhaseDeleting), withNode("node-x", func(*corev1.Node) {})),
 	Entry("a Machine is being deleted whose node is lost", checkMachines, []string{"Warn Machine/x: is being deleted"},
 		withMachine("x", clusterv1.MachinePhaseDeleting), withNode("node-x", func(node *corev1.Node) { node.Status.Conditions = nil })),

@@ -27,7 +27,8 @@ func (s *Snapshot) judgeMachine(machine *clusterv1.Machine) []infrav1.PreflightR
 	switch phase := clusterv1.MachinePhase(machine.Status.Phase); phase {
 	case clusterv1.MachinePhaseDeleting:
 		if node := s.node(machine.Status.NodeRef.Name); node != nil && workload.IsReady(node) {
-			return block(object, "is being deleted and its node has not gone: wait until it has, or see what its condition Deleting waits for")
+			// A deletion may be held for days, by a PodDisruptionBudget for one, and must not hold the others.
+			return warn(object, "is being deleted and its node has not gone: see what its condition Deleting waits for")
 		}
 		return warn(object, "is being deleted")
 	case clusterv1.MachinePhasePending, clusterv1.MachinePhaseProvisioning, clusterv1.MachinePhaseProvisioned:
