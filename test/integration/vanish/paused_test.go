@@ -43,6 +43,7 @@ var _ = Describe("A Cluster that is paused", func() {
 		pauseCluster(ctx, small)
 		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
 		Eventually(u.hostPhase, patience, look).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
+		Eventually(u.hostAnnotations, patience, look).WithContext(ctx).ShouldNot(HaveKey(infrav1.BlockMoveAnnotation), "clusterctl may move it from here on")
 		u.expectStandstill(ctx)
 		Expect(u.node(ctx)).To(HaveField("Spec.Unschedulable", BeTrue()), "nobody has uncordoned it")
 
@@ -156,6 +157,12 @@ func (u *upgrade) hostPhase(ctx context.Context) (infrav1.HostUpgradePhase, erro
 		return "", err
 	}
 	return host.Status.Upgrade.Phase, err
+}
+
+func (u *upgrade) hostAnnotations(ctx context.Context) (map[string]string, error) {
+	host := u.elementalHost()
+	err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(host), host)
+	return host.Annotations, err
 }
 
 // expectStandstill asserts that our manager writes nothing, but what hosts report.
