@@ -177,6 +177,12 @@ var _ = Describe("Forbidden", func() {
 		Expect(audit.Forbidden(events, "drainer")).To(Equal([]string{"delete /nodes", "patch /machines/status"}))
 		Expect(audit.Forbidden(events, "somebody-else")).To(BeEmpty())
 	})
+
+	It("does not take a right for missing that was granted at another time", func() {
+		Expect(audit.Forbidden(log(
+			line(1, "patch", "machines/status", "m", 403, `{}`), line(2, "patch", "machines/status", "m", 200, `{}`),
+		), "drainer")).To(BeEmpty())
+	})
 })
 
 var _ = Describe("Triggered", func() {

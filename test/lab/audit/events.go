@@ -53,19 +53,26 @@ func Succeeded(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code < firstRedirect
 }
 
-// Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack.
-// Reads of single objects are in the log only of Pods and virtual machines.
+// Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack. What
+// was granted at another time is not among them: an API server that starts refuses what is asked before it has read the
+// roles. Reads of single objects are in the log only of Pods and virtual machines.
 func Forbidden(events []auditv1.Event, user string) []string {
-	refused := []string{}
+	refused, granted := []string{}, map[string]bool{}
 	for i := range events {
 		ref, status := events[i].ObjectRef, events[i].ResponseStatus
-		if ref == nil || status == nil || status.Code != http.StatusForbidden || events[i].User.Username != user {
+		if ref == nil || status == nil || events[i].User.Username != user {
 			continue
 		}
-		refused = append(refused, fmt.Sprintf("%s %s/%s", events[i].Verb, ref.APIGroup, path.Join(ref.Resource, ref.Subresource)))
+		right := fmt.Sprintf("%s %s/%s", events[i].Verb, ref.APIGroup, path.Join(ref.Resource, ref.Subresource))
+		switch {
+		case Succeeded(events[i]):
+			granted[right] = true
+		case status.Code == http.StatusForbidden:
+			refused = append(refused, right)
+		}
 	}
 	slices.Sort(refused)
-	return slices.Compact(refused)
+	return slices.DeleteFunc(slices.Compact(refused), func(right string) bool { return granted[right] })
 }
 
 // By chooses the requests of users of a group. Each process of the lab that has to be told from others of its user is a
