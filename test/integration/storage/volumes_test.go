@@ -5,8 +5,11 @@ package storage_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -69,7 +72,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 	}, SpecTimeout(2*patience))
 
 	It("drains what serves volumes last, holds until replicas are rebuilt, and restores the setting although the manager is killed", func(ctx SpecContext) {
-		hosting := podsByNode(ctx)
+		hosting := spreadPods(ctx)
 		began := len(evictions())
 		longhorn.HoldRebuilds(true)
 		wanted := suite.Push(ctx, cluster, image.OS{})
@@ -134,6 +137,29 @@ func podsByNode(ctx context.Context) map[string][]string {
 	return found
 }
 
+// spreadPods waits until each Node runs Pods of both sorts: the drains before have moved some. It returns them.
+func spreadPods(ctx context.Context) (hosting map[string][]string) {
+	GinkgoHelper()
+	const again = 5 * time.Second
+	Eventually(func(ctx context.Context) error {
+		hosting = podsByNode(ctx)
+		for _, node := range nodeNames(ctx) {
+			if !slices.ContainsFunc(hosting[node], isStorage) {
+				return fmt.Errorf("no instance manager on Node %s: %v", node, hosting[node])
+			}
+			if slices.ContainsFunc(hosting[node], func(pod string) bool { return !isStorage(pod) }) {
+				continue
+			}
+			err := theLab.WorkloadKube.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(metav1.NamespaceDefault))
+			return errors.Join(err, fmt.Errorf("no other Pod on Node %s: scheduling them anew", node))
+		}
+		return nil
+	}).WithContext(ctx).WithPolling(again).Should(Succeed())
+	return hosting
+}
+
+func isStorage(pod string) bool { return strings.HasPrefix(pod, storage.Namespace+"/") }
+
 // evictions that our manager was granted, in their order.
 func evictions() []audit.Eviction {
 	GinkgoHelper()
@@ -149,7 +175,6 @@ func expectStorageLast(pods []string, granted []audit.Eviction) {
 			order = append(order, eviction.Pod)
 		}
 	}
-	isStorage := func(pod string) bool { return strings.HasPrefix(pod, storage.Namespace+"/") }
 	Expect(order).To(ContainElement(Satisfy(isStorage)), "an instance manager was evicted")
 	first := slices.IndexFunc(order, isStorage)
 	Expect(order[:first]).NotTo(BeEmpty(), "an ordinary Pod was evicted before")
