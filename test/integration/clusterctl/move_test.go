@@ -143,18 +143,6 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(boots()).To(Equal(once()))
 				booted = boots()
 			})
-
-			It("waits while a host is in its reboot, and the upgrade goes on after the move without a second one", func(ctx SpecContext) {
-				wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 20})
-				Expect(cluster().PatchPool(ctx, pool, wanted)).To(Succeed())
-				Eventually(atStep(ctx, source, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())
-
-				move(ctx, source, target)
-				follows(ctx, target)
-				Expect(on(target, cluster()).AwaitPool(ctx, pool, wanted)).To(Succeed())
-				Expect(boots()).To(Equal(once()))
-				Expect(left(ctx, source)).To(BeEmpty())
-			})
 		})
 	})
 }
