@@ -121,6 +121,8 @@ var _ = DescribeTable("kubectl patch --dry-run=server", func(ctx SpecContext, ve
 			lift: all(func(ctx context.Context) {
 				Expect(volumes.StartRebuild(ctx, "pv-degraded", last)).To(Succeed())
 				Expect(volumes.FinishRebuild(ctx, "pv-degraded", last)).To(Succeed())
+				// Nothing runs here that would detach it when its node is drained, by a spec that may come after this one.
+				Expect(volumes.Detach(ctx, "pv-degraded")).To(Succeed())
 			}),
 		}
 	}),
