@@ -92,36 +92,25 @@ type rule func(*kubevirtv1.VirtualMachineInstance) *Fate
 // decide goes through the rules in their order. What is happening to a virtual machine already comes first; what a
 // person wants for it comes before what is good for all.
 func (d *decider) decide(vmi *kubevirtv1.VirtualMachineInstance) Fate {
-	for _, decides := range []rule{d.stopped, d.ended, d.migrating, d.labelled, d.failed, d.evicted, d.external, d.movable} {
+	for _, decides := range []rule{d.stopped, d.ended, d.migrating, d.labelled, d.failed, d.evicted, d.external, d.movable, d.passing} {
 		if fate := decides(vmi); fate != nil {
-			return *of(fate, vmi)
+			fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
+			return *fate
 		}
 	}
-	if passing := d.passing(vmi); passing != "" {
-		return *of(block(passing), vmi)
-	}
 	fate := d.byPolicy(vmi, cmp.Or(d.policyOf(vmi), d.question.Policy), d.immovable(vmi))
-	return *of(&fate, vmi)
-}
-
-func of(fate *Fate, vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 	fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
 	return fate
 }
 
-// passing says why a virtual machine cannot be migrated for the moment only. It is waited for then: the policy is for
-// those that cannot be migrated at all.
-func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) string {
-	switch {
-	case !vmi.IsRunning(), !saysMigratable(vmi):
-		return d.immovable(vmi)
-	case !vmi.IsMigratable():
-		return ""
+// passing: it cannot be migrated for the moment only, and is waited for. The policy is for those that cannot be migrated
+// at all.
+func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	isSettled := vmi.IsRunning() && saysMigratable(vmi)
+	if isSettled && (!vmi.IsMigratable() || !d.targets.upgrading()) {
+		return nil
 	}
-	if refusal := d.targets.place(d.needs(vmi)); refusal != "" && d.targets.upgrading() {
-		return refusal
-	}
-	return ""
+	return block(d.immovable(vmi))
 }
 
 // saysMigratable says whether KubeVirt has said of a virtual machine whether it can be migrated.
