@@ -22,10 +22,12 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 # Suites on envtest find etcd, kube-apiserver and kubectl here.
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
+# Gomega's own default, a second, is too short for a machine that does other things too.
+export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 60s
 
 BUILD_TOOLS := hack/tools/build.sh
 CONTROLLER_GEN := bin/tools/controller-gen
-GOLANGCI_LINT := bin/tools/golangci-lint
+GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools/golangci-lint
 
 # Suites that need the lab are kept out of test-unit.
 LAB_SUITES := $(MODULE)/test/(integration|soak|bench|e2e)(/|$$)

@@ -24,6 +24,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
+// patience is long, since a machine may be busy; what never comes is as wrong after a minute as after a second.
+const patience = time.Minute
+
 // worker is an agent on a dummy OS that is started again after each of its reboots.
 type worker struct {
 	api    *apitest.API
@@ -75,7 +78,7 @@ func (w *worker) start() {
 
 func (w *worker) stop() {
 	w.cancel()
-	Eventually(w.ended).WithTimeout(10 * time.Second).Should(Receive(MatchError(context.Canceled)))
+	Eventually(w.ended).WithTimeout(patience).Should(Receive(MatchError(context.Canceled)))
 }
 
 func upgradeTo(attempt, uri string, apply bool) *wire.Upgrade {
@@ -98,14 +101,14 @@ var _ = Describe("An agent and its API", func() {
 		host = newWorker(api)
 		host.start()
 		DeferCleanup(func() { host.stop() })
-		Eventually(last, 5*time.Second).Should(HaveField("Phase", wire.HostFinalizingRegistration))
+		Eventually(last, patience).Should(HaveField("Phase", wire.HostFinalizingRegistration))
 	})
 
 	It("registers, reports what it is once, and is silent", func() {
 		Expect(api.Hosts()).To(Equal([]string{"host-1"}))
 		Expect(last().Addresses).To(Equal([]wire.Address{{Type: "Hostname", Address: "host-1"}, {Type: "InternalIP", Address: "192.0.2.7"}}))
 		Expect(last().OS.Digest).To(Equal(dummy.Digest("dummy:initial")))
-		Eventually(api.Held).Should(Equal(1))
+		Eventually(api.Held, patience).Should(Equal(1))
 		Expect(api.Reports("host-1")).To(HaveLen(1))
 		before := len(api.Requests())
 		Consistently(func() int { return len(api.Requests()) }, 2*time.Second).Should(Equal(before))
@@ -114,31 +117,31 @@ var _ = Describe("An agent and its API", func() {
 	It("is upgraded before it is bootstrapped, and each only once", func() {
 		api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\n"})
 		api.Desire("host-1", wire.Desired{Approved: true, Bootstrap: true, Upgrade: upgradeTo("a1", "oci://r/os:2", true)})
-		Eventually(last, 10*time.Second).Should(And(HaveField("Bootstrapped", true), HaveField("OS.Digest", dummy.Digest("oci://r/os:2"))))
+		Eventually(last, patience).Should(And(HaveField("Bootstrapped", true), HaveField("OS.Digest", dummy.Digest("oci://r/os:2"))))
 		Expect(attempt()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Attempt", "a1")))
 		Expect(last().OS.ImageURI).To(Equal("oci://r/os:2"))
 		boot := last().OS.BootID
 
 		host.stop()
 		host.start()
-		Eventually(api.Held).Should(Equal(1))
+		Eventually(api.Held, patience).Should(Equal(1))
 		Consistently(func() string { return last().OS.BootID }, time.Second).Should(Equal(boot))
 		Expect(attempt().Phase).To(Equal(wire.PhaseSucceeded))
 	})
 
 	It("prepares at once and applies when triggered", func() {
 		api.Desire("host-1", wire.Desired{Approved: true, Upgrade: upgradeTo("a1", "oci://r/os:2", false)})
-		Eventually(attempt, 5*time.Second).Should(HaveField("Phase", wire.PhaseFetched))
+		Eventually(attempt, patience).Should(HaveField("Phase", wire.PhaseFetched))
 		Expect(attempt().Digest).To(Equal(dummy.Digest("oci://r/os:2")))
 		Expect(last().OS.Snapshot).To(BeEquivalentTo(1))
 		api.Desire("host-1", wire.Desired{Approved: true, Upgrade: upgradeTo("a1", "oci://r/os:2", true)})
-		Eventually(attempt, 5*time.Second).Should(HaveField("Phase", wire.PhaseSucceeded))
+		Eventually(attempt, patience).Should(HaveField("Phase", wire.PhaseSucceeded))
 		Expect(last().OS.Snapshot).To(BeEquivalentTo(2))
 	})
 
 	It("goes back by itself from an image that boots but is bad", func() {
 		api.Desire("host-1", wire.Desired{Approved: true, Upgrade: upgradeTo("a1", "oci://r/unhealthy:2", true)})
-		Eventually(attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseRolledBack))
+		Eventually(attempt, patience).Should(HaveField("Phase", wire.PhaseRolledBack))
 		Expect(attempt().Healthy).To(BeTrue())
 		Expect(attempt().Message).To(And(ContainSubstring("booted snapshot 2"), ContainSubstring("calls itself unhealthy")))
 		Expect(last().OS.Snapshot).To(BeEquivalentTo(1))
@@ -146,7 +149,7 @@ var _ = Describe("An agent and its API", func() {
 
 	It("notices a fallback", func() {
 		api.Desire("host-1", wire.Desired{Approved: true, Upgrade: upgradeTo("a1", "oci://r/unbootable:2", true)})
-		Eventually(attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseRolledBack))
+		Eventually(attempt, patience).Should(HaveField("Phase", wire.PhaseRolledBack))
 		Expect(attempt().Message).To(HavePrefix("booted snapshot 1 in passive mode, wanted 2 (sha256:"))
 	})
 
@@ -159,22 +162,22 @@ var _ = Describe("An agent and its API", func() {
 	It("resets itself and comes back as a new host", func() {
 		api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\n"})
 		api.Desire("host-1", wire.Desired{Approved: true, Bootstrap: true})
-		Eventually(last, 5*time.Second).Should(HaveField("Bootstrapped", true))
+		Eventually(last, patience).Should(HaveField("Bootstrapped", true))
 		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
-		Eventually(api.Requests, 10*time.Second).Should(ContainElement("DELETE hosts/host-1"))
-		Eventually(last, 10*time.Second).Should(And(HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false)))
+		Eventually(api.Requests, patience).Should(ContainElement("DELETE hosts/host-1"))
+		Eventually(last, patience).Should(And(HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false)))
 	})
 
 	It("registers again when the API has lost it", func() {
 		api.Forget("host-1")
-		Eventually(last, 5*time.Second).Should(HaveField("Phase", wire.HostFinalizingRegistration))
+		Eventually(last, patience).Should(HaveField("Phase", wire.HostFinalizingRegistration))
 	})
 
 	It("sends the whole report again after the API was away", func() {
-		Eventually(api.Held).Should(Equal(1))
+		Eventually(api.Held, patience).Should(Equal(1))
 		reports := len(api.Reports("host-1"))
 		api.Fail(503)
 		api.Drop()
-		Eventually(func() int { return len(api.Reports("host-1")) }, 5*time.Second).Should(BeNumerically(">", reports))
+		Eventually(func() int { return len(api.Reports("host-1")) }, patience).Should(BeNumerically(">", reports))
 	})
 })

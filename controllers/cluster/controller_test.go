@@ -68,6 +68,19 @@ func get(ctx SpecContext, object *infrav1.ElementalCluster) func() (*infrav1.Ele
 	}
 }
 
+// settled is the version of an object once nothing writes it any more: one change is written in several requests.
+func settled(ctx SpecContext, object *infrav1.ElementalCluster) string {
+	GinkgoHelper()
+	last := ""
+	Eventually(func() (bool, error) {
+		before := last
+		_, err := get(ctx, object)()
+		last = object.ResourceVersion
+		return last == before, err
+	}).WithContext(ctx).MustPassRepeatedly(30).Should(BeTrue())
+	return last
+}
+
 func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {
 	return WithTransform(func(object conditions.Getter) string {
 		condition := conditions.Get(object, conditionType)

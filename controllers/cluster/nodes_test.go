@@ -83,7 +83,7 @@ var _ = Describe("The status line of a cluster", func() {
 		p := makePool(ctx)
 		namespace := p.cluster.Namespace
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
-		written := p.cluster.ResourceVersion
+		written := settled(ctx, p.cluster)
 
 		By("a word of a host, and of an attempt, that is not in the line")
 		update(ctx, p.hosts[0], func() { p.hosts[0].Status.Message = "hello" }, true)
@@ -108,7 +108,7 @@ var _ = Describe("The status line of a cluster", func() {
 			attempt.Status.Phase, attempt.Status.Step, attempt.Status.Message = infrav1.UpgradeProgressing, "Drain (7/14)", "3 Pods"
 		}, true)
 		Eventually(p.says(ctx)).Should(Equal("NodesUpgrading: 0 of 2 nodes on sha256:222222222222, node-1 draining (7/14)"))
-		written = p.cluster.ResourceVersion
+		written = settled(ctx, p.cluster)
 		update(ctx, attempt, func() { attempt.Status.Message = "2 Pods" }, true)
 		Consistently(get(ctx, p.cluster)).Should(HaveField("ResourceVersion", written), "what a step waits for is not in the line")
 

@@ -26,7 +26,7 @@ const watchFilter = "tested"
 var server *apiserver.Server
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
 	var err error
 	server, err = apiserver.Start()

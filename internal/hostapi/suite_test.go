@@ -36,7 +36,7 @@ func TestHostAPI(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(10 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	var err error
 	plane, err = apiserver.Start()
