@@ -124,6 +124,10 @@ manifests: ## Generate CRDs, the manager's ClusterRole and webhook configuration
 	$(CONTROLLER_GEN) rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
 	$(CONTROLLER_GEN) webhook paths=./internal/webhooks/... output:webhook:artifacts:config=config/webhook
 
+.PHONY: generate-docs
+generate-docs: ## Generate the reference of fields and flags (docs/reference) from CRDs and programs
+	go run ./hack/docs
+
 .PHONY: fmt
 fmt: ## Format the code and sort imports
 	@$(BUILD_TOOLS) golangci-lint

@@ -138,7 +138,7 @@ func brokenLinks(path string) []string {
 var _ = Describe("Links", func() {
 	It("lead somewhere", func() {
 		broken := []string{}
-		for _, pattern := range []string{"*.md", "adr/*.md", "../*.md"} {
+		for _, pattern := range []string{"*.md", "adr/*.md", "reference/*.md", "../*.md"} {
 			paths, err := filepath.Glob(pattern)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(paths).NotTo(BeEmpty(), pattern)

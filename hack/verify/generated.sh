@@ -9,7 +9,7 @@ set -euo pipefail
 # snapshot DIR copies every generated file.
 snapshot() {
   local file
-  for file in api/*/zz_generated.*.go config/crd/bases/*.yaml config/rbac/role.yaml config/webhook/manifests.yaml; do
+  for file in api/*/zz_generated.*.go config/crd/bases/*.yaml config/rbac/role.yaml config/webhook/manifests.yaml docs/reference/*.md; do
     [ -f "$file" ] || continue
     mkdir -p "$1/${file%/*}"
     cp "$file" "$1/$file"
@@ -21,8 +21,8 @@ after=$(mktemp -d)
 trap 'rm -rf "$before" "$after"' EXIT
 
 snapshot "$before"
-make --no-print-directory -s generate manifests
+make --no-print-directory -s generate manifests generate-docs
 snapshot "$after"
 diff -ru "$before" "$after" && exit 0
-echo 'Generated files were stale and have been written anew ("make generate manifests"); commit them'
+echo 'Generated files were stale and have been written anew ("make generate manifests generate-docs"); commit them'
 exit 1
