@@ -36,7 +36,7 @@ func checkKubeVirt(s *Snapshot, _ *Subject) []infrav1.PreflightResult {
 			found = append(found, block(object, why)...)
 			continue
 		}
-		found = append(found, judgeOutdated(kubeVirt, object)...)
+		found = append(found, judgeOutdated(kubeVirt, s.KubeVirt.Migrations, object)...)
 	}
 	return found
 }
@@ -86,16 +86,29 @@ func conditionOf(k *kubevirtv1.KubeVirt, kind kubevirtv1.KubeVirtConditionType) 
 	return ""
 }
 
-// judgeOutdated: launchers follow an update of KubeVirt by migrations of its own, unless it is told not to.
-func judgeOutdated(k *kubevirtv1.KubeVirt, object string) []infrav1.PreflightResult {
+// judgeOutdated: launchers follow an update of KubeVirt by migrations of its own, which are waited for while they move
+// something. What they cannot move, or are not told to, stays outdated for as long as it runs, and holds nothing.
+func judgeOutdated(k *kubevirtv1.KubeVirt, migrations []kubevirtv1.VirtualMachineInstanceMigration, object string) []infrav1.PreflightResult {
 	count := ptr.Deref(k.Status.OutdatedVirtualMachineInstanceWorkloads, 0)
 	switch {
 	case count == 0:
 		return pass()
-	case len(k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods) == 0:
-		return warn(object, fmt.Sprintf("has %d virtual machines that still run in launchers of a former version", count))
+	case slices.ContainsFunc(migrations, updatesLauncher):
+		return block(object, fmt.Sprintf("is moving %d virtual machines to launchers of its new version: wait until that is done", count))
 	}
-	return block(object, fmt.Sprintf("is moving %d virtual machines to launchers of its new version: wait until that is done", count))
+	return warn(object, fmt.Sprintf("has %d virtual machines that still run in launchers of a former version: "+
+		"those that can be migrated get a new one when their node is evacuated, restart the others when it suits", count))
+}
+
+// updatesLauncher says whether a migration is KubeVirt's own, to a new launcher, and has a node to go to: without one it
+// fails after a while and is made anew, for as long as there is no node.
+func updatesLauncher(migration kubevirtv1.VirtualMachineInstanceMigration) bool {
+	if _, updates := migration.Annotations[kubevirtv1.WorkloadUpdateMigrationAnnotation]; !updates {
+		return false
+	}
+	return slices.Contains([]kubevirtv1.VirtualMachineInstanceMigrationPhase{
+		kubevirtv1.MigrationScheduled, kubevirtv1.MigrationPreparingTarget, kubevirtv1.MigrationTargetReady, kubevirtv1.MigrationRunning,
+	}, migration.Status.Phase)
 }
 
 // checkVirtAPI: evictions of virtual machines fail without virt-api, and without its webhook they stop the guests.

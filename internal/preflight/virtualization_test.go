@@ -16,6 +16,9 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
+const staysOutdated = "Warn KubeVirt/kubevirt: has 3 virtual machines that still run in launchers of a former version: " +
+	"those that can be migrated get a new one when their node is evacuated, restart the others when it suits"
+
 var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []string, changes ...change) {
 	Expect(findings(run, changes...)).To(HaveExactElements(expected))
 },
@@ -45,9 +48,16 @@ var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []stri
 		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionSynchronized, corev1.ConditionFalse))),
 	Entry("launchers are being brought to the new version", checkKubeVirt,
 		[]string{"Block KubeVirt/kubevirt: is moving 3 virtual machines to launchers of its new version: wait until that is done"},
-		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate)),
-	Entry("launchers stay as they are", checkKubeVirt,
-		[]string{"Warn KubeVirt/kubevirt: has 3 virtual machines that still run in launchers of a former version"}, kubeVirt, outdated()),
+		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate), updating(kubevirtv1.MigrationRunning)),
+	Entry("launchers that cannot be brought to it", checkKubeVirt, []string{staysOutdated}, kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate)),
+	Entry("launchers for which no node is found", checkKubeVirt, []string{staysOutdated},
+		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate), updating(kubevirtv1.MigrationScheduling)),
+	Entry("launchers of which a person moves one", checkKubeVirt, []string{staysOutdated},
+		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate),
+		migrating(func(m *kubevirtv1.VirtualMachineInstanceMigration) { m.Status.Phase = kubevirtv1.MigrationRunning })),
+	Entry("launchers stay as they are", checkKubeVirt, []string{staysOutdated}, kubeVirt, outdated()),
+	Entry("a machine gets more memory by a migration to a launcher of the same version", checkKubeVirt, nil,
+		kubeVirt, updating(kubevirtv1.MigrationRunning)),
 
 	Entry("virt-api serves", checkVirtAPI, nil, kubeVirt),
 	Entry("no virt-api to ask", checkVirtAPI, nil),
@@ -134,6 +144,14 @@ func outdated(methods ...kubevirtv1.WorkloadUpdateMethod) change {
 	return reports(func(k *kubevirtv1.KubeVirt) {
 		k.Status.OutdatedVirtualMachineInstanceWorkloads = new(3)
 		k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods = methods
+	})
+}
+
+// updating is a migration that KubeVirt makes to bring a machine to a new launcher, on another node.
+func updating(phase kubevirtv1.VirtualMachineInstanceMigrationPhase) change {
+	return migrating(func(m *kubevirtv1.VirtualMachineInstanceMigration) {
+		m.Annotations = map[string]string{kubevirtv1.WorkloadUpdateMigrationAnnotation: ""}
+		m.Spec.VMIName, m.Status.Phase = "x", phase
 	})
 }
 

@@ -98,7 +98,8 @@ var _ = DescribeTable("kubectl patch --dry-run=server", func(ctx SpecContext, ve
 	}),
 	Entry("warns of launchers of a former version", "warns", func() imposed {
 		return imposed{
-			says: "KubeVirt/kubevirt: has 2 virtual machines that still run in launchers of a former version", check: "KubeVirt",
+			says: "KubeVirt/kubevirt: has 2 virtual machines that still run in launchers of a former version: " +
+				"those that can be migrated get a new one when their node is evacuated, restart the others when it suits", check: "KubeVirt",
 			impose: all(set(kubeVirtKind, "kubevirt", int64(2), "status", "outdatedVirtualMachineInstanceWorkloads")),
 			lift:   all(set(kubeVirtKind, "kubevirt", int64(0), "status", "outdatedVirtualMachineInstanceWorkloads")),
 		}
