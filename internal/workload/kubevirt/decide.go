@@ -103,23 +103,6 @@ func (d *decider) decide(vmi *kubevirtv1.VirtualMachineInstance) Fate {
 	return fate
 }
 
-// passing: it cannot be migrated for the moment only, and is waited for. The policy is for those that cannot be migrated
-// at all.
-func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
-	isSettled := vmi.IsRunning() && saysMigratable(vmi)
-	if isSettled && (!vmi.IsMigratable() || !d.targets.upgrading()) {
-		return nil
-	}
-	return block(d.immovable(vmi))
-}
-
-// saysMigratable says whether KubeVirt has said of a virtual machine whether it can be migrated.
-func saysMigratable(vmi *kubevirtv1.VirtualMachineInstance) bool {
-	return slices.ContainsFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
-		return c.Type == kubevirtv1.VirtualMachineInstanceIsMigratable
-	})
-}
-
 func block(reason string) *Fate { return &Fate{Decision: infrav1.VMBlock, Reason: reason} }
 
 func ignore(reason string) *Fate { return &Fate{Decision: infrav1.VMIgnore, Reason: reason} }

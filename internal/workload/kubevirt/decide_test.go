@@ -154,7 +154,9 @@ var _ = DescribeTable("What becomes of a virtual machine",
 		failed(3), migration(time.Hour, kubevirtv1.MigrationSucceeded)),
 
 	// No node for it.
-	Entry("no room anywhere, by policy", stops, infrav1.VMShutdown, isCordoned, noTarget),
+	Entry("no room anywhere, by policy", stops, infrav1.VMShutdown, "no other node can take it: node-2 (not enough memory)", full),
+	Entry("alone, by policy", stopsAndRestores, infrav1.VMShutdownAndRestore, "there is no other node",
+		func(s *kubevirt.Snapshot) { s.Nodes = s.Nodes[:1] }),
 	Entry("alone", blocks, infrav1.VMBlock, "there is no other node", func(s *kubevirt.Snapshot) { s.Nodes = s.Nodes[:1] }),
 )
 
@@ -212,6 +214,66 @@ var _ = DescribeTable("Whether a node can take a virtual machine",
 	Entry("Pods", "not enough pods", target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0") })),
 	Entry("devices", "not enough devices.kubevirt.io/kvm", target(func(n *corev1.Node) { delete(n.Status.Allocatable, "devices.kubevirt.io/kvm") })),
 )
+
+var _ = DescribeTable("Whether the policy counts where no node can take a virtual machine",
+	func(decision infrav1.VMDecision, changes ...change) {
+		fates := decide(infrav1.VMPolicyShutdownAndRestore, snapshot(changes...))
+		Expect(fates[0].Decision).To(Equal(decision), fates[0].Reason)
+		Expect(fates[0].Reason).To(HavePrefix("no other node can take it: "))
+	},
+	// It passes, and is waited for.
+	Entry("not Ready", infrav1.VMBlock, notReady),
+	Entry("cordoned by a person", infrav1.VMBlock, noTarget),
+	Entry("cordoned by another upgrade", infrav1.VMBlock, upgrading),
+	Entry("cordoned by another upgrade, and still full", infrav1.VMBlock, upgrading, full),
+	Entry("virt-handler is away", infrav1.VMBlock, target(func(n *corev1.Node) { n.Labels[kubevirt.SchedulableLabel] = "false" })),
+	Entry("a taint of its condition", infrav1.VMBlock, tainted(corev1.TaintNodeDiskPressure)),
+	Entry("a taint of its evacuation", infrav1.VMBlock, tainted(kubevirt.DrainTaint)),
+	Entry("a taint of its evacuation, by another name", infrav1.VMBlock, tainted("drain"), func(s *kubevirt.Snapshot) {
+		s.KubeVirt.Spec.Configuration.MigrationConfiguration = &kubevirtv1.MigrationConfiguration{NodeDrainTaintKey: new("drain")}
+	}),
+	Entry("full of what is leaving", infrav1.VMBlock, full, func(s *kubevirt.Snapshot) {
+		s.Pods[len(s.Pods)-1].DeletionTimestamp = new(metav1.NewTime(began))
+	}),
+	Entry("one of two is lasting", infrav1.VMBlock, full, func(s *kubevirt.Snapshot) {
+		s.Nodes = append(s.Nodes, *node("node-3"))
+		s.Nodes[2].Status.Conditions[0].Status = corev1.ConditionUnknown
+	}),
+
+	// It lasts.
+	Entry("full", infrav1.VMShutdownAndRestore, full),
+	Entry("too small", infrav1.VMShutdownAndRestore, target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("500Mi") })),
+	Entry("too small, and cordoned by another upgrade", infrav1.VMShutdownAndRestore, upgrading,
+		target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("500Mi") })),
+	Entry("a taint of a person's", infrav1.VMShutdownAndRestore, tainted("gpu")),
+	Entry("a taint of a person's, and not Ready", infrav1.VMShutdownAndRestore, tainted("gpu"), notReady),
+	Entry("never served by virt-handler", infrav1.VMShutdownAndRestore, target(func(n *corev1.Node) { delete(n.Labels, kubevirt.SchedulableLabel) })),
+	Entry("another architecture", infrav1.VMShutdownAndRestore, target(func(n *corev1.Node) { n.Labels[corev1.LabelArchStable] = "arm64" })),
+	Entry("a selector", infrav1.VMShutdownAndRestore, pinned),
+	Entry("a selector, and cordoned by another upgrade", infrav1.VMShutdownAndRestore, pinned, upgrading),
+	Entry("an affinity, and not Ready", infrav1.VMShutdownAndRestore, notReady, affinity(corev1.NodeSelectorRequirement{
+		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"},
+	})),
+)
+
+func notReady(s *kubevirt.Snapshot) { s.Nodes[1].Status.Conditions[0].Status = corev1.ConditionUnknown }
+
+func upgrading(s *kubevirt.Snapshot) {
+	noTarget(s)
+	s.Nodes[1].Annotations = map[string]string{infrav1.CordonedByAnnotation: "upgrade/1"}
+}
+
+func full(s *kubevirt.Snapshot) { s.Pods = append(s.Pods, pod("web", "node-2", "4Gi")) }
+
+func tainted(key string) change {
+	return target(func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}}
+	})
+}
+
+func pinned(s *kubevirt.Snapshot) {
+	s.Instances[0].Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
+}
 
 var _ = Describe("The decisions on a node", func() {
 	It("share the room that there is, the largest first", func() {

@@ -29,7 +29,7 @@ func newDecider(s *Snapshot, q Question) *decider {
 		migrations: histories(s.Migrations),
 		pods:       map[string]*corev1.Pod{},
 		targeted:   map[string]bool{},
-		targets:    newTargets(s.Nodes, s.Pods, q.Node),
+		targets:    newTargets(s.Nodes, s.Pods, q.Node, taintKey(s.KubeVirt)),
 	}
 	for i := range s.Machines {
 		d.machines[keyOf(&s.Machines[i])] = &s.Machines[i]

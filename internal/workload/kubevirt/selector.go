@@ -12,6 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
+// runsOn says whether a Node is of the kind that a virtual machine runs on.
+func (n *needs) runsOn(node *corev1.Node) bool { return n.isBuiltFor(node) && n.selects(node) }
+
+func (n *needs) isBuiltFor(node *corev1.Node) bool {
+	return n.architecture == "" || node.Labels[corev1.LabelArchStable] == n.architecture
+}
+
 // selects says whether the node selector and the required node affinity of a virtual machine accept a Node.
 func (n *needs) selects(node *corev1.Node) bool {
 	if !labels.SelectorFromSet(n.selector).Matches(labels.Set(node.Labels)) {

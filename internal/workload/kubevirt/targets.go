@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/klog/v2"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 // targets are the Nodes that virtual machines can be migrated to, with the room that is left on them. It is an
@@ -23,21 +21,32 @@ import (
 type targets struct {
 	nodes []*corev1.Node
 	free  map[string]corev1.ResourceList
+	// freed is the room that there is once the Pods have gone that are being deleted.
+	freed map[string]corev1.ResourceList
+	// drainTaint is the taint of a Node that KubeVirt evacuates.
+	drainTaint string
 }
 
 // newTargets counts the room on all Nodes but the one that is to go down.
-func newTargets(nodes []corev1.Node, pods []corev1.Pod, leaving string) *targets {
-	t := &targets{free: map[string]corev1.ResourceList{}}
+func newTargets(nodes []corev1.Node, pods []corev1.Pod, leaving, drainTaint string) *targets {
+	t := &targets{free: map[string]corev1.ResourceList{}, freed: map[string]corev1.ResourceList{}, drainTaint: drainTaint}
 	for i := range nodes {
 		if nodes[i].Name != leaving {
 			t.nodes = append(t.nodes, &nodes[i])
 			t.free[nodes[i].Name] = nodes[i].Status.Allocatable.DeepCopy()
+			t.freed[nodes[i].Name] = nodes[i].Status.Allocatable.DeepCopy()
 		}
 	}
 	slices.SortFunc(t.nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
-		if free, ok := t.free[pods[i].Spec.NodeName]; ok {
-			take(free, podRequests(&pods[i]))
+		free, ok := t.free[pods[i].Spec.NodeName]
+		if !ok {
+			continue
+		}
+		requests := podRequests(&pods[i])
+		take(free, requests)
+		if pods[i].DeletionTimestamp.IsZero() {
+			take(t.freed[pods[i].Spec.NodeName], requests)
 		}
 	}
 	return t
@@ -61,6 +70,7 @@ func (t *targets) place(n *needs) (refusal string) {
 		return noTarget(reasons)
 	}
 	take(t.free[best.Name], n.requests)
+	take(t.freed[best.Name], n.requests)
 	return ""
 }
 
@@ -78,20 +88,15 @@ func (t *targets) refuses(node *corev1.Node, n *needs) string {
 		return "cordoned"
 	case node.Labels[SchedulableLabel] != "true":
 		return "virt-handler does not serve it"
-	case n.architecture != "" && node.Labels[corev1.LabelArchStable] != n.architecture:
+	case !n.isBuiltFor(node):
 		return "another architecture"
 	case !n.selects(node):
 		return "not selected by the virtual machine"
 	}
-	if taint := n.untolerated(node); taint != "" {
+	if taint := n.untolerated(node, anyTaint); taint != "" {
 		return "taint " + taint + " is not tolerated"
 	}
 	return lacks(t.free[node.Name], n.requests)
-}
-
-// upgrading says whether another Node is cordoned for an upgrade of ours, and takes virtual machines again after it.
-func (t *targets) upgrading() bool {
-	return slices.ContainsFunc(t.nodes, func(node *corev1.Node) bool { return node.Annotations[infrav1.CordonedByAnnotation] != "" })
 }
 
 // lacks names the first resource that is not enough; empty if all are.
@@ -137,11 +142,13 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// untolerated is the first taint of a Node that keeps a virtual machine away; empty if none does.
-func (n *needs) untolerated(node *corev1.Node) string {
+func anyTaint(string) bool { return true }
+
+// untolerated is the first taint of a Node that counts and keeps a virtual machine away; empty if none does.
+func (n *needs) untolerated(node *corev1.Node, counts func(key string) bool) string {
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule || !counts(taint.Key) {
 			continue
 		}
 		if !slices.ContainsFunc(n.tolerations, func(t corev1.Toleration) bool {

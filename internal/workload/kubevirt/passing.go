@@ -1,0 +1,55 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+)
+
+// transientTaints are the prefixes of taints that a Node gets and loses with its condition, not by a person's wish.
+var transientTaints = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cluster.x-k8s.io/"}
+
+// passing: it cannot be migrated for the moment only, and is waited for. The policy is for those that cannot be migrated
+// at all.
+func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+	isSettled := vmi.IsRunning() && saysMigratable(vmi)
+	if isSettled && (!vmi.IsMigratable() || !d.targets.maySoonTake(d.needs(vmi))) {
+		return nil
+	}
+	return block(d.immovable(vmi))
+}
+
+// saysMigratable says whether KubeVirt has said of a virtual machine whether it can be migrated.
+func saysMigratable(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	return slices.ContainsFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
+		return c.Type == kubevirtv1.VirtualMachineInstanceIsMigratable
+	})
+}
+
+// maySoonTake says whether a Node that cannot take a virtual machine now is one that it can be migrated to later.
+func (t *targets) maySoonTake(n *needs) bool {
+	return slices.ContainsFunc(t.nodes, func(node *corev1.Node) bool { return t.isFit(node, n) && t.hasRoomSoon(node, n) })
+}
+
+// isFit says whether nothing that lasts keeps a virtual machine from a Node. That is how the two are made: what a Node is
+// at the moment (not Ready, cordoned by an upgrade or a person, not served by virt-handler) passes.
+func (t *targets) isFit(node *corev1.Node, n *needs) bool {
+	_, hasKubeVirt := node.Labels[SchedulableLabel]
+	return hasKubeVirt && n.runsOn(node) && n.untolerated(node, t.lasts) == "" && lacks(node.Status.Allocatable, n.requests) == ""
+}
+
+// hasRoomSoon says whether there is room once a Node is what it was, and what leaves it has gone. Of a Node that nothing
+// is scheduled to, only the size is known: its Pods may be on their way to others.
+func (t *targets) hasRoomSoon(node *corev1.Node, n *needs) bool {
+	return !isReady(node) || node.Spec.Unschedulable || lacks(t.freed[node.Name], n.requests) == ""
+}
+
+// lasts says whether a taint stays until a person takes it away.
+func (t *targets) lasts(key string) bool {
+	return key != t.drainTaint && !slices.ContainsFunc(transientTaints, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
