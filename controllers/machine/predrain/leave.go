@@ -24,31 +24,48 @@ func (r *Reconciler) leave(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return r.giveUp(ctx, s, why)
 	}
 	if s.workload == nil {
-		waiting := Progress{Message: "the API server of workload Cluster " + s.cluster.Name + " does not answer", After: pollCluster}
-		return r.wait(ctx, s, waiting)
+		return r.wait(ctx, s, unanswered(s))
 	}
 	present, err := r.VirtualMachines.Present(ctx, s.workload, s.node)
 	if err != nil {
-		return ctrl.Result{}, err
+		return r.retry(ctx, s, err)
 	}
 	if !present {
 		return ctrl.Result{}, r.takeOff(ctx, s)
 	}
-	// As Cluster API is about to do: nothing must come back here. Of a Machine under deletion this is never undone.
-	if err := s.workload.Cordon(ctx, s.node, attemptOf(s)); err != nil {
-		return ctrl.Result{}, err
+	progress, err := r.empty(ctx, s)
+	if err != nil {
+		return r.retry(ctx, s, err)
 	}
-	for _, pass := range []func(context.Context, Evacuation) (Progress, error){r.VirtualMachines.Evacuate, r.VirtualMachines.Restore} {
-		progress, err := pass(ctx, evacuationOf(s))
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if !progress.Done {
-			return r.wait(ctx, s, progress)
-		}
+	if !progress.Done {
+		return r.wait(ctx, s, progress)
 	}
 	r.record(s, corev1.EventTypeNormal, "No virtual machine is left on Node "+s.node.Name)
 	return ctrl.Result{}, r.takeOff(ctx, s)
+}
+
+// empty is one pass over the Node. It is cordoned first, as Cluster API is about to do: nothing must come back here. Of a
+// Machine under deletion this is never undone.
+func (r *Reconciler) empty(ctx context.Context, s *scope) (Progress, error) {
+	if err := s.workload.Cordon(ctx, s.node, attemptOf(s)); err != nil {
+		return Progress{}, err
+	}
+	progress, err := r.VirtualMachines.Evacuate(ctx, evacuationOf(s))
+	if err != nil || !progress.Done {
+		return progress, err
+	}
+	return r.VirtualMachines.Restore(ctx, evacuationOf(s))
+}
+
+// unanswered is how far it comes while the workload cluster does not answer, or not as it should.
+func unanswered(s *scope) Progress {
+	return Progress{Message: "the API server of workload Cluster " + s.cluster.Name + " does not answer", After: pollCluster}
+}
+
+// retry looks again soon. It does not back off further and further: the hook is to go when its time is up.
+func (r *Reconciler) retry(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	ctrl.LoggerFrom(ctx).Error(err, "Failed to evacuate the Node of the Machine, trying again", "Node", klog.KRef("", s.machine.Status.NodeRef.Name))
+	return r.wait(ctx, s, unanswered(s))
 }
 
 // attemptOf is the id in every mark of this deletion, in the form of that of an attempt to upgrade.
@@ -64,13 +81,16 @@ func evacuationOf(s *scope) Evacuation {
 	}
 }
 
-// giveUp takes the hook off although virtual machines may be left. What was stopped so far is started elsewhere before,
-// as far as that can be had now: a hook is not kept for it.
+// giveUp takes the hook off although virtual machines may be left. What was stopped so far is started elsewhere before.
+// A workload cluster that fails at that is tried again as long as nobody is kept waiting by it; what a person would have
+// to do keeps no hook.
 func (r *Reconciler) giveUp(ctx context.Context, s *scope, why string) (ctrl.Result, error) {
 	off := ""
 	if s.workload != nil && s.machine.Status.NodeRef.Name != "" {
 		progress, err := r.VirtualMachines.Restore(ctx, evacuationOf(s))
 		switch {
+		case err != nil && hasTime(s, r.Clock.Now()):
+			return r.retry(ctx, s, err)
 		case err != nil:
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to start virtual machines elsewhere", "Node", klog.KRef("", s.machine.Status.NodeRef.Name))
 			off = mayBeOff

@@ -107,6 +107,55 @@ var _ = Describe("A Machine that is being deleted", func() {
 		Expect(w.hooked(ctx)).To(BeFalse())
 	})
 
+	It("waits for such a cluster as long as it may be drained", func(ctx SpecContext) {
+		w := deleted(ctx, func(m *clusterv1.Machine) { m.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(7200)) })
+		w.connector.cut = true
+		w.clock.SetTime(w.clock.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeTrue())
+		w.clock.SetTime(w.clock.Now().Add(2 * time.Hour))
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeFalse())
+	})
+
+	DescribeTable("is tried again where the workload cluster fails", func(ctx SpecContext, fails func(*guests, bool)) {
+		w := deleted(ctx)
+		w.guests.running, w.guests.stopped = 0, 1
+		fails(w.guests, true)
+		for range 3 {
+			Expect(w.reconcile(ctx).RequeueAfter).To(Equal(5*time.Second), "again and again, with no longer and longer waits")
+			Expect(w.hooked(ctx)).To(BeTrue())
+		}
+		Expect(w.says(ctx)).To(Equal("EvacuatingVirtualMachines: the API server of workload Cluster edge does not answer"))
+		fails(w.guests, false)
+		for range 2 {
+			w.reconcile(ctx)
+		}
+		Expect(w.guests.stopped).To(BeZero())
+		Expect(w.hooked(ctx)).To(BeFalse())
+	},
+		Entry("to say what is there", func(g *guests, fails bool) { g.lookFails = fails }),
+		Entry("to move what is there", func(g *guests, fails bool) { g.evacuationFails = fails }),
+		Entry("to start again what was stopped", func(g *guests, fails bool) { g.restoreFails = fails }),
+	)
+
+	It("is tried again where the node has gone and the workload cluster fails, but not for ever", func(ctx SpecContext) {
+		w := deleted(ctx)
+		w.guests.stopped, w.guests.restoreFails = 1, true
+		Expect(live.Delete(ctx, w.node(ctx))).To(Succeed())
+		Expect(w.reconcile(ctx).RequeueAfter).To(Equal(5 * time.Second))
+		Expect(w.hooked(ctx)).To(BeTrue())
+		w.guests.restoreFails = false
+		w.reconcile(ctx)
+		Expect(w.guests.stopped).To(BeZero())
+		Expect(w.hooked(ctx)).To(BeTrue())
+		w.guests.restoreFails = true
+		w.clock.SetTime(w.clock.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeFalse())
+		Expect(w.lastEvent()).To(ContainSubstring("may still be off"))
+	})
+
 	It("has no virtual machines where KubeVirt was uninstalled", func(ctx SpecContext) {
 		w := deleted(ctx)
 		w.guests.present = false

@@ -26,6 +26,9 @@ import (
 // holdingFinalizer keeps a Machine in its deletion.
 const holdingFinalizer = "test.cluster.x-k8s.io/held"
 
+// errFails is what a workload cluster answers that is connected and still fails.
+var errFails = errors.New("etcdserver: leader changed")
+
 // guests are the virtual machines of the world's Node. They record what was asked of them.
 type guests struct {
 	present bool
@@ -33,14 +36,17 @@ type guests struct {
 	running, stopped int
 	// held is what those that run say that a person has to do.
 	held string
-	// restoreFails until it does not.
-	restoreFails bool
+	// lookFails, evacuationFails and restoreFails until they do not.
+	lookFails, evacuationFails, restoreFails bool
 	attempts     map[string]bool
 	policy       infrav1.VMPolicy
 	asked        []string
 }
 
 func (g *guests) Present(context.Context, *workload.Cluster, *corev1.Node) (bool, error) {
+	if g.lookFails {
+		return false, errFails
+	}
 	return g.present, nil
 }
 
@@ -49,6 +55,9 @@ func (g *guests) Evacuate(_ context.Context, e predrain.Evacuation) (predrain.Pr
 	g.attempts[e.Attempt] = true
 	if !e.Node.Spec.Unschedulable {
 		return predrain.Progress{}, errors.New("the Node is not cordoned")
+	}
+	if g.evacuationFails {
+		return predrain.Progress{}, errFails
 	}
 	message := "moving virtual machines"
 	if g.held != "" {
@@ -60,7 +69,7 @@ func (g *guests) Evacuate(_ context.Context, e predrain.Evacuation) (predrain.Pr
 func (g *guests) Restore(context.Context, predrain.Evacuation) (predrain.Progress, error) {
 	g.asked = append(g.asked, "restore")
 	if g.restoreFails {
-		return predrain.Progress{}, errors.New("virt-api does not answer")
+		return predrain.Progress{}, errFails
 	}
 	if g.stopped == 0 {
 		return predrain.Progress{Done: true}, nil

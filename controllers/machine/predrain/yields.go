@@ -30,14 +30,33 @@ func yields(s *scope, now time.Time) string {
 // nodeYields is the part of it that the workload cluster shows.
 func nodeYields(s *scope, now time.Time) string {
 	switch {
-	case s.workload == nil && now.Sub(s.machine.DeletionTimestamp.Time) >= s.options.Timeouts.Reboot.Duration:
-		return "the API server of the workload cluster has not answered for " + s.options.Timeouts.Reboot.Duration.String()
+	case s.workload == nil && !inTime(s, now):
+		return "the API server of the workload cluster has not answered for " + patience(s).String()
 	case s.workload != nil && s.node == nil:
 		return "Node " + s.machine.Status.NodeRef.Name + " is gone"
 	case s.node != nil && isUnreachable(s.node):
 		return "the kubelet of Node " + s.node.Name + " does not answer"
 	}
 	return ""
+}
+
+// patience is how long after its deletion a Machine waits for a workload cluster that does not answer, of which it is not
+// known whether the node is dead: as long as Cluster API would drain it, or, where that has no end, as a host may be away.
+func patience(s *scope) time.Duration {
+	if seconds := ptr.Deref(s.machine.Spec.Deletion.NodeDrainTimeoutSeconds, 0); seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return s.options.Timeouts.Reboot.Duration
+}
+
+func inTime(s *scope, now time.Time) bool {
+	return now.Sub(s.machine.DeletionTimestamp.Time) < patience(s)
+}
+
+// hasTime says whether a workload cluster that fails may be tried again although the Node is not waited for: not for one
+// that is known to be dead, whose Machine is about to be remediated.
+func hasTime(s *scope, now time.Time) bool {
+	return (s.node == nil || !isUnreachable(s.node)) && inTime(s, now)
 }
 
 func isExcluded(machine *clusterv1.Machine) bool {
