@@ -33,7 +33,7 @@ import (
 
 // Times after which the controller looks again.
 const (
-	// lookAgain is for a KubeVirt that may be uninstalled, which is no event.
+	// lookAgain is for a KubeVirt that may be uninstalled, or installed again, which is no event.
 	lookAgain = 10 * time.Minute
 	// pollCluster is for a workload cluster that does not answer.
 	pollCluster = 5 * time.Second

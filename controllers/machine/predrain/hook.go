@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 func hasHook(machine *clusterv1.Machine) bool {
@@ -37,10 +39,17 @@ func (r *Reconciler) guard(ctx context.Context, s *scope) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
-	if present {
+	if present || hadKubeVirt(s.node) {
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	}
 	return ctrl.Result{}, nil
+}
+
+// hadKubeVirt says whether a Node has, or had, KubeVirt. One that was uninstalled leaves its label behind, so that it may
+// come back without a change of the Node.
+func hadKubeVirt(node *corev1.Node) bool {
+	_, labelled := node.Labels[kubevirt.SchedulableLabel]
+	return labelled
 }
 
 // setHook writes nothing but the hook.

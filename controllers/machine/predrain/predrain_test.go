@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 var _ = Describe("The hook of a Machine", func() {
@@ -28,6 +29,19 @@ var _ = Describe("The hook of a Machine", func() {
 		w.reconcile(ctx)
 		Expect(w.hooked(ctx)).To(BeFalse())
 		Expect(w.guests.asked).To(BeEmpty(), "nobody is evacuated from a Machine that stays")
+	})
+
+	It("comes back with a KubeVirt that is installed again", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		node := w.node(ctx)
+		node.Labels = map[string]string{kubevirt.SchedulableLabel: "true"}
+		Expect(live.Update(ctx, node)).To(Succeed())
+		w.guests.present = false
+		Expect(w.reconcile(ctx).RequeueAfter).To(Equal(10*time.Minute), "the Node still has the label, and may never change")
+		Expect(w.hooked(ctx)).To(BeFalse())
+		w.guests.present = true
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeTrue())
 	})
 
 	It("stays as it is while the workload cluster does not answer", func(ctx SpecContext) {

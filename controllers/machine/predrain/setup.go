@@ -108,14 +108,15 @@ func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher 
 	})
 }
 
-// labelChanged passes a Node that KubeVirt has come to, or left, and one that stopped answering or went.
+// labelChanged passes a Node that KubeVirt has come to, come back to, or left, and one that stopped answering or went.
+// virt-handler says by the value of the label that it has begun or ended; the label itself may outlast KubeVirt.
 func labelChanged() predicate.Funcs {
 	return changed(func(object client.Object) string {
 		node, isNode := object.(*corev1.Node)
 		if !isNode {
 			return ""
 		}
-		_, labelled := node.Labels[kubevirt.SchedulableLabel]
-		return fmt.Sprint(labelled, isUnreachable(node))
+		value, labelled := node.Labels[kubevirt.SchedulableLabel]
+		return fmt.Sprint(labelled, value, isUnreachable(node))
 	})
 }

@@ -38,9 +38,9 @@ type guests struct {
 	held string
 	// lookFails, evacuationFails and restoreFails until they do not.
 	lookFails, evacuationFails, restoreFails bool
-	attempts     map[string]bool
-	policy       infrav1.VMPolicy
-	asked        []string
+	attempts                                 map[string]bool
+	policy                                   infrav1.VMPolicy
+	asked                                    []string
 }
 
 func (g *guests) Present(context.Context, *workload.Cluster, *corev1.Node) (bool, error) {
