@@ -27,22 +27,24 @@ const pointAction = "Point"
 // waiting is why an owner was not moved.
 type waiting struct{ reason, message string }
 
-// move points every pending owner to its clone that can be pointed now.
+// move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others.
 func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
-	held, moved := []waiting{}, []string{}
+	held, moved, failed := []waiting{}, []string{}, []error{}
 	for _, candidate := range seen.at(pending) {
 		why, err := r.moveOwner(ctx, seen, candidate)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if why == nil {
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("moving %s: %w", owner.Describe(candidate), err))
+		case why == nil:
 			moved = append(moved, owner.Describe(candidate))
-			continue
+		default:
+			held = append(held, *why)
 		}
-		held = append(held, *why)
 	}
-	r.reportMoving(seen, held, moved)
-	return ctrl.Result{RequeueAfter: retryAfter(held)}, nil
+	if len(held)+len(moved) > 0 {
+		r.reportMoving(seen, held, moved)
+	}
+	return ctrl.Result{RequeueAfter: retryAfter(held)}, errors.Join(failed...)
 }
 
 // retryAfter is short where only a quiet point is missing. Nothing held back needs no retry: what was

@@ -5,9 +5,12 @@ package machinetemplate
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -19,14 +22,19 @@ const preflightAction = "Preflight"
 
 // preflight holds a rollout back that could not start now. One that has begun is not held back here: it is held before
 // each of its nodes, and another image is the way out of it. A workload cluster that does not answer holds nothing back
-// either: its nodes are not touched until it does.
+// either: its nodes are not touched until it does. One that cannot be read holds its own owner back, and no other.
 func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
 	if r.Outlook == nil {
 		return nil, nil
 	}
 	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, seen.template)
-	if err != nil || ahead == nil || ahead.UnderWay {
-		return nil, err
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))
+		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf(
+			"%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())}, nil
+	}
+	if ahead == nil || ahead.UnderWay {
+		return nil, nil
 	}
 	if blockers := ahead.Blockers(); len(blockers) > 0 {
 		return &waiting{infrav1.PreflightBlockedReason, owner.Describe(candidate) + ": " + strings.Join(outlook.DescribeAll(blockers), "; ")}, nil
