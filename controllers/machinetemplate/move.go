@@ -70,9 +70,7 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 	if annotations.IsPaused(cluster, candidate.Object()) {
 		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name)}, nil
 	}
-	if why, err := r.preflight(ctx, seen, candidate); err != nil {
-		return nil, err
-	} else if why != nil {
+	if why := r.preflight(ctx, seen, candidate); why != nil {
 		return why, r.Owners.LookAgain(ctx, candidate.Owner)
 	}
 	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {

@@ -23,25 +23,25 @@ const preflightAction = "Preflight"
 // preflight holds a rollout back that could not start now. One that has begun is not held back here: it is held before
 // each of its nodes, and another image is the way out of it. A workload cluster that does not answer holds nothing back
 // either: its nodes are not touched until it does. One that cannot be read holds its own owner back, and no other.
-func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate placed) *waiting {
 	if r.Outlook == nil {
-		return nil, nil
+		return nil
 	}
 	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, seen.template)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))
 		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf(
-			"%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())}, nil
+			"%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())}
 	}
 	if ahead == nil || ahead.UnderWay {
-		return nil, nil
+		return nil
 	}
 	if blockers := ahead.Blockers(); len(blockers) > 0 {
-		return &waiting{infrav1.PreflightBlockedReason, owner.Describe(candidate) + ": " + strings.Join(outlook.DescribeAll(blockers), "; ")}, nil
+		return &waiting{infrav1.PreflightBlockedReason, owner.Describe(candidate) + ": " + strings.Join(outlook.DescribeAll(blockers), "; ")}
 	}
 	for _, waived := range ahead.Waived {
 		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeWarning, infrav1.EventPreflightWaived, preflightAction,
 			"%s", shortened("a waiver lets "+owner.Describe(candidate)+" go on in spite of "+outlook.Name(waived)))
 	}
-	return nil, nil
+	return nil
 }
