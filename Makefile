@@ -161,6 +161,17 @@ test-integration: tools tools-kubevirt lab-binaries ## Run the integration suite
 test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
 
+# The e2e suite is a module of its own, see test/e2e/doc.go.
+GO_TEST_E2E := rm -rf bin/e2e && mkdir -p bin/e2e && cd test/e2e && go test -v -count=1 -timeout 3h . $(GINKGO_FLAGS) -e2e.artifacts-folder $(CURDIR)/bin/e2e
+
+.PHONY: test-e2e
+test-e2e: tools lab-binaries release ## Run the e2e suite, on Cluster API's test framework, on the lab
+	$(GO_TEST_E2E) -e2e.use-lab
+
+.PHONY: test-e2e-kind
+test-e2e-kind: docker-build release ## Run the e2e suite on kind, with hosts of yours (docs/e2e.md)
+	$(GO_TEST_E2E)
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for a while (FUZZTIME=20s)
 	hack/test/fuzz.sh $(FUZZTIME)

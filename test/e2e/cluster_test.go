@@ -1,0 +1,121 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// shape of a cluster to make.
+type shape struct {
+	// spec is the name of the specs that it is for, in names, logs and intervals.
+	spec string
+	// flavor of the release's cluster template.
+	flavor                string
+	controlPlane, workers int64
+}
+
+// cluster is one that specs share: of hosts that registered in a namespace of its own.
+type cluster struct {
+	shape
+	name      string
+	namespace *corev1.Namespace
+	clusterctl.ApplyClusterTemplateAndWaitResult
+}
+
+// newCluster makes a cluster as a person does: hosts register and are approved, clusterctl fills in the template. What is left
+// of it when its specs are over is dumped and deleted.
+func newCluster(ctx context.Context, wanted shape) *cluster {
+	GinkgoHelper()
+	c := &cluster{shape: wanted, name: wanted.spec + "-" + util.RandomString(6)}
+	c.makeNamespace()
+	variables := env.prepare(ctx, c.namespace.Name, c.name)
+	c.addHosts(ctx)
+
+	variables[imageInstalled] = config.MustGetVariable(imageInstalled)
+	if c.controlPlane >= 3 {
+		variables["CONTROL_PLANE_MAX_SURGE"] = "0" // upgrades it in place; KubeadmControlPlane refuses it of fewer replicas
+	}
+	clusterctl.ApplyClusterTemplateAndWait(ctx, clusterctl.ApplyClusterTemplateAndWaitInput{
+		ClusterProxy: management,
+		ConfigCluster: clusterctl.ConfigClusterInput{
+			LogFolder: filepath.Join(artifacts, "clusters", management.GetName()), ClusterctlConfigPath: clusterctlConfig,
+			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: provider(), Flavor: c.flavor,
+			Namespace: c.namespace.Name, ClusterName: c.name, KubernetesVersion: config.MustGetVariable(kubernetesVersion),
+			ControlPlaneMachineCount: &c.controlPlane, WorkerMachineCount: &c.workers, ClusterctlVariables: variables,
+		},
+		CNIManifestPath:              config.GetVariableOrEmpty("CNI"),
+		WaitForClusterIntervals:      c.intervals("wait-cluster"),
+		WaitForControlPlaneIntervals: c.intervals("wait-control-plane"),
+		WaitForMachineDeployments:    c.intervals("wait-worker-nodes"),
+	}, &c.ApplyClusterTemplateAndWaitResult)
+	return c
+}
+
+// provider names ours with its version, which clusterctl finds out by itself only where it has installed the provider.
+func provider() string {
+	return "elemental:" + config.GetProviderVersions("elemental")[0]
+}
+
+func (c *cluster) intervals(key string) []any { return config.GetIntervals(c.spec, key) }
+
+// makeNamespace makes one that has opted in to upgrades in place.
+func (c *cluster) makeNamespace() {
+	GinkgoHelper()
+	namespace, cancel := framework.CreateNamespaceAndWatchEvents(background, framework.CreateNamespaceAndWatchEventsInput{
+		Creator: management.GetClient(), ClientSet: management.GetClientSet(), Name: c.name,
+		LogFolder: filepath.Join(artifacts, "clusters", management.GetName()),
+		Labels:    map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled},
+	})
+	c.namespace = namespace
+	DeferCleanup(func(ctx SpecContext) {
+		gone := &clusterv1.Cluster{}
+		gone.Namespace, gone.Name = namespace.Name, c.name
+		framework.DumpSpecResourcesAndCleanup(ctx, c.spec, management, clusterctlConfig, artifacts, namespace, cancel, gone,
+			config.GetIntervals, skipCleanup)
+	})
+}
+
+// addHosts switches on as many hosts as there will be Machines, and approves each.
+func (c *cluster) addHosts(ctx context.Context) {
+	GinkgoHelper()
+	agentConfig := c.register(ctx)
+	count := int(c.controlPlane + c.workers)
+	for n := range count {
+		env.switchOn(ctx, c.name, fmt.Sprintf("%s-host-%d", c.name, n+1), config.MustGetVariable(imageInstalled), agentConfig)
+	}
+	Eventually(func(g Gomega) {
+		installed := 0
+		for _, found := range c.hosts(ctx, g) {
+			if found.Labels[infrav1.InstalledLabel] == "true" {
+				installed++
+			}
+			if !found.Spec.Approved {
+				base := found.DeepCopy()
+				found.Spec.Approved = true
+				g.Expect(management.GetClient().Patch(ctx, &found, client.MergeFrom(base))).To(Succeed())
+			}
+		}
+		g.Expect(installed).To(Equal(count), "hosts that have registered, and were approved")
+	}, c.intervals("wait-hosts")...).WithContext(ctx).Should(Succeed())
+}
+
+func (c *cluster) hosts(ctx context.Context, g Gomega) []infrav1.ElementalHost {
+	list := &infrav1.ElementalHostList{}
+	g.Expect(management.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name))).To(Succeed())
+	return list.Items
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Where the release is installed, and what hosts trust.
+const (
+	providerNamespace = "elemental-system"
+	apiAuthority      = "elemental-api-ca"
+)
+
+var _ = Describe("A cluster that manages itself", Label("self-hosted"), func() {
+	It("is moved into itself and back, with the same Nodes", func(ctx SpecContext) {
+		if !env.runsPods() {
+			Skip("the lab's clusters run no Pods, and so no manager")
+		}
+		if config.GetVariableOrEmpty(endpointCommand) == "" {
+			Skip(endpointCommand + " is not set")
+		}
+		made := newCluster(ctx, shape{spec: "self-hosted", flavor: "kubeadm", controlPlane: 1, workers: 1})
+		before := nodeNames(made.identities(ctx))
+		itself := management.GetWorkloadCluster(ctx, made.namespace.Name, made.name)
+		defer itself.Dispose(ctx)
+
+		By("installing the release there, with the authority that hosts know")
+		copyAuthority(ctx, management, itself)
+		initialize(ctx, itself)
+
+		By("moving the cluster there")
+		made.move(ctx, management, itself)
+		By("moving the cluster back, or nobody could delete it")
+		made.move(ctx, itself, management)
+		Expect(nodeNames(made.identities(ctx))).To(Equal(before))
+	})
+})
+
+// nodeNames are what stays of identities when objects are made anew elsewhere.
+func nodeNames(identities map[string]identity) map[string]string {
+	names := map[string]string{}
+	for machine, one := range identities {
+		names[machine] = one.NodeName
+	}
+	return names
+}
+
+// copyAuthority has cert-manager take the authority of the Elemental API for its own, as docs/move.md says.
+func copyAuthority(ctx context.Context, from, to framework.ClusterProxy) {
+	GinkgoHelper()
+	known := &corev1.Secret{}
+	Expect(from.GetClient().Get(ctx, client.ObjectKey{Namespace: providerNamespace, Name: apiAuthority}, known)).To(Succeed())
+	framework.EnsureNamespace(ctx, to.GetClient(), providerNamespace)
+	Expect(to.GetClient().Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: providerNamespace, Name: apiAuthority}, Type: known.Type, Data: known.Data,
+	})).To(Succeed())
+}
+
+// move moves the cluster between management clusters, and waits until its hosts and Machines are well there.
+func (c *cluster) move(ctx context.Context, from, to framework.ClusterProxy) {
+	GinkgoHelper()
+	framework.CreateNamespace(ctx, framework.CreateNamespaceInput{
+		Creator: to.GetClient(), Name: c.namespace.Name, IgnoreAlreadyExists: true,
+		Labels: map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled},
+	}, c.intervals("wait-cluster")...)
+	clusterctl.Move(ctx, clusterctl.MoveInput{
+		LogFolder: filepath.Join(artifacts, "clusters", from.GetName()), ClusterctlConfigPath: clusterctlConfig,
+		FromKubeconfigPath: from.GetKubeconfigPath(), ToKubeconfigPath: to.GetKubeconfigPath(), Namespace: c.namespace.Name,
+	})
+	run(ctx, endpointCommand, to.GetKubeconfigPath())
+	Eventually(func(g Gomega) {
+		list := &infrav1.ElementalHostList{}
+		g.Expect(to.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name))).To(Succeed())
+		g.Expect(list.Items).To(HaveLen(int(c.controlPlane + c.workers)))
+		for i := range list.Items {
+			g.Expect(list.Items[i].Status.OS.BootID).NotTo(BeEmpty(), "host %s has said again what it runs", list.Items[i].Name)
+		}
+	}, c.intervals("wait-hosts")...).WithContext(ctx).Should(Succeed())
+	framework.VerifyMachinesReady(ctx, framework.VerifyMachinesReadyInput{
+		Lister: to.GetClient(), Namespace: c.namespace.Name, Name: c.name,
+	})
+	// A host may have asked the former one once more in between.
+	Expect(from.GetClient().DeleteAllOf(ctx, &infrav1.ElementalHost{}, client.InNamespace(c.namespace.Name))).To(Succeed())
+}

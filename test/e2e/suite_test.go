@@ -1,0 +1,95 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
+)
+
+// Flags, named as in the suites of other providers.
+var (
+	configPath  string
+	artifacts   string
+	useLab      bool
+	skipCleanup bool
+)
+
+func init() {
+	flag.StringVar(&configPath, "e2e.config", filepath.Join("config", "elemental.yaml"), "the suite's configuration")
+	flag.StringVar(&artifacts, "e2e.artifacts-folder", "", "where logs and objects are written to (default: a temporary folder)")
+	flag.BoolVar(&useLab, "e2e.use-lab", os.Getenv("E2E_LAB") == "true", "run on the lab instead of kind (default: E2E_LAB=true)")
+	flag.BoolVar(&skipCleanup, "e2e.skip-resource-cleanup", false, "leave the clusters, and the kind cluster, behind")
+}
+
+var (
+	// background is for what lasts as long as the suite, longer than the node that starts it.
+	background context.Context
+	config     *clusterctl.E2EConfig
+	// clusterctlConfig is the file that names the local repository of the release.
+	clusterctlConfig string
+	env              environment
+	management       framework.ClusterProxy
+)
+
+func TestE2E(t *testing.T) {
+	ctrl.SetLogger(klog.Background())
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "e2e")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var cancel context.CancelFunc
+	background, cancel = context.WithCancel(context.Background())
+	DeferCleanup(cancel)
+	artifacts = artifactsFolder()
+	config = clusterctl.LoadE2EConfig(ctx, clusterctl.LoadE2EConfigInput{ConfigPath: configPath})
+
+	env = &kind{}
+	if useLab {
+		env = &labs{}
+	}
+	management = env.start(ctx)
+	DeferCleanup(func(ctx SpecContext) { management.Dispose(ctx) })
+})
+
+// artifactsFolder is the one that was asked for, which is kept, or a temporary one.
+func artifactsFolder() string {
+	GinkgoHelper()
+	folder := artifacts
+	if folder == "" {
+		folder = GinkgoT().TempDir()
+	}
+	folder, err := filepath.Abs(folder)
+	Expect(err).NotTo(HaveOccurred())
+	return folder
+}
+
+// newScheme has the kinds of the provider, and what the framework looks at besides.
+func newScheme() *runtime.Scheme {
+	made := scheme.New()
+	framework.TryAddDefaultSchemes(made)
+	return made
+}
+
+// writeRepository writes the local repository that clusterctl reads.
+func writeRepository(ctx context.Context) {
+	GinkgoHelper()
+	clusterctlConfig = clusterctl.CreateRepository(ctx, clusterctl.CreateRepositoryInput{
+		E2EConfig: config, RepositoryFolder: filepath.Join(artifacts, "repository"),
+	})
+}
