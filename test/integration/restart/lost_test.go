@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A host that loses its power", func() {
@@ -55,7 +56,7 @@ var _ = Describe("A host that loses its power", func() {
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", end))
 			Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{Label: label}))
-			finished, killed := u.calls()
+			finished, killed := suite.Writes(u.host, u.began)
 			Expect([]int{finished, killed}).To(Equal([]int{1, 1}), "the write that lost its power was repeated once")
 
 			if end == infrav1.UpgradeSucceeded {
@@ -88,11 +89,11 @@ var _ = Describe("A host that loses its power", func() {
 		u.startUntil(ctx, applying)
 		Expect(u.host.PowerOff(ctx)).To(Succeed())
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
-		u.deleteMachine(ctx)
-		u.expectReplaced(ctx)
+		suite.DeleteMachine(ctx, cluster)
+		suite.ExpectReplaced(ctx, cluster, u.before, u.wanted)
 
 		Expect(u.host.PowerOn(ctx)).To(Succeed())
-		Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+		suite.ExpectOneServes(ctx, cluster)
 		Expect(cluster.Nodes(ctx)).To(HaveLen(1), "the Node that its kubelet registered again is gone with its reset")
 	})
 })

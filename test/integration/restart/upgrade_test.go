@@ -9,10 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -36,25 +34,11 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(HaveLen(1))
-	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(identities[0].Node).Should(Equal(webPods), "there is something to drain")
+	Eventually(suite.WebOn, patience, look).WithContext(ctx).WithArguments(theLab, identities[0].Node).Should(Equal(webPods), "there is something to drain")
 	host := theLab.Host(identities[0].Node)
 	return &upgrade{
 		wanted: suite.Push(ctx, cluster, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
 	}
-}
-
-// webPodsOn counts the Pods that run on a node. The status of their Deployment may be older than the last
-// outage.
-func webPodsOn(ctx context.Context, node string) (int, error) {
-	pods := &corev1.PodList{}
-	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(suite.Web(webPods).Labels))
-	running := 0
-	for i := range pods.Items {
-		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {
-			running++
-		}
-	}
-	return running, err
 }
 
 // start patches the template and returns a channel for each of the moments, closed when it comes.
@@ -108,7 +92,7 @@ func (u *upgrade) phases(ctx context.Context) ([]infrav1.UpgradePhase, error) {
 // is repeated, unless it was killed after it had written everything.
 func (u *upgrade) expectOnce() {
 	GinkgoHelper()
-	finished, killed := u.calls()
+	finished, killed := suite.Writes(u.host, u.began)
 	if killed == 0 || finished > 0 {
 		Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
 	}
@@ -119,7 +103,7 @@ func (u *upgrade) expectOnce() {
 func (u *upgrade) awaitWriting() {
 	GinkgoHelper()
 	Eventually(func() int {
-		_, running := u.calls()
+		_, running := suite.Writes(u.host, u.began)
 		return running
 	}, patience, look).Should(Equal(1))
 }
@@ -144,7 +128,7 @@ func (u *upgrade) rebooted(times int) bool {
 // expectUntouched asserts that nothing was written and booted.
 func (u *upgrade) expectUntouched() {
 	GinkgoHelper()
-	finished, killed := u.calls()
+	finished, killed := suite.Writes(u.host, u.began)
 	Expect(finished+killed).To(BeZero(), "elemental upgrade was not called")
 	Expect(u.reboots()).To(BeZero(), "the host was not rebooted")
 }
@@ -184,23 +168,6 @@ func (u *upgrade) machineSays(ctx context.Context) (string, error) {
 		}
 	}
 	return "", err
-}
-
-// calls of `elemental upgrade` since the upgrade began.
-func (u *upgrade) calls() (finished, killed int) {
-	GinkgoHelper()
-	all, err := u.host.Calls()
-	Expect(err).NotTo(HaveOccurred())
-	for _, call := range all {
-		switch {
-		case !call.Is("elemental", "upgrade") || call.Start.Before(u.began):
-		case call.RC == 0:
-			finished++
-		default:
-			killed++
-		}
-	}
-	return finished, killed
 }
 
 // marks on the objects of the worker.

@@ -4,15 +4,13 @@
 package restart_test
 
 import (
-	"context"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("An attempt that a person", func() {
@@ -52,64 +50,15 @@ var _ = Describe("An attempt that a person", func() {
 			letGo = holdDrain(ctx)
 		}
 		u.startUntil(ctx, at)
-		u.deleteMachine(ctx)
+		suite.DeleteMachine(ctx, cluster)
 		letGo()
-		u.expectReplaced(ctx)
-		Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+		suite.ExpectReplaced(ctx, cluster, u.before, u.wanted)
+		suite.ExpectOneServes(ctx, cluster)
 		Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(1), "the Node of the former Machine is gone")
-		finished, _ := u.calls()
+		finished, _ := suite.Writes(u.host, u.began)
 		Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 	},
 		Entry("in Drain", draining, 0),
 		Entry("while the image is written", applying, 1),
 	)
 })
-
-func (u *upgrade) deleteMachine(ctx context.Context) {
-	GinkgoHelper()
-	machines, err := cluster.Machines(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(machines).To(HaveLen(1))
-	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "machine", machines[0].Name, "--wait=false")
-	Expect(err).NotTo(HaveOccurred())
-}
-
-// expectReplaced waits until another Machine runs the image, and the former one is gone with its slot.
-func (u *upgrade) expectReplaced(ctx context.Context) {
-	GinkgoHelper()
-	Eventually(cluster.Identities, 2*patience, look).WithContext(ctx).Should(ConsistOf(And(
-		HaveField("MachineUID", Not(Equal(u.before.MachineUID))), HaveField("Node", Not(BeEmpty())),
-	)), "the Machine is replaced")
-	Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
-	identities, err := cluster.Identities(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	Eventually(func(ctx context.Context) (*infrav1.ElementalHost, error) {
-		host := &infrav1.ElementalHost{}
-		return host, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: identities[0].Node}, host)
-	}, patience, look).WithContext(ctx).Should(HaveField("Status.OS.Digest", u.wanted.PlatformDigest))
-	Eventually(func(ctx context.Context) ([]infrav1.UpgradeSlot, error) {
-		owner := &infrav1.ElementalCluster{}
-		err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, owner)
-		return owner.Status.UpgradeSlots, err
-	}, patience, look).WithContext(ctx).Should(BeEmpty())
-}
-
-// oneHostServes asserts that of the two hosts one serves the Machine and the other can be taken.
-func oneHostServes(g Gomega, ctx context.Context) { //nolint:revive // the order that Eventually wants
-	hosts, err := cluster.Hosts(ctx)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(hosts).To(HaveLen(2))
-	free := 0
-	for i := range hosts {
-		host := &hosts[i]
-		g.Expect(host.DeletionTimestamp).To(BeNil(), host.Name)
-		g.Expect(host.Labels).To(HaveKeyWithValue(infrav1.InstalledLabel, "true"), host.Name)
-		g.Expect(host.Labels).NotTo(HaveKey(infrav1.NeedsResetLabel), host.Name)
-		g.Expect(host.Annotations).NotTo(HaveKey(infrav1.BlockMoveAnnotation), host.Name)
-		g.Expect(host.Spec.Upgrade).To(BeNil(), host.Name)
-		if host.Spec.MachineRef == nil {
-			free++
-		}
-	}
-	g.Expect(free).To(Equal(1))
-}

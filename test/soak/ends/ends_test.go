@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // end is a way to one of the ends.
@@ -162,7 +163,7 @@ func expectSuperseded(ctx context.Context, u *upgrade) {
 // goBack asks for the image that the worker runs on, or again. There is nothing to do for that.
 func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
 	GinkgoHelper()
-	finished, _ := u.calls()
+	finished, _ := suite.Writes(u.host, u.began)
 	boots := u.host.Boots()
 	Expect(cluster.PatchImage(ctx, running)).To(Succeed())
 	row{phase: infrav1.UpgradeSuperseded, marks: left, answer: done}.expect(ctx, u)
@@ -170,7 +171,7 @@ func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
 		WithTransform(isTrue(clusterv1.MachineUpToDateCondition), BeTrue()), "it is the Machine of the original template again")
 	Expect(cluster.AwaitImage(ctx, running)).To(Succeed())
 	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker))
-	again, _ := u.calls()
+	again, _ := suite.Writes(u.host, u.began)
 	Expect(again).To(Equal(finished), "nothing more was written")
 	Expect(u.host.Boots()).To(HaveLen(len(boots)), "and nothing booted")
 }

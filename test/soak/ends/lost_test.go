@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // lost is the row of a host that does not come back: health checks may decide, and nothing else is given up.
@@ -71,10 +72,10 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 		}),
 	Entry("the power was lost; then its Machine is deleted and replaced, and the host is free again when it returns", image.OS{UpgradeSeconds: writing}, losePower,
 		func(ctx context.Context, u *upgrade) {
-			u.deleteMachine(ctx)
+			suite.DeleteMachine(ctx, cluster)
 			u.expectReplaced(ctx)
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
-			Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+			suite.ExpectOneServes(ctx, cluster)
 			// Before the agent could reset the host its kubelet has registered the Node again.
 			_, err := theLab.WorkloadKubectl(ctx, "delete", "node", u.worker.Node, "--ignore-not-found")
 			Expect(err).NotTo(HaveOccurred())

@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +54,7 @@ func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
 // start patches the template, when there is something to drain.
 func (u *upgrade) start(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(webPodsOn, patience, look).WithContext(ctx).WithArguments(u.worker.Node).Should(Equal(webPods), "there is something to drain")
+	Eventually(suite.WebOn, patience, look).WithContext(ctx).WithArguments(theLab, u.worker.Node).Should(Equal(webPods), "there is something to drain")
 	expectGuestRuns(ctx, u.worker.Node)
 	u.patch(ctx)
 }
@@ -65,18 +64,6 @@ func (u *upgrade) patch(ctx context.Context) {
 	GinkgoHelper()
 	u.watchAnswer(ctx)
 	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
-}
-
-func webPodsOn(ctx context.Context, node string) (int, error) {
-	pods := &corev1.PodList{}
-	err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(suite.Web(webPods).Labels))
-	count := 0
-	for i := range pods.Items {
-		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {
-			count++
-		}
-	}
-	return count, err
 }
 
 // watchAnswer begins to look for the end of the next update in place. One that is underway by now is not meant: what is
@@ -147,32 +134,15 @@ func (u *upgrade) set(ctx context.Context, field string, value bool) {
 func (u *upgrade) awaitWriting() {
 	GinkgoHelper()
 	Eventually(func() int {
-		_, unfinished := u.calls()
+		_, unfinished := suite.Writes(u.host, u.began)
 		return unfinished
 	}, patience, look).Should(Equal(1), "the image is being written")
-}
-
-// calls of `elemental upgrade` since the upgrade began.
-func (u *upgrade) calls() (finished, unfinished int) {
-	GinkgoHelper()
-	all, err := u.host.Calls()
-	Expect(err).NotTo(HaveOccurred())
-	for _, call := range all {
-		switch {
-		case !call.Is("elemental", "upgrade") || call.Start.Before(u.began):
-		case call.RC == 0:
-			finished++
-		default:
-			unfinished++
-		}
-	}
-	return finished, unfinished
 }
 
 // expectUntouched asserts that nothing was written and booted.
 func (u *upgrade) expectUntouched() {
 	GinkgoHelper()
-	finished, unfinished := u.calls()
+	finished, unfinished := suite.Writes(u.host, u.began)
 	Expect(finished+unfinished).To(BeZero(), "elemental upgrade was not called")
 	Expect(u.host.Boots()).To(HaveLen(u.boots), "the host was not rebooted")
 }
@@ -187,7 +157,7 @@ func (u *upgrade) expectSucceeded(ctx context.Context) {
 	expectAnswered(ctx, u)
 	expectGuestRuns(ctx, u.worker.Node)
 	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker), "Machine, Node and provider ID are the same")
-	finished, _ := u.calls()
+	finished, _ := suite.Writes(u.host, u.began)
 	Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
 	Expect(u.host.Boots()).To(HaveLen(u.boots+1), "the host was rebooted once")
 }

@@ -10,11 +10,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // at is the row of an attempt that is held at a step.
@@ -76,7 +76,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 	Entry("Aborted: the Machine is deleted before the host has begun; the cordon is left to Cluster API's drain", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			startTo(ctx, u, "Drain")
-			u.deleteMachine(ctx)
+			suite.DeleteMachine(ctx, cluster)
 		},
 		row: row{phase: infrav1.UpgradeAborted, marks: scenario.Marks{Unschedulable: true, CordonedBy: ours}, answer: unasked},
 		then: func(ctx context.Context, u *upgrade) {
@@ -87,7 +87,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 	Entry("Aborted: the Machine is deleted after the host has begun, which ends what it does before it is reset", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			startTo(ctx, u, "Reboot")
-			u.deleteMachine(ctx)
+			suite.DeleteMachine(ctx, cluster)
 			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", ContainSubstring("is being deleted: waiting for ElementalHost")))
 		},
 		row: row{phase: infrav1.UpgradeProgressing, marks: triggered, answer: unasked},
@@ -98,62 +98,20 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 	}),
 )
 
-func (u *upgrade) deleteMachine(ctx context.Context) {
-	GinkgoHelper()
-	machine, err := u.machine(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "machine", machine.Name, "--wait=false")
-	Expect(err).NotTo(HaveOccurred())
-}
-
 // expectFreed waits until another Machine and another host have taken over, and the former host can be taken.
 func (u *upgrade) expectFreed(ctx context.Context, writes int) {
 	GinkgoHelper()
 	u.expectReplaced(ctx)
-	Eventually(oneHostServes, 2*patience, look).WithContext(ctx).Should(Succeed())
+	suite.ExpectOneServes(ctx, cluster)
 	Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(1), "the Node of the former Machine is gone")
-	finished, _ := u.calls()
+	finished, _ := suite.Writes(u.host, u.began)
 	Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 	expectNextSucceeds(ctx)
 }
 
-// expectReplaced waits until another Machine runs the image, and the former one is gone with its slot.
+// expectReplaced waits until another Machine runs the image.
 func (u *upgrade) expectReplaced(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(cluster.Identities, 2*patience, look).WithContext(ctx).Should(ConsistOf(And(
-		HaveField("MachineUID", Not(Equal(u.worker.MachineUID))), HaveField("Node", Not(BeEmpty())),
-	)), "the Machine is replaced")
-	Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
+	suite.ExpectReplaced(ctx, cluster, u.worker, u.wanted)
 	running = u.wanted
-	successor, err := cluster.Identities(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	Eventually(func(ctx context.Context) (*infrav1.ElementalHost, error) {
-		host := &infrav1.ElementalHost{}
-		return host, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: successor[0].Node}, host)
-	}, patience, look).WithContext(ctx).Should(HaveField("Status.OS.Digest", u.wanted.PlatformDigest))
-	Eventually(func(ctx context.Context) ([]infrav1.UpgradeSlot, error) {
-		owner := &infrav1.ElementalCluster{}
-		err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, owner)
-		return owner.Status.UpgradeSlots, err
-	}, patience, look).WithContext(ctx).Should(BeEmpty())
-}
-
-// oneHostServes asserts that of the two hosts one serves the Machine and the other can be taken.
-func oneHostServes(g Gomega, ctx context.Context) { //nolint:revive // the order that Eventually wants
-	hosts, err := cluster.Hosts(ctx)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(hosts).To(HaveLen(2))
-	free := 0
-	for i := range hosts {
-		host := &hosts[i]
-		g.Expect(host.DeletionTimestamp).To(BeNil(), host.Name)
-		g.Expect(host.Labels).To(HaveKeyWithValue(infrav1.InstalledLabel, "true"), host.Name)
-		g.Expect(host.Labels).NotTo(HaveKey(infrav1.NeedsResetLabel), host.Name)
-		g.Expect(host.Annotations).NotTo(HaveKey(infrav1.BlockMoveAnnotation), host.Name)
-		g.Expect(host.Spec.Upgrade).To(BeNil(), host.Name)
-		if host.Spec.MachineRef == nil {
-			free++
-		}
-	}
-	g.Expect(free).To(Equal(1))
 }

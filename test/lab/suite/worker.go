@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+const (
+	// soon is how long something may take that has to happen on a busy machine, look how often it is looked for.
+	soon = 3 * time.Minute
+	look = 100 * time.Millisecond
+)
+
+// Writes are the calls of `elemental upgrade` on a host since then: those that ran to their end, and those that were cut
+// off or still run.
+func Writes(host *lab.Host, since time.Time) (finished, unfinished int) {
+	GinkgoHelper()
+	all, err := host.Calls()
+	Expect(err).NotTo(HaveOccurred())
+	for _, call := range all {
+		switch {
+		case !call.Is("elemental", "upgrade") || call.Start.Before(since):
+		case call.RC == 0:
+			finished++
+		default:
+			unfinished++
+		}
+	}
+	return finished, unfinished
+}
+
+// WebOn counts the Pods of Web that run on a node of the lab's workload cluster. The status of their Deployment may be
+// older than an outage.
+func WebOn(ctx context.Context, l *lab.Lab, node string) (int, error) {
+	pods := &corev1.PodList{}
+	err := l.WorkloadKube.List(ctx, pods, client.MatchingLabels(Web(0).Labels))
+	running := 0
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName == node && pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp.IsZero() {
+			running++
+		}
+	}
+	return running, err
+}
+
+// DeleteMachine deletes the only Machine of a cluster, and does not wait for its end.
+func DeleteMachine(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	machines, err := cluster.Machines(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(machines).To(HaveLen(1))
+	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "machine", machines[0].Name, "--wait=false")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// ExpectReplaced waits until another Machine than the former one is the only one of a cluster and runs the image, and no
+// attempt holds a slot.
+func ExpectReplaced(ctx context.Context, cluster *scenario.Cluster, former scenario.Identity, wanted image.Image) {
+	GinkgoHelper()
+	Eventually(cluster.Identities, 2*soon, look).WithContext(ctx).Should(ConsistOf(And(
+		HaveField("MachineUID", Not(Equal(former.MachineUID))), HaveField("Node", Not(BeEmpty())),
+	)), "the Machine is replaced")
+	Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
+	successor, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(ctx context.Context) (*infrav1.ElementalHost, error) {
+		host := &infrav1.ElementalHost{}
+		return host, cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: successor[0].Node}, host)
+	}, soon, look).WithContext(ctx).Should(HaveField("Status.OS.Digest", wanted.PlatformDigest))
+	Eventually(func(ctx context.Context) ([]infrav1.UpgradeSlot, error) {
+		owner := &infrav1.ElementalCluster{}
+		err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, owner)
+		return owner.Status.UpgradeSlots, err
+	}, soon, look).WithContext(ctx).Should(BeEmpty())
+}
+
+// ExpectOneServes waits until of the two hosts of a cluster one serves the only Machine, and the other can be taken.
+func ExpectOneServes(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		hosts, err := cluster.Hosts(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(hosts).To(HaveLen(2))
+		free := 0
+		for i := range hosts {
+			host := &hosts[i]
+			g.Expect(host.DeletionTimestamp).To(BeNil(), host.Name)
+			g.Expect(host.Labels).To(HaveKeyWithValue(infrav1.InstalledLabel, "true"), host.Name)
+			g.Expect(host.Labels).NotTo(HaveKey(infrav1.NeedsResetLabel), host.Name)
+			g.Expect(host.Annotations).NotTo(HaveKey(infrav1.BlockMoveAnnotation), host.Name)
+			g.Expect(host.Spec.Upgrade).To(BeNil(), host.Name)
+			if host.Spec.MachineRef == nil {
+				free++
+			}
+		}
+		g.Expect(free).To(Equal(1))
+	}, 2*soon, look).WithContext(ctx).Should(Succeed())
+}
