@@ -10,8 +10,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
@@ -88,6 +90,41 @@ var _ = Describe("A gate", Ordered, func() {
 		// The API server may find that out before it asks.
 		for range writes() {
 			Eventually(ended).Should(Receive(BeFalse()))
+		}
+	})
+
+	It("tells evictions from their dry runs, and takes one for carried out that is refused for the moment", func(ctx SpecContext) {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}
+		Expect(client.IgnoreAlreadyExists(clients[another].Create(ctx, account))).To(Succeed())
+		labels := map[string]string{"app": "guest"}
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "guest", Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/guest:1"}}},
+		}
+		Expect(clients[another].Create(ctx, pod)).To(Succeed())
+		pod.Status.Phase = corev1.PodRunning
+		Expect(clients[another].Status().Update(ctx, pod)).To(Succeed())
+		one := intstr.FromInt32(1)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "guest"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		}
+		Expect(clients[another].Create(ctx, budget)).To(Succeed())
+		budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, ExpectedPods: 1, DesiredHealthy: 1}
+		Expect(clients[another].Status().Update(ctx, budget)).To(Succeed())
+		evict := func(dryRun ...string) error {
+			return clients[watched].SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &metav1.DeleteOptions{DryRun: dryRun},
+			})
+		}
+		Expect(apierrors.IsTooManyRequests(evict(metav1.DryRunAll))).To(BeTrue())
+		Expect(apierrors.IsTooManyRequests(evict())).To(BeTrue())
+		Expect(writes()).To(HaveExactElements(
+			And(HaveField("Resource", "pods/eviction"), HaveField("Trial", true)),
+			And(HaveField("Resource", "pods/eviction"), HaveField("Trial", false)),
+		))
+		for range writes() {
+			Eventually(ended).Should(Receive(BeTrue()))
 		}
 	})
 

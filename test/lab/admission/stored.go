@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -32,7 +33,7 @@ func (w *Write) awaitStored(ctx context.Context) bool {
 	defer ticker.Stop()
 	for {
 		if event := w.answered(); event != nil {
-			return audit.Succeeded(*event)
+			return w.isDone(event)
 		}
 		select {
 		case <-ctx.Done():
@@ -40,6 +41,13 @@ func (w *Write) awaitStored(ctx context.Context) bool {
 		case <-ticker.C:
 		}
 	}
+}
+
+// isDone says whether the answer means that the write was carried out. An eviction is refused with 429 where KubeVirt takes
+// it for the order to migrate a virtual machine.
+func (w *Write) isDone(event *auditv1.Event) bool {
+	refused := event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusTooManyRequests
+	return audit.Succeeded(*event) || w.Resource == evictions && refused
 }
 
 // answered is the write in the audit log; nil while it is not there.

@@ -11,10 +11,15 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/utils/ptr"
 )
 
-// verbUpdate is the verb of a write that has an object before and after.
-const verbUpdate = "update"
+const (
+	// verbUpdate is the verb of a write that has an object before and after.
+	verbUpdate = "update"
+	// evictions are created, and stored by nobody.
+	evictions = "pods/eviction"
+)
 
 // Write that an API server is about to store.
 type Write struct {
@@ -29,6 +34,8 @@ type Write struct {
 	Namespace, Name string
 	// Old is the object as it is stored, New as it will be. Old is nil in a create, New in a delete.
 	Old, New map[string]any
+	// Trial says that it is a dry run, which stores nothing.
+	Trial bool
 
 	// Seen is when the API server asked.
 	Seen time.Time
@@ -53,7 +60,16 @@ func newWrite(request *admissionv1.AdmissionRequest) (*Write, error) {
 			return nil, fmt.Errorf("decoding the object of a %s of %s %s: %w", w.Verb, w.Resource, w.Name, err)
 		}
 	}
+	w.Trial = ptr.Deref(request.DryRun, false) || w.isTrialEviction()
 	return w, nil
+}
+
+// isTrialEviction says whether it is an eviction that says itself that it is a dry run. The API server finds that out
+// after it has asked.
+func (w *Write) isTrialEviction() bool {
+	options, _ := w.New["deleteOptions"].(map[string]any)
+	dryRun, _ := options["dryRun"].([]any)
+	return w.Resource == evictions && len(dryRun) > 0
 }
 
 // Writer is the field manager of a write: the program that writes, where several share a user. It is empty where the

@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
@@ -33,6 +35,29 @@ func (c *Cluster) AwaitVM(ctx context.Context, key client.ObjectKey, node string
 		return unless(isThere, "it is %q on node %q", state.Phase, state.Node), err
 	})
 	return state, err
+}
+
+// MoveVM has a virtual machine that is elsewhere migrated, and waits until it runs on the node. Which node that is is for
+// the scheduler to decide: one that it prefers, or the only other one.
+func (c *Cluster) MoveVM(ctx context.Context, key client.ObjectKey, node string) error {
+	state, err := c.VM(ctx, key)
+	if err != nil || state.Running() && state.Node == node {
+		return err
+	}
+	migration := &kubevirtv1.VirtualMachineInstanceMigration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, GenerateName: key.Name + "-"},
+		Spec:       kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: key.Name},
+	}
+	if err := c.WorkloadKube().Create(ctx, migration); err != nil {
+		return fmt.Errorf("migrating virtual machine %s: %w", key, err)
+	}
+	if _, err := c.AwaitVM(ctx, key, node); err != nil {
+		return err
+	}
+	return Await(ctx, fmt.Sprintf("the migration of virtual machine %s to end", key), createTimeout, func(ctx context.Context) (string, error) {
+		err := c.WorkloadKube().Get(ctx, client.ObjectKeyFromObject(migration), migration)
+		return unless(migration.IsFinal(), "it is %q", migration.Status.Phase), client.IgnoreNotFound(err)
+	})
 }
 
 // VM is what has become of a virtual machine.

@@ -11,20 +11,23 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // run is one upgrade of the worker.
 type run struct {
 	wanted image.Image
 	began  time.Time
-	before scenario.Identity
+	before []scenario.Identity
 	host   *lab.Host
 	boots  int
+	starts map[string]int
 }
 
 // upgradeWorker upgrades the worker, with room for some kills, and asserts how it ends. It returns for how many kills there was room left.
@@ -32,7 +35,7 @@ func upgradeWorker(ctx context.Context, room int) int {
 	GinkgoHelper()
 	r := newRun(ctx)
 	Expect(scene.begin(room, func() error { return cluster.PatchImage(ctx, r.wanted) })).To(Succeed())
-	err := cluster.AwaitImage(ctx, r.wanted)
+	err := cluster.AwaitPool(ctx, scenario.Deployment, r.wanted)
 	kills, _, left, failure := scene.look()
 	By(fmt.Sprintf("run %d, in which were killed:\n%s", scene.run, strings.Join(kills, "\n")))
 	Expect(failure).NotTo(HaveOccurred())
@@ -46,25 +49,24 @@ func newRun(ctx context.Context) *run {
 	GinkgoHelper()
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(identities).To(HaveLen(1))
+	gatherGuests(ctx)
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed(), "there is something to drain")
 	Eventually(func() bool { return scene.isUp(manager) }, patience, look).Should(BeTrue(), "the manager is up")
 	wanted, err := cluster.PushImage(ctx, fmt.Sprintf("k%d", scene.run+1), image.OS{})
 	Expect(err).NotTo(HaveOccurred())
-	host := theLab.Host(identities[0].Node)
-	return &run{wanted: wanted, began: time.Now(), before: identities[0], host: host, boots: len(host.Boots())}
+	host := theLab.Host(worker.Node)
+	return &run{wanted: wanted, began: time.Now(), before: identities, host: host, boots: len(host.Boots()), starts: guestStarts()}
 }
 
 // expectSucceeded asserts that nothing is left of the upgrade but its end.
 func (r *run) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(r.ends, patience, look).WithContext(ctx).Should(ConsistOf(infrav1.UpgradeSucceeded), "one attempt, and it succeeded")
-	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(r.before).Should(Equal(scenario.Clean))
+	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(worker).Should(Equal(scenario.Clean))
 	Eventually(r.hostSays, patience, look).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
 	Expect(readDisk(r.host).marker).To(BeEmpty(), "the agent has no marker")
-	identities, err := cluster.Identities(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(identities).To(ConsistOf(r.before), "Machine, Node and provider ID are the same")
+	Expect(cluster.Identities(ctx)).To(Equal(r.before), "Machine, Node and provider ID are the same")
+	expectGuestsBack(ctx, r.starts)
 }
 
 // ends of the attempts for the image.
@@ -80,29 +82,16 @@ func (r *run) ends(ctx context.Context) ([]infrav1.UpgradePhase, error) {
 }
 
 func (r *run) hostSays(ctx context.Context) (*infrav1.HostUpgradeStatus, error) {
-	hosts, err := cluster.Hosts(ctx)
-	if err != nil || len(hosts) != 1 {
-		return nil, fmt.Errorf("%d hosts: %w", len(hosts), err)
-	}
-	return hosts[0].Status.Upgrade, nil
+	host := &infrav1.ElementalHost{}
+	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: r.host.Name()}, host)
+	return host.Status.Upgrade, err
 }
 
 // expectOnce asserts that the image was written once and booted once. A write that was cut off with the agent is
 // repeated, unless it was cut off after it had written everything.
 func (r *run) expectOnce(undisturbed bool) {
 	GinkgoHelper()
-	all, err := r.host.Calls()
-	Expect(err).NotTo(HaveOccurred())
-	finished, cutOff := 0, 0
-	for _, call := range all {
-		switch {
-		case !call.Is("elemental", "upgrade") || call.Start.Before(r.began):
-		case call.RC == 0:
-			finished++
-		default:
-			cutOff++
-		}
-	}
+	finished, cutOff := suite.Writes(r.host, r.began)
 	if cutOff == 0 || finished > 0 {
 		Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -23,8 +22,6 @@ const (
 	// calm is after how long without a write nothing is expected to follow, reporting how long a report may take until then.
 	calm      = 100 * time.Millisecond
 	reporting = 3 * time.Second
-	// program is the file name of our manager, which tells its writes from others' in the workload cluster.
-	program = "manager"
 )
 
 // stage is where all side effects pass, one at a time, and processes are killed.
@@ -68,7 +65,7 @@ func (s *stage) takeUnless(ctx context.Context) bool {
 // write is asked by the API servers.
 func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict {
 	edges := edgesOf(w)
-	if len(edges) == 0 || w.Cluster == workload && w.Writer() != program {
+	if len(edges) == 0 || !isOurs(w) {
 		return admission.Verdict{}
 	}
 	if !s.takeUnless(ctx) {
@@ -78,14 +75,17 @@ func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict
 		s.give()
 		return admission.Verdict{Deny: true}
 	}
-	s.wrote = time.Now()
-	s.record(edges...)
-	if who, found := s.choose(ctx, cells(edges, before)); found {
+	if !w.Trial {
+		s.wrote = time.Now()
+		s.record(edges...)
+	}
+	firsts, lasts := momentsOf(w, edges)
+	if who, found := s.choose(ctx, firsts); found {
 		defer s.give()
-		s.strike(who, cells(edges, before))
+		s.strike(who, firsts)
 		return admission.Verdict{Deny: who == manager || isReport(w, edges)}
 	}
-	who, found := s.choose(ctx, cells(edges, after))
+	who, found := s.choose(ctx, lasts)
 	if !found {
 		s.give()
 		return admission.Verdict{}
@@ -93,23 +93,9 @@ func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict
 	return admission.Verdict{Then: func(stored bool) {
 		defer s.give()
 		if stored {
-			s.strike(who, cells(edges, after))
+			s.strike(who, lasts)
 		}
 	}}
-}
-
-// edgesOf a write: one for each thing that it changes.
-func edgesOf(w *admission.Write) []edge {
-	edges := []edge{}
-	for _, effect := range w.Effects() {
-		edges = append(edges, edge(w.Cluster+" "+w.Resource+" "+effect))
-	}
-	return edges
-}
-
-// isReport says whether the manager writes down what the agent has told it: a side effect of the agent as well.
-func isReport(w *admission.Write, edges []edge) bool {
-	return w.Resource == "elementalhosts/status" && strings.Contains(string(edges[len(edges)-1]), " status.")
 }
 
 // call is asked by the commands of the host. What the agent has put on its disk since the last one was its last side

@@ -4,11 +4,13 @@
 package kills_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
@@ -26,11 +28,14 @@ const (
 
 	management = "management"
 	workload   = "workload"
+	// refuge is the pool of a worker that is not upgraded, where virtual machines can move to.
+	refuge = "refuge"
 )
 
 var (
 	theLab  *lab.Lab
 	cluster *scenario.Cluster
+	worker  scenario.Identity
 	// scene is where the side effects pass.
 	scene *stage
 )
@@ -42,17 +47,36 @@ func TestKills(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{})
-	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "kills", Workers: 1})
-	Expect(theLab.WorkloadKube.Create(ctx, suite.Web(2))).To(Succeed())
+	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{
+		Name: "kills", Pools: []scenario.Pool{{Name: scenario.Deployment, Workers: 1}, {Name: refuge, Workers: 1}},
+	})
+	worker = theWorker(ctx)
+	web := suite.Web(2)
+	web.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: worker.Node}
+	Expect(theLab.WorkloadKube.Create(ctx, web)).To(Succeed())
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
+	startGuests(ctx)
 	openStage(ctx)
 })
+
+// theWorker is the one that is upgraded.
+func theWorker(ctx SpecContext) scenario.Identity {
+	GinkgoHelper()
+	machines, err := cluster.PoolMachines(ctx, scenario.Deployment)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(machines).To(HaveLen(1))
+	workers, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	at := slices.IndexFunc(workers, func(w scenario.Identity) bool { return w.MachineUID == string(machines[0].UID) })
+	Expect(at).To(BeNumerically(">=", 0))
+	return workers[at]
+}
 
 // openStage has everything pass the stage that the manager and the agent do.
 func openStage(ctx SpecContext) {
 	GinkgoHelper()
-	host := theLab.Hosts()[0]
+	host := theLab.Host(worker.Node)
 	scene = newStage(newVictims(theLab, host), newTable(readEdges(committed)))
 	gate, err := admission.Open(scene.write)
 	Expect(err).NotTo(HaveOccurred())
