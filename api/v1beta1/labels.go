@@ -128,6 +128,9 @@ const (
 	// HealthLookAnnotation on a control plane Machine is when KubeadmControlPlane was last made to look at its health
 	// again, where it would not have by itself for minutes.
 	HealthLookAnnotation = "infrastructure.cluster.x-k8s.io/health-look"
+	// AttemptAnnotation on an ElementalHostUpgrade is its id, which is in every mark that the attempt leaves. It goes along
+	// when the cluster is moved to another management cluster.
+	AttemptAnnotation = "infrastructure.cluster.x-k8s.io/attempt"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
 	// ApprovedRolloutAnnotation on a Machine names the rollout, by its template, for which a person has let its

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -113,12 +114,22 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	if !o.upgrade.DeletionTimestamp.IsZero() {
 		return r.reconcileDelete(ctx, o)
 	}
-	if controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer) {
-		// Nothing is marked before the finalizer that takes the marks back is stored; storing it wakes the
-		// controller again.
+	if takeUp(o) {
+		// Nothing is marked before the finalizer that takes the marks back, and the id that is in them, are stored;
+		// storing them wakes the controller again.
 		return ctrl.Result{}, nil
 	}
 	return r.reconcileNormal(ctx, o)
+}
+
+// takeUp puts on an attempt what it has to have before it leaves any mark, and says whether it was missing.
+func takeUp(o *observation) bool {
+	added := controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
+	if o.upgrade.Annotations[infrav1.AttemptAnnotation] == o.attempt {
+		return added
+	}
+	metav1.SetMetaDataAnnotation(&o.upgrade.ObjectMeta, infrav1.AttemptAnnotation, o.attempt)
+	return true
 }
 
 // ownConditions are written by nobody else.

@@ -109,8 +109,11 @@ func (w *world) status(ctx context.Context) infrav1.ElementalHostUpgradeStatus {
 	return upgrade.Status
 }
 
-// attemptOf says how an attempt is called in marks: its name, and the beginning of its uid.
+// attemptOf says how an attempt is called in marks: its name, and the beginning of the uid that it had first.
 func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string {
+	if id := upgrade.Annotations[infrav1.AttemptAnnotation]; id != "" {
+		return id
+	}
 	return upgrade.Name + "/" + string(upgrade.UID)[:8]
 }
 

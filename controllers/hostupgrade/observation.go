@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,8 +57,12 @@ type observation struct {
 	node     *corev1.Node
 }
 
-// attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name.
+// attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name, and stays with one
+// that "clusterctl move" takes to another management cluster, which gives it another UID.
 func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string {
+	if id := upgrade.Annotations[infrav1.AttemptAnnotation]; strings.HasPrefix(id, upgrade.Name+"/") {
+		return id
+	}
 	const uidLength = 8
 	return upgrade.Name + "/" + string(upgrade.UID)[:min(uidLength, len(upgrade.UID))]
 }
