@@ -138,6 +138,11 @@ lint: ## Run golangci-lint
 	@$(BUILD_TOOLS) golangci-lint
 	$(GOLANGCI_LINT) run
 
+.PHONY: lint-e2e
+lint-e2e: ## Run golangci-lint on the e2e suite, a module of its own
+	@$(BUILD_TOOLS) golangci-lint
+	cd test/e2e && GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint $(CURDIR)/bin/tools/golangci-lint run
+
 .PHONY: verify
 verify: ## Check generated files, go.mod, format, lint, file sizes, comments and license headers
 	@hack/verify/all.sh
