@@ -39,12 +39,9 @@ func (l *Lab) installControlPlaneStandIn(ctx context.Context) error {
 
 // InitializeControlPlane says of a LabControlPlane what its provider would: it is up.
 func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string) error {
-	plane := &unstructured.Unstructured{}
-	plane.SetGroupVersionKind(controlPlaneKind())
-	plane.SetNamespace(namespace)
-	plane.SetName(name)
-	if err := l.Kube.Get(ctx, keyOf(plane), plane); err != nil {
-		return fmt.Errorf("reading LabControlPlane %s: %w", name, err)
+	plane, err := l.controlPlane(ctx, namespace, name)
+	if err != nil {
+		return err
 	}
 	base := plane.DeepCopy() // Cluster API writes the owner meanwhile
 	status := map[string]any{
@@ -59,4 +56,28 @@ func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string
 		return fmt.Errorf("initializing LabControlPlane %s: %w", name, err)
 	}
 	return nil
+}
+
+// ControlPlaneVersion is the version that a LabControlPlane is to have; empty if it has none.
+func (l *Lab) ControlPlaneVersion(ctx context.Context, namespace, name string) (string, error) {
+	plane, err := l.controlPlane(ctx, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	version, _, err := unstructured.NestedString(plane.Object, "spec", "version")
+	if err != nil {
+		return "", fmt.Errorf("reading the version of LabControlPlane %s: %w", name, err)
+	}
+	return version, nil
+}
+
+func (l *Lab) controlPlane(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	plane := &unstructured.Unstructured{}
+	plane.SetGroupVersionKind(controlPlaneKind())
+	plane.SetNamespace(namespace)
+	plane.SetName(name)
+	if err := l.Kube.Get(ctx, keyOf(plane), plane); err != nil {
+		return nil, fmt.Errorf("reading LabControlPlane %s: %w", name, err)
+	}
+	return plane, nil
 }

@@ -156,6 +156,40 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Expect(attemptsFor(ctx, cluster, wrong)).To(BeEmpty())
 	})
 
+	// It is the last change: Cluster API lets nobody take a version back.
+	It("holds an upgrade of Kubernetes while a node is not to be taken down, at each of its stages", func(ctx SpecContext) {
+		node := cluster.HostName(1)
+		kubectl := func(args ...string) {
+			GinkgoHelper()
+			_, err := cluster.WorkloadKubectl(ctx, args...)
+			Expect(err).NotTo(HaveOccurred())
+		}
+
+		By("a node that a person has cordoned")
+		kubectl("cordon", node)
+		Expect(cluster.PatchTopology(ctx, map[string]any{"version": nextVersion})).To(Succeed())
+		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
+			ContainSubstring("BeforeClusterUpgrade: Node/"+node+": was cordoned by someone else"), ContainSubstring("[NodeSchedulable]")))
+		Consistently(versions, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{scenario.KubernetesVersion, scenario.KubernetesVersion}))
+		kubectl("uncordon", node)
+		Eventually(versions, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
+		Expect(hooksPassed(cluster)).To(ContainElements("BeforeClusterUpgrade", "BeforeControlPlaneUpgrade"))
+
+		By("a node that is paused by the time the control plane is through")
+		kubectl("annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"=")
+		Expect(cluster.FinishControlPlane(ctx)).To(Succeed())
+		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(
+			ContainSubstring("BeforeWorkersUpgrade: Node/" + node + ": is paused: remove its annotation " + infrav1.NodeUpgradePauseAnnotation))
+		Consistently(versions, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
+		kubectl("annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"-")
+		Eventually(versions, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, nextVersion}))
+
+		By("no Machine that is replaced for it: that is not allowed here")
+		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(
+			HaveField("Note", ContainSubstring("spec.template.spec.version"))))
+		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
+	})
+
 	It("has had no template and no reference written by us", func() {
 		Expect(writesOfOurs(cluster)).To(BeEmpty())
 	})

@@ -5,6 +5,8 @@ package clusterclass_test
 
 import (
 	"context"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -90,6 +92,33 @@ func writesOfOurs(cluster *scenario.Cluster) []string {
 		if !annotating && slices.Contains([]string{"machinedeployments", "kubeadmcontrolplanes", "clusters", "clusterclasses", "elementalmachinetemplates"}, ref.Resource) {
 			found = append(found, event.Verb+" "+ref.Resource+" "+ref.Name)
 		}
+	}
+	return found
+}
+
+// nextVersion of Kubernetes after that of the cluster.
+const nextVersion = "v1.36.4"
+
+// plan is which version the topology wants where.
+type plan struct{ controlPlane, workers string }
+
+func versions(ctx context.Context, cluster *scenario.Cluster) (plan, error) {
+	md, err := deployment(ctx, cluster)
+	if err != nil {
+		return plan{}, err
+	}
+	plane, err := cluster.ControlPlaneVersion(ctx)
+	return plan{plane, md.Spec.Template.Spec.Version}, err
+}
+
+// hooksPassed are the lifecycle hooks that Cluster API says have let an upgrade go on.
+func hooksPassed(cluster *scenario.Cluster) []string {
+	GinkgoHelper()
+	said, err := os.ReadFile(cluster.Lab.Core.Process.LogFile())
+	Expect(err).NotTo(HaveOccurred())
+	found := []string{}
+	for _, match := range regexp.MustCompile(`unblocked by (\w+) hook`).FindAllSubmatch(said, -1) {
+		found = append(found, string(match[1]))
 	}
 	return found
 }

@@ -37,19 +37,35 @@ func (c *Cluster) applyClass(ctx context.Context) error {
 	if c.Options.ControlPlane > 0 {
 		return nil
 	}
-	plane := ""
 	err := Await(ctx, "the topology to make a control plane", createTimeout, func(ctx context.Context) (string, error) {
 		cluster, err := c.object(ctx)
 		if err != nil {
 			return "", err
 		}
-		plane = cluster.Spec.ControlPlaneRef.Name
-		return unless(plane != "", "none yet; %s", topologySays(cluster)), nil
+		return unless(cluster.Spec.ControlPlaneRef.IsDefined(), "none yet; %s", topologySays(cluster)), nil
 	})
 	if err != nil {
 		return err
 	}
-	return c.Lab.InitializeControlPlane(ctx, c.Namespace(), plane)
+	return c.FinishControlPlane(ctx)
+}
+
+// FinishControlPlane says of the stand-in for the control plane that it is up, and of the version that the topology wants.
+func (c *Cluster) FinishControlPlane(ctx context.Context) error {
+	cluster, err := c.object(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Lab.InitializeControlPlane(ctx, c.Namespace(), cluster.Spec.ControlPlaneRef.Name)
+}
+
+// ControlPlaneVersion is the version of Kubernetes that the topology wants the stand-in for the control plane to have.
+func (c *Cluster) ControlPlaneVersion(ctx context.Context) (string, error) {
+	cluster, err := c.object(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.Lab.ControlPlaneVersion(ctx, c.Namespace(), cluster.Spec.ControlPlaneRef.Name)
 }
 
 // object is the Cluster.
