@@ -45,8 +45,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 	}, SpecTimeout(3*patience))
 
 	It("is stopped and brought back by the policy of the cluster, as it was, and one that was off stays off", func(ctx SpecContext) {
-		Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":"ShutdownAndRestore"}`)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":null}`)).To(Succeed()) })
+		mayStop(ctx)
 		always := run(ctx, vm.Spec{Name: "always", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Require: nodeOne, Asks: local})
 		byRunning := run(ctx, vm.Spec{Name: "by-running", Require: nodeTwo, Change: func(machine *kubevirtv1.VirtualMachine) {
 			machine.Spec.RunStrategy, machine.Spec.Running = nil, new(true)
@@ -80,8 +79,7 @@ var _ = Describe("A virtual machine whose migrations fail", func() {
 			Name: "failing", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Prefer: nodeOne,
 			Asks: map[string]string{hypervisor.MigrationFails: hypervisor.Always},
 		})
-		Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":"ShutdownAndRestore"}`)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":null}`)).To(Succeed()) })
+		mayStop(ctx)
 		wanted := upgrade(ctx)
 		Eventually(attemptOn(ctx, nodeOne, wanted), 2*patience).Should(HaveField("Status.Message",
 			And(ContainSubstring("vms/failing"), ContainSubstring("its migration failed 3 times"))))

@@ -104,6 +104,13 @@ func upgrade(ctx context.Context) image.Image {
 	return wanted
 }
 
+// mayStop says that virtual machines that cannot be moved are stopped, so that one that is not was meant to be spared.
+func mayStop(ctx context.Context) {
+	GinkgoHelper()
+	Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":"ShutdownAndRestore"}`)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":null}`)).To(Succeed()) })
+}
+
 // attemptOn is the attempt to bring a node to an image; an empty one while there is none.
 func attemptOn(ctx context.Context, node string, wanted image.Image) func() (*infrav1.ElementalHostUpgrade, error) {
 	return func() (*infrav1.ElementalHostUpgrade, error) {
