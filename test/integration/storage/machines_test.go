@@ -5,6 +5,7 @@ package storage_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 var _ = Describe("A Machine that is deleted", func() {
@@ -73,6 +75,29 @@ var _ = Describe("A Machine that is deleted", func() {
 		Expect(state(ctx)).To(And(HaveField("UID", before.UID), HaveField("Node", Not(Equal(before.Node))), HaveField("Running()", BeTrue())))
 	}, SpecTimeout(2*patience))
 
+	It("by a scale-down waits in the same way, and leaves no hook behind", func(ctx SpecContext) {
+		run(ctx, vm.Spec{Name: "outlives", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Asks: map[string]string{
+			hypervisor.MigrationHangs: hypervisor.HangSource,
+		}})
+		_, err := cluster.Kubectl(ctx, "--namespace", machine.Namespace, "annotate", "machine", machine.Name, clusterv1.DeleteMachineAnnotation+"=")
+		Expect(err).NotTo(HaveOccurred())
+		scale(ctx, 2)
+		DeferCleanup(func(ctx SpecContext) {
+			scale(ctx, 3)
+			Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
+		}, NodeTimeout(2*patience))
+		Eventually(evacuating).WithContext(ctx).WithArguments(machine).Should(ContainSubstring("waiting for 1 virtual machine to leave Node " + before.Node))
+		Consistently(hook).WithContext(ctx).WithArguments(machine).Should(BeTrue(), "Cluster API waits")
+		Expect(state(ctx)).To(And(HaveField("UID", before.UID), HaveField("Node", before.Node), HaveField("Running()", BeTrue())))
+
+		By("letting it move")
+		_, err = theLab.WorkloadKubectl(ctx, "--namespace", key.Namespace, "annotate", "virtualmachineinstance", key.Name, hypervisor.MigrationHangs+"-")
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(gone).WithContext(ctx).Should(BeTrue())
+		Expect(cluster.Machines(ctx)).To(HaveLen(2))
+		Expect(state(ctx)).To(And(HaveField("UID", before.UID), HaveField("Node", Not(Equal(before.Node))), HaveField("Running()", BeTrue())))
+	}, SpecTimeout(2*patience))
+
 	It("waits for one that cannot be moved, says which, and goes when a person has dealt with it", func(ctx SpecContext) {
 		run(ctx, vm.Spec{Name: "stays", Asks: map[string]string{hypervisor.NotMigratable: "DisksNotLiveMigratable"}})
 		remove(ctx)
@@ -107,6 +132,13 @@ var _ = Describe("A Machine that is deleted", func() {
 		whole(ctx)
 	}, SpecTimeout(2*patience))
 })
+
+// scale changes the replicas of the pool.
+func scale(ctx context.Context, to int) {
+	GinkgoHelper()
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "scale", "machinedeployment", scenario.Deployment, fmt.Sprintf("--replicas=%d", to))
+	Expect(err).NotTo(HaveOccurred())
+}
 
 // hook says whether the Machine carries our hook.
 func hook(ctx context.Context, machine *clusterv1.Machine) (bool, error) {
