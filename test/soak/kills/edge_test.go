@@ -5,8 +5,11 @@ package kills_test
 
 import (
 	_ "embed"
+	"regexp"
 	"slices"
 	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
 )
@@ -85,6 +88,16 @@ func readEdges(list string) []listed {
 		all = append(all, listed{edge: edge(name), previous: edge(previous), byChance: byChance})
 	}
 	return all
+}
+
+// inFocus are the edges that specs are run for: those that are named when a part of the suite is asked for, or all.
+func inFocus(all []listed) []listed {
+	suite, _ := GinkgoConfiguration()
+	if len(suite.FocusStrings) == 0 {
+		return all
+	}
+	focus := regexp.MustCompile(strings.Join(suite.FocusStrings, "|"))
+	return slices.DeleteFunc(all, func(l listed) bool { return !focus.MatchString(string(l.edge)) })
 }
 
 // cells are the kills that an edge needs.

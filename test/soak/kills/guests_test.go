@@ -5,10 +5,15 @@ package kills_test
 
 import (
 	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,7 +80,7 @@ func gatherGuests(ctx context.Context) {
 func guestStarts() map[string]int { return audit.Starts(suite.Audit(theLab.Workload)) }
 
 // expectGuestsBack asserts that each runs as it did, and was not restarted, or once where it had to be shut down.
-func expectGuestsBack(ctx context.Context, before map[string]int) {
+func expectGuestsBack(ctx context.Context, before map[string]int, since time.Time) {
 	GinkgoHelper()
 	for _, g := range guests {
 		Eventually(g.machine, patience, look).WithContext(ctx).Should(And(
@@ -95,7 +100,9 @@ func expectGuestsBack(ctx context.Context, before map[string]int) {
 			continue
 		}
 		Expect(state.Node).To(Equal(worker.Node), g.key.Name)
-		Expect(starts[g.key.String()]-before[g.key.String()]).To(Equal(1), "%s was started once", g.key.Name)
+		Expect(starts[g.key.String()]-before[g.key.String()]).To(Equal(1), func() string {
+			return g.key.Name + " was started once, and not:\n" + g.writes(since)
+		})
 	}
 	migrations := &kubevirtv1.VirtualMachineInstanceMigrationList{}
 	Expect(theLab.WorkloadKube.List(ctx, migrations, client.HasLabels{infrav1.EvacuationLabel})).To(Succeed())
@@ -105,4 +112,29 @@ func expectGuestsBack(ctx context.Context, before map[string]int) {
 func (g *guest) machine(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	machine := &kubevirtv1.VirtualMachine{}
 	return machine, theLab.WorkloadKube.Get(ctx, g.key, machine)
+}
+
+// writes since then that have to do with it, one a line.
+func (g *guest) writes(since time.Time) string {
+	lines := &strings.Builder{}
+	for _, event := range suite.Audit(theLab.Workload) {
+		ref := event.ObjectRef
+		if ref == nil || event.StageTimestamp.Time.Before(since) || !isWrite(event) || !strings.Contains(ref.Name, g.key.Name) {
+			continue
+		}
+		code := int32(0)
+		if event.ResponseStatus != nil {
+			code = event.ResponseStatus.Code
+		}
+		fmt.Fprintln(lines, event.StageTimestamp.UTC().Format("15:04:05.000"), event.User.Username, event.Verb, path.Join(ref.Resource, ref.Subresource), ref.Name, code)
+	}
+	return lines.String()
+}
+
+func isWrite(event auditv1.Event) bool {
+	switch event.Verb {
+	case "create", "update", "patch", "delete":
+		return true
+	}
+	return false
 }

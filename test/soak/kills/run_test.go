@@ -66,7 +66,7 @@ func (r *run) expectSucceeded(ctx context.Context) {
 	Eventually(r.hostSays, patience, look).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
 	Expect(readDisk(r.host).marker).To(BeEmpty(), "the agent has no marker")
 	Expect(cluster.Identities(ctx)).To(Equal(r.before), "Machine, Node and provider ID are the same")
-	expectGuestsBack(ctx, r.starts)
+	expectGuestsBack(ctx, r.starts, r.began)
 }
 
 // ends of the attempts for the image.

@@ -77,7 +77,7 @@ func theWorker(ctx SpecContext) scenario.Identity {
 func openStage(ctx SpecContext) {
 	GinkgoHelper()
 	host := theLab.Host(worker.Node)
-	scene = newStage(newVictims(theLab, host), newTable(readEdges(committed)))
+	scene = newStage(newVictims(theLab, host), newTable(inFocus(readEdges(committed))))
 	gate, err := admission.Open(scene.write)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(gate.Close)

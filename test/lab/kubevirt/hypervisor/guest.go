@@ -24,6 +24,8 @@ func (h *Hypervisor) playGuest(ctx context.Context, seen *world) (reconcile.Resu
 	}
 	launcher := h.launcherOn(seen, guest.Status.NodeName)
 	switch asked := askedToStop(guest, launcher); {
+	case launcher == nil && h.isStarting(seen, guest.Status.NodeName):
+		return reconcile.Result{}, nil
 	case launcher == nil:
 		return reconcile.Result{}, h.end(ctx, seen, kubevirtv1.Failed, "its launcher is gone")
 	case !asked.IsZero():

@@ -103,6 +103,20 @@ var _ = Describe("A launcher", func() {
 			launcherPod("a", "", false), corev1.PodSucceeded),
 	)
 
+	DescribeTable("is not gone while it is not known to run yet", func(change func(*corev1.Pod), expected bool) {
+		pod := launcherPod("a", "", false)
+		pod.Annotations, pod.Status.Phase = map[string]string{BootID: "this"}, corev1.PodPending
+		change(pod)
+		h := &Hypervisor{boots: map[string]string{"a": "this"}}
+		Expect(h.isStarting(&world{guest: asked(), launchers: []corev1.Pod{*pod}}, "a")).To(Equal(expected))
+	},
+		Entry("it is started", func(*corev1.Pod) {}, true),
+		Entry("it was started before its host went down", func(pod *corev1.Pod) { pod.Annotations[BootID] = "former" }, false),
+		Entry("it has ended", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }, false),
+		Entry("it is on another node", func(pod *corev1.Pod) { pod.Spec.NodeName = "b" }, false),
+		Entry("it is a predecessor's", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "predecessor" }, false),
+	)
+
 	It("was asked to stop when its deletion was, not when its grace period ends", func() {
 		pod := launcherPod("a", "", true)
 		pod.DeletionGracePeriodSeconds = ptr.To[int64](30)

@@ -153,3 +153,11 @@ func (h *Hypervisor) launcherOn(seen *world, node string) *corev1.Pod {
 	}
 	return nil
 }
+
+// isStarting says whether the guest's own launcher on a node is not known to run yet. Pods and guests are watched apart:
+// virt-controller may have seen it run, and said so of the guest, before that is seen here.
+func (h *Hypervisor) isStarting(seen *world, node string) bool {
+	return slices.ContainsFunc(seen.launchers, func(pod corev1.Pod) bool {
+		return pod.Spec.NodeName == node && metav1.IsControlledBy(&pod, seen.guest) && pod.Status.Phase == corev1.PodPending && h.isAlive(&pod)
+	})
+}
