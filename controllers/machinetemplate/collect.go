@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,9 +24,9 @@ import (
 // API removes MachineSets when nothing else happens that would wake the template.
 const collectRetry = 15 * time.Second
 
-// collect deletes the clones that nothing names any more, and says when to look again at those that are
-// still named; zero is never. Cluster API needs a template as long as a MachineSet refers to it, and compares
-// Machines with the template they were made from.
+// collect deletes the clones that nothing names any more and whose Cluster is not paused, and says when to look again at
+// the others that no owner wants; zero is never. Cluster API needs a template as long as a MachineSet refers to it, and
+// compares Machines with the template they were made from.
 func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time.Duration, err error) {
 	unused := maps.Clone(seen.clones)
 	for _, candidate := range seen.all {
@@ -34,11 +35,16 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 		delete(unused, seen.cloneFor(candidate))
 	}
 	spare := len(unused)
-	for _, reader := range []client.Reader{r.Client, r.Live} { // the cache spares most live reads
+	named := func(reader client.Reader) error { return dropNamed(ctx, reader, seen.template.Namespace, unused) }
+	for _, drop := range []func() error{
+		func() error { return named(r.Client) }, // which spares most live reads
+		func() error { return r.dropPaused(ctx, unused) },
+		func() error { return named(r.Live) }, // what was not there while the Cluster was paused is there now
+	} {
 		if len(unused) == 0 {
 			break
 		}
-		if err := dropNamed(ctx, reader, seen.template.Namespace, unused); err != nil {
+		if err := drop(); err != nil {
 			return 0, err
 		}
 	}
@@ -54,6 +60,22 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 		ctrl.LoggerFrom(ctx).Info("Deleted a clone that nothing refers to", "clone", name)
 	}
 	return again, nil
+}
+
+// dropPaused takes out the clones of Clusters that are paused: "clusterctl move" brings what names a clone after it. The
+// Cluster is there before either, and paused until all are, which the cache may not have heard of.
+func (r *Reconciler) dropPaused(ctx context.Context, unused map[string]*infrav1.ElementalMachineTemplate) error {
+	for name, clone := range unused {
+		cluster := &clusterv1.Cluster{}
+		key := client.ObjectKey{Namespace: clone.Namespace, Name: clone.Labels[clusterv1.ClusterNameLabel]}
+		if err := r.Live.Get(ctx, key, cluster); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading Cluster %s: %w", key.Name, err)
+		}
+		if annotations.IsPaused(cluster, clone) {
+			delete(unused, name)
+		}
+	}
+	return nil
 }
 
 // dropNamed takes out the templates that a MachineSet or an ElementalMachine names.

@@ -317,7 +317,13 @@ var _ = Describe("A template", func() {
 		name(first, second)
 		Expect(exists(first)).To(BeTrue(), "an ElementalMachine names it")
 		Expect(w.reconcile().RequeueAfter).NotTo(BeZero(), "nothing wakes the template when the last one goes that names a clone")
+		paused := func(is bool) { patch(w.cluster, func() { w.cluster.Spec.Paused = &is }) }
+		paused(true)
 		name(second, second)
+		Expect(exists(first)).To(BeTrue(), "what names it may be on its way from another management cluster")
+		Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
+		paused(false)
+		w.reconcile()
 		Expect(exists(first)).To(BeFalse())
 		Expect(exists(second)).To(BeTrue())
 		Expect(w.reconcile().RequeueAfter).To(BeZero())
