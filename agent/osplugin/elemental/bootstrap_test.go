@@ -182,13 +182,60 @@ var _ = Describe("A reset", func() {
 })
 
 var _ = Describe("An installation", func() {
-	It("is there already but on live media, where it is not supported yet", func() {
-		r := newRig()
-		Expect(r.plugin.Install(context.Background(), nil)).To(Succeed())
+	var (
+		r       *rig
+		ctx     = context.Background()
+		install = func(options string) error { return r.plugin.Install(ctx, json.RawMessage(options)) }
+	)
+
+	BeforeEach(func() {
+		r = newRig()
 		r.boot(0, "live")
-		err := r.plugin.Install(context.Background(), nil)
-		Expect(errors.Is(err, osplugin.ErrUnsupported)).To(BeTrue())
-		Expect(err).To(MatchError(ContainSubstring("not supported yet")))
+		r.runner.Say("elemental install", "")
+		Expect(r.plugin.InstallHostname(ctx, "host-1")).To(Succeed())
+		Expect(r.plugin.InstallFile(ctx, osplugin.File{Path: "/var/x/private.key", Mode: 0o600, Content: "key"})).To(Succeed())
+	})
+
+	It("is there already but on live media", func() {
+		r.boot(1, "active")
+		Expect(install(`{}`)).To(Succeed())
+		Expect(r.runner.Calls()).To(BeEmpty())
+	})
+
+	It("takes along what the agent has written, and leaves to the media what the registration does not say", func() {
+		Expect(install(``)).To(Succeed())
+		Expect(r.runner.Commands()).To(HaveExactElements(And(
+			HaveField("Args", []string{"install"}),
+			HaveField("Env", []string{"ELEMENTAL_INSTALL_CLOUD_INIT=" + r.path("/oem/set-hostname.yaml") + "," + r.path("/oem/set-private-key.yaml")}))))
+	})
+
+	It("follows the registration", func() {
+		r.runner.Say("elemental --debug --config-dir /etc/live install", "")
+		Expect(install(`{"device":"/dev/sda","systemUri":"oci:os:v1","recoverySystemUri":"oci:rec:v1","firmware":"efi","iso":"http://iso",
+			"snapshotter":"btrfs","configUrls":["http://more"],"noFormat":true,"disableBootEntry":true,"ejectCd":true,
+			"configDir":"/etc/live","debug":true,"unknown":1}`)).To(Succeed())
+		Expect(r.runner.Commands()[0].Env).To(ConsistOf(
+			"ELEMENTAL_INSTALL_CLOUD_INIT=http://more,"+r.path("/oem/set-hostname.yaml")+","+r.path("/oem/set-private-key.yaml"),
+			"ELEMENTAL_INSTALL_TARGET=/dev/sda", "ELEMENTAL_INSTALL_SYSTEM=oci:os:v1", "ELEMENTAL_INSTALL_RECOVERY_SYSTEM=oci:rec:v1",
+			"ELEMENTAL_INSTALL_FIRMWARE=efi", "ELEMENTAL_INSTALL_ISO=http://iso", "ELEMENTAL_SNAPSHOTTER_TYPE=btrfs",
+			"ELEMENTAL_INSTALL_NO_FORMAT=true", "ELEMENTAL_INSTALL_DISABLE_BOOT_ENTRY=true", "ELEMENTAL_EJECT_CD=true"))
+	})
+
+	It("is tried again after it has failed, and not again once it is done, until the media is booted anew", func() {
+		r.runner.Fail("elemental install", 1, "no space\nno disk")
+		Expect(install(`{}`)).To(MatchError(HavePrefix("elemental install: exit code 1: no disk")))
+		r.runner.Say("elemental install", "")
+		Expect(install(`{}`)).To(Succeed())
+		Expect(install(`{}`)).To(Succeed())
+		Expect(r.runner.Calls()).To(HaveLen(2))
+		Expect(os.RemoveAll(r.path("/run"))).To(Succeed())
+		r.boot(0, "live")
+		Expect(install(`{}`)).To(Succeed())
+		Expect(r.runner.Calls()).To(HaveLen(3))
+	})
+
+	It("says what is wrong with the registration's options", func() {
+		Expect(install(`{"device":1}`)).To(MatchError(ContainSubstring("decoding the registration's install options")))
 	})
 
 	It("is made to last by yip files", func() {

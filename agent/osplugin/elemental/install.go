@@ -7,7 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -48,12 +51,104 @@ func (p *Plugin) InstallCloudConfig(_ context.Context, config json.RawMessage) e
 	return system.WriteFile(p.host.Path(cloudConfig), append([]byte(cloudConfigHeader+"\n"), encoded...), 0o600)
 }
 
-// Install does nothing on an installed host, where it is called after a reset.
-func (p *Plugin) Install(context.Context, json.RawMessage) error {
+// installOptions is the registration's spec.config.elemental.install, with the predecessor's keys. What is not given is left
+// to the configuration of the live media.
+type installOptions struct {
+	Device           string   `json:"device"`
+	SystemURI        string   `json:"systemUri"`
+	RecoveryURI      string   `json:"recoverySystemUri"`
+	Firmware         string   `json:"firmware"`
+	ISO              string   `json:"iso"`
+	Snapshotter      string   `json:"snapshotter"`
+	ConfigURLs       []string `json:"configUrls"`
+	NoFormat         bool     `json:"noFormat"`
+	DisableBootEntry bool     `json:"disableBootEntry"`
+	EjectCD          bool     `json:"ejectCd"`
+	ConfigDir        string   `json:"configDir"`
+	Debug            bool     `json:"debug"`
+}
+
+// Install runs "elemental install" on live media, with what InstallHostname, InstallFile and InstallCloudConfig have written
+// there, and does nothing on an installed host, where it is called after a reset. It can be repeated: what was cut off is
+// begun again, and what this boot of the media has installed is not installed twice.
+func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 	if p.Installed() {
 		p.log.Info("The host does not run from live media: its OS is installed already")
 		return nil
 	}
-	return fmt.Errorf("installing from live media: %w yet: install the OS with \"elemental install\", "+
-		"put the agent's configuration in place and run \"elemental-agent register --install\"", osplugin.ErrUnsupported)
+	mark := p.host.Path(installedMark)
+	if _, err := os.Stat(mark); err == nil {
+		p.log.Info("The OS has been installed since the live media was booted: boot from disk")
+		return nil
+	}
+	options := installOptions{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &options); err != nil {
+			return fmt.Errorf("decoding the registration's install options: %w", err)
+		}
+	}
+	if err := p.runInstall(ctx, options); err != nil {
+		return err
+	}
+	return system.WriteFile(mark, nil, 0o600)
+}
+
+// runInstall trusts the exit code: what was installed is not seen until it is booted.
+func (p *Plugin) runInstall(ctx context.Context, options installOptions) error {
+	written, err := filepath.Glob(p.host.Path(installedFilePattern))
+	if err != nil {
+		return err
+	}
+	command := system.Command{Name: "elemental", Args: options.arguments(), Env: options.environment(written)}
+	result, err := p.host.Runner.Run(ctx, command)
+	if err != nil {
+		return fmt.Errorf("running elemental install: %w", err)
+	}
+	if result.ExitCode != 0 {
+		return fmt.Errorf("elemental install: exit code %d: %s; see spec.config.elemental.install of the ElementalRegistration",
+			result.ExitCode, system.LastLine(result.Stderr))
+	}
+	return nil
+}
+
+func (o installOptions) arguments() []string {
+	arguments := []string{}
+	if o.Debug {
+		arguments = append(arguments, "--debug")
+	}
+	if o.ConfigDir != "" {
+		arguments = append(arguments, "--config-dir", o.ConfigDir)
+	}
+	return append(arguments, "install")
+}
+
+// environment of the CLI, which copies the files in CLOUD_INIT into the OEM partition of what it installs.
+// Source: elemental-toolkit, pkg/constants.
+func (o installOptions) environment(written []string) []string {
+	set := []string{"ELEMENTAL_INSTALL_CLOUD_INIT=" + strings.Join(append(slices.Clone(o.ConfigURLs), written...), ",")}
+	for _, option := range []struct{ name, value string }{
+		{"ELEMENTAL_INSTALL_TARGET", o.Device},
+		{"ELEMENTAL_INSTALL_SYSTEM", o.SystemURI},
+		{"ELEMENTAL_INSTALL_RECOVERY_SYSTEM", o.RecoveryURI},
+		{"ELEMENTAL_INSTALL_FIRMWARE", o.Firmware},
+		{"ELEMENTAL_INSTALL_ISO", o.ISO},
+		{"ELEMENTAL_SNAPSHOTTER_TYPE", o.Snapshotter},
+	} {
+		if option.value != "" {
+			set = append(set, option.name+"="+option.value)
+		}
+	}
+	for _, option := range []struct {
+		name string
+		yes  bool
+	}{
+		{"ELEMENTAL_INSTALL_NO_FORMAT", o.NoFormat},
+		{"ELEMENTAL_INSTALL_DISABLE_BOOT_ENTRY", o.DisableBootEntry},
+		{"ELEMENTAL_EJECT_CD", o.EjectCD},
+	} {
+		if option.yes {
+			set = append(set, option.name+"=true")
+		}
+	}
+	return set
 }

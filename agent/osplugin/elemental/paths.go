@@ -28,6 +28,9 @@ const (
 	cloudConfig          = oemDir + "/set-cloud-config.yaml"
 	installedFilePattern = oemDir + "/set-*.yaml"
 
+	// installedMark is there from the end of an installation to the next boot.
+	installedMark = "/run/elemental-agent/installed"
+
 	modePattern   = "/run/elemental/%s_mode"
 	bootIDFile    = "/proc/sys/kernel/random/boot_id"
 	cmdlineFile   = "/proc/cmdline"
