@@ -116,6 +116,9 @@ const (
 	PreDrainHookAnnotation = "pre-drain.delete.hook.machine.cluster.x-k8s.io/elemental-virtual-machines"
 	// PreDrainHookOwner is the value of PreDrainHookAnnotation.
 	PreDrainHookOwner = "elemental"
+	// EndedAnnotation on an ElementalHostUpgrade is the phase that it ended in: "clusterctl move" takes no status along,
+	// and history must not begin anew.
+	EndedAnnotation = "infrastructure.cluster.x-k8s.io/ended"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
 	// OSReachedAnnotation on an ElementalMachine is the hash of the last OS that it asked for and its host was seen to
@@ -183,7 +186,7 @@ const (
 )
 
 // BlockMoveAnnotation makes `clusterctl move` wait. It is set on an ElementalHost between the cordon
-// and the end of its upgrade.
+// and the end of its upgrade; while the Cluster is paused, only until the host has said how its reboot ended.
 // Source: clusterctl provider contract, "Move".
 const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 

@@ -25,12 +25,15 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if host, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
 		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, host)), err
 	}
-	taken, lost, err := r.liveSlots(ctx, o)
+	taken, lost, arriving, err := r.liveSlots(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err
 	}
 	if holdsSlot(taken, o.attempt) {
 		return sequence.Done(), nil
+	}
+	if len(arriving) > 0 {
+		return sequence.Wait(pollPods, "waiting for a free upgrade slot: moved here with cordoned nodes were %s", strings.Join(arriving, ", ")), nil
 	}
 	if waitFor := slotBlocker(taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
 		return sequence.Wait(pollCluster, "%s", waitFor+remedy(lost)), nil
@@ -38,12 +41,16 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if waitFor, err := r.evacuationBlocker(ctx, o, taken); err != nil || waitFor != "" {
 		return sequence.Wait(pollCluster, "%s", waitFor), err
 	}
-	mine := infrav1.UpgradeSlot{Attempt: o.attempt, Upgrade: o.upgrade.Name, ControlPlane: o.isControlPlane()}
-	err = r.writeSlots(ctx, o, append(taken, mine))
+	err = r.writeSlots(ctx, o, append(taken, o.slot()))
 	if apierrors.IsConflict(err) {
 		return sequence.Wait(pollPods, "waiting for a free upgrade slot"), nil
 	}
 	return sequence.Done(), err
+}
+
+// slot is what the attempt takes.
+func (o *observation) slot() infrav1.UpgradeSlot {
+	return infrav1.UpgradeSlot{Attempt: o.attempt, Upgrade: o.upgrade.Name, ControlPlane: o.isControlPlane()}
 }
 
 // slotBlocker says what stands against one more disruptive upgrade; empty if nothing does.
@@ -108,11 +115,12 @@ func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
 }
 
 // liveSlots are the slots whose attempts still exist. Those of attempts that were removed by force
-// would otherwise be taken for ever. The lost ones are those whose hosts have not come back.
-func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (live, lost []infrav1.UpgradeSlot, err error) {
+// would otherwise be taken for ever. The lost ones are those whose hosts have not come back, and those arriving are the
+// attempts that are about to take the slot that they held elsewhere.
+func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (live, lost []infrav1.UpgradeSlot, arriving []string, err error) {
 	attempts := &infrav1.ElementalHostUpgradeList{}
 	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
-		return nil, nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+		return nil, nil, nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
 	}
 	phases := map[string]infrav1.UpgradePhase{}
 	for i := range attempts.Items {
@@ -127,7 +135,8 @@ func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (live, lost 
 			lost = append(lost, slot)
 		}
 	}
-	return live, lost, nil
+	arriving, err = o.arriving(ctx, attempts.Items, live)
+	return live, lost, arriving, err
 }
 
 // freeSlot gives the slot back.

@@ -35,6 +35,8 @@ type agent struct {
 	fallsBack, unhealthy bool
 	// down keeps the kubelet from coming up after a reboot.
 	down bool
+	// paused: the controller of ElementalHosts, which turns the trigger into an outcome, does nothing.
+	paused bool
 	// applied are the attempts for which the image was written.
 	applied []string
 }
@@ -162,7 +164,7 @@ func (a *agent) recordOutcome(ctx context.Context, host *infrav1.ElementalHost) 
 	}[a.marker.Phase]
 	stored := &infrav1.ElementalHost{}
 	Expect(live.Get(ctx, client.ObjectKeyFromObject(host), stored)).To(Succeed())
-	if outcome == "" || stored.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending ||
+	if a.paused || outcome == "" || stored.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending ||
 		stored.Spec.Upgrade == nil || stored.Spec.Upgrade.Attempt != a.marker.Attempt {
 		return
 	}

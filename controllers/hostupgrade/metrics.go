@@ -63,8 +63,8 @@ func stepNames() []string {
 func count(before, after *infrav1.ElementalHostUpgrade) {
 	was, is := before.Status.Phase, after.Status.Phase
 	switch {
-	case isEnded(was):
-		// What an attempt becomes that has ended, like Superseded, is no other end.
+	case isEnded(was) || before.Annotations[infrav1.EndedAnnotation] != "":
+		// What an attempt becomes that has ended, like Superseded, is no other end; nor is one that was moved here.
 	case isEnded(is):
 		attemptsTotal.WithLabelValues(string(is)).Inc()
 		countSteps(after)

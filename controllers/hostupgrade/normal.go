@@ -18,13 +18,11 @@ import (
 
 // reconcileNormal brings the attempt one step further, or to an end.
 func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.Result, error) {
-	if isEnded(o.upgrade.Status.Phase) {
+	if isEnded(o.upgrade.Status.Phase) || o.restoreHistory() {
 		return r.reconcileEnded(ctx, o)
 	}
-	if isFirst := r.recordStart(o); isFirst {
-		if err := r.prune(ctx, o); err != nil {
-			return ctrl.Result{}, err
-		}
+	if waits, err := r.begin(ctx, o); err != nil || waits {
+		return ctrl.Result{RequeueAfter: pollHost}, err
 	}
 	if o.machineLeaves() && o.underway() && !o.lost() {
 		enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
@@ -35,6 +33,22 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	if outcome, message := o.interrupted(); outcome != "" {
 		return r.end(ctx, o, outcome, message)
 	}
+	return r.goOn(ctx, o)
+}
+
+// begin is what is done when the attempt is looked at for the first time. It says whether to wait with all else.
+func (r *Reconciler) begin(ctx context.Context, o *observation) (waits bool, err error) {
+	if waits, err := r.arrive(ctx, o); err != nil || waits {
+		return waits, err
+	}
+	if isFirst := r.recordStart(o); isFirst {
+		return false, r.prune(ctx, o)
+	}
+	return false, nil
+}
+
+// goOn runs the steps.
+func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, error) {
 	steps := r.steps()
 	report, err := sequence.Run(ctx, steps, firstStep(steps, o), o)
 	r.recordRun(ctx, o, report)

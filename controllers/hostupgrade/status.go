@@ -94,6 +94,7 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if outcome != infrav1.UpgradeHostLost { // which may go on
 		status.Step = ""
 		status.FinishedAt = &metav1.Time{Time: o.now}
+		o.recordHistory(outcome)
 	}
 	if o.host != nil {
 		status.To = o.host.Status.OS

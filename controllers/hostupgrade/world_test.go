@@ -128,6 +128,7 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
 	host.Spec.MachineRef = &corev1.ObjectReference{Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
+	host.Status.Phase = infrav1.HostPhaseRunning
 	host.Status.OS = infrav1.HostOS{ImageURI: oldImage, Digest: oldDigest, BootID: "boot-1", Version: "OS v1"}
 	Expect(live.Status().Update(ctx, host)).To(Succeed())
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -52,7 +52,7 @@ func (c *Cluster) Marks(ctx context.Context, worker Identity) (Marks, error) {
 			return Marks{}, fmt.Errorf("reading %T %s: %w", object, name, err)
 		}
 	}
-	if err := c.Lab.WorkloadKube.Get(ctx, client.ObjectKey{Name: worker.Node}, node); err != nil {
+	if err := c.WorkloadKube().Get(ctx, client.ObjectKey{Name: worker.Node}, node); err != nil {
 		return Marks{}, fmt.Errorf("reading Node %s: %w", worker.Node, err)
 	}
 	return marksOn(host, node, machine, owner), nil

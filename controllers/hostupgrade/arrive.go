@@ -1,0 +1,98 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// What is here makes up for what "clusterctl move" does to an attempt: its status is lost, as are that of the host and the
+// slots of the cluster. Its id is not: see attemptOf.
+
+// recordHistory stores the end of the attempt where a move does not lose it.
+func (o *observation) recordHistory(end infrav1.UpgradePhase) {
+	annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.EndedAnnotation: string(end)})
+}
+
+// restoreHistory gives an attempt that ended on another management cluster its end back. It says whether that is it.
+func (o *observation) restoreHistory() bool {
+	end := infrav1.UpgradePhase(o.upgrade.Annotations[infrav1.EndedAnnotation])
+	status := &o.upgrade.Status
+	if status.Phase != "" || !isEnded(end) {
+		return false
+	}
+	status.Attempt, status.Phase, status.Message = o.attempt, end, "ended before it was moved to this management cluster"
+	succeeded := metav1.ConditionFalse
+	if end == infrav1.UpgradeSucceeded {
+		succeeded = metav1.ConditionTrue
+	}
+	for kind, is := range map[string]metav1.ConditionStatus{
+		infrav1.UpgradeSucceededCondition: succeeded, infrav1.UpgradeProgressingCondition: metav1.ConditionFalse,
+	} {
+		conditions.Set(o.upgrade, metav1.Condition{Type: kind, Status: is, Reason: string(end), Message: status.Message})
+	}
+	return true
+}
+
+// arrive is what an attempt does first on a management cluster, which may not be the first one: it waits for the host, whose
+// report tells how far they are, and takes the slot that it held. It says whether to wait.
+func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, err error) {
+	if o.upgrade.Status.StartedAt != nil || o.host == nil || o.machineLeaves() {
+		return false, nil
+	}
+	if !hoststate.Reported(o.host) {
+		r.recordWait(o, "", "waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer")
+		return true, nil
+	}
+	return false, r.resumeSlot(ctx, o)
+}
+
+// resumeSlot takes a slot without asking for a free one where the node is disrupted already, and holds the next move.
+func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
+	disrupted := o.triggered() || o.node != nil && workload.CordonedBy(o.node) == o.attempt
+	if !disrupted || o.rival != nil || o.elementalCluster == nil || o.upgrade.Spec.Release || holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+		return nil
+	}
+	if err := r.blockMove(ctx, o); err != nil {
+		return err
+	}
+	return r.writeSlots(ctx, o, append(slices.Clone(o.elementalCluster.Status.UpgradeSlots), o.slot()))
+}
+
+// arriving are the names of the attempts that have cordoned their nodes and hold no slot yet: they have been moved here, and
+// have not been looked at.
+func (o *observation) arriving(ctx context.Context, attempts []infrav1.ElementalHostUpgrade, taken []infrav1.UpgradeSlot) ([]string, error) {
+	moved := map[string]string{}
+	for i := range attempts {
+		other := &attempts[i]
+		if other.UID != o.upgrade.UID && other.Status.StartedAt == nil && !isEnded(other.Status.Phase) && !holdsSlot(taken, attemptOf(other)) {
+			moved[attemptOf(other)] = other.Name
+		}
+	}
+	if len(moved) == 0 || o.workload == nil {
+		return nil, nil
+	}
+	nodes, err := o.workload.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for nodes that are cordoned by attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+	}
+	names := []string{}
+	for i := range nodes {
+		if name := moved[workload.CordonedBy(&nodes[i])]; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
