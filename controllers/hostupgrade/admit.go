@@ -25,23 +25,23 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if host, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
 		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, host)), err
 	}
-	taken, lost, arriving, err := r.liveSlots(ctx, o)
+	live, err := r.liveSlots(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	if holdsSlot(taken, o.attempt) {
+	if holdsSlot(live.taken, o.attempt) {
 		return sequence.Done(), nil
 	}
-	if len(arriving) > 0 {
-		return sequence.Wait(pollPods, "waiting for a free upgrade slot: moved here with cordoned nodes were %s", strings.Join(arriving, ", ")), nil
+	if len(live.arriving) > 0 {
+		return sequence.Wait(pollPods, "waiting for a free upgrade slot: moved here with cordoned nodes were %s", strings.Join(live.arriving, ", ")), nil
 	}
-	if waitFor := slotBlocker(taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
-		return sequence.Wait(pollCluster, "%s", waitFor+remedy(lost)), nil
+	if waitFor := slotBlocker(live.taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
+		return sequence.Wait(pollCluster, "%s", waitFor+remedy(live.lost)), nil
 	}
-	if waitFor, err := r.evacuationBlocker(ctx, o, taken); err != nil || waitFor != "" {
+	if waitFor, err := evacuationBlocker(ctx, o, live.holders); err != nil || waitFor != "" {
 		return sequence.Wait(pollCluster, "%s", waitFor), err
 	}
-	err = r.writeSlots(ctx, o, append(taken, o.slot()))
+	err = r.writeSlots(ctx, o, append(live.taken, o.slot()))
 	if apierrors.IsConflict(err) {
 		return sequence.Wait(pollPods, "waiting for a free upgrade slot"), nil
 	}
@@ -66,24 +66,16 @@ func slotBlocker(taken []infrav1.UpgradeSlot, maxConcurrent int32, controlPlane 
 
 // evacuationBlocker keeps a second node from being cordoned while the virtual machines of the first are on their way: two
 // nodes that wait for room on each other would wait for ever. Empty if nothing stands against it.
-func (r *Reconciler) evacuationBlocker(ctx context.Context, o *observation, taken []infrav1.UpgradeSlot) (string, error) {
-	if len(taken) == 0 || o.workload == nil {
+func evacuationBlocker(ctx context.Context, o *observation, holders []*infrav1.ElementalHostUpgrade) (string, error) {
+	first := slices.IndexFunc(holders, mayEvacuate)
+	if first < 0 || o.workload == nil {
 		return "", nil
 	}
 	installed, err := o.workload.HasKubeVirt(ctx, o.node)
 	if err != nil || !installed {
 		return "", err
 	}
-	for _, slot := range taken {
-		attempt, err := read(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, o.upgrade.Namespace, slot.Upgrade)
-		if err != nil {
-			return "", err
-		}
-		if attempt != nil && mayEvacuate(attempt) {
-			return "waiting for ElementalHostUpgrade " + slot.Upgrade + " to have evacuated its node: virtual machines leave one node at a time", nil
-		}
-	}
-	return "", nil
+	return "waiting for ElementalHostUpgrade " + holders[first].Name + " to have evacuated its node: virtual machines leave one node at a time", nil
 }
 
 // mayEvacuate says whether an attempt that holds a slot is not known to be past the evacuation of its node.
@@ -114,29 +106,41 @@ func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
 	return slices.ContainsFunc(slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempt })
 }
 
-// liveSlots are the slots whose attempts still exist. Those of attempts that were removed by force
-// would otherwise be taken for ever. The lost ones are those whose hosts have not come back, and those arriving are the
-// attempts that are about to take the slot that they held elsewhere.
-func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (live, lost []infrav1.UpgradeSlot, arriving []string, err error) {
+// occupancy is who is in the slots of a cluster.
+type occupancy struct {
+	// taken are the slots whose attempts exist. Those of attempts that were removed by force would otherwise be taken
+	// for ever. The lost ones among them are those whose hosts have not come back.
+	taken, lost []infrav1.UpgradeSlot
+	// holders are the attempts that have them.
+	holders []*infrav1.ElementalHostUpgrade
+	// arriving are the attempts that are about to take the slot that they held elsewhere.
+	arriving []string
+}
+
+func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (occupancy, error) {
 	attempts := &infrav1.ElementalHostUpgradeList{}
 	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
-		return nil, nil, nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+		return occupancy{}, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
 	}
-	phases := map[string]infrav1.UpgradePhase{}
-	for i := range attempts.Items {
-		phases[attemptOf(&attempts.Items[i])] = attempts.Items[i].Status.Phase
-	}
-	for _, slot := range o.elementalCluster.Status.UpgradeSlots {
-		phase, exists := phases[slot.Attempt]
-		if exists {
-			live = append(live, slot)
+	live := occupy(o.elementalCluster.Status.UpgradeSlots, attempts.Items)
+	var err error
+	live.arriving, err = o.arriving(ctx, attempts.Items, live.taken)
+	return live, err
+}
+
+func occupy(slots []infrav1.UpgradeSlot, attempts []infrav1.ElementalHostUpgrade) occupancy {
+	live := occupancy{}
+	for _, slot := range slots {
+		holder := slices.IndexFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == slot.Attempt })
+		if holder < 0 {
+			continue
 		}
-		if phase == infrav1.UpgradeHostLost {
-			lost = append(lost, slot)
+		live.taken, live.holders = append(live.taken, slot), append(live.holders, &attempts[holder])
+		if attempts[holder].Status.Phase == infrav1.UpgradeHostLost {
+			live.lost = append(live.lost, slot)
 		}
 	}
-	arriving, err = o.arriving(ctx, attempts.Items, live)
-	return live, lost, arriving, err
+	return live
 }
 
 // freeSlot gives the slot back.

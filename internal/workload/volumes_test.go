@@ -30,6 +30,25 @@ var _ = Describe("Volumes of a Node", func() {
 		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2"}))
 	})
 
+	It("are those of Pods, too, that have ended or are being deleted, which use none", func(ctx SpecContext) {
+		w.attach(ctx, "pv-1", "moved", attached)
+		w.attach(ctx, "pv-2", "failed", attached)
+		w.attach(ctx, "pv-3", "leaving", attached)
+		ends := map[string]corev1.PodPhase{"moved": corev1.PodSucceeded, "failed": corev1.PodFailed, "leaving": corev1.PodRunning}
+		for claim, phase := range ends {
+			w.addPod(ctx, claim, ownedBy("DaemonSet", "log"), withClaim(claim),
+				func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(60)) })
+			pod := &corev1.Pod{}
+			Expect(server.Client.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: claim}, pod)).To(Succeed())
+			pod.Status.Phase = phase
+			Expect(server.Client.Status().Update(ctx, pod)).To(Succeed())
+			if claim == "leaving" {
+				Expect(server.Client.Delete(ctx, pod)).To(Succeed())
+			}
+		}
+		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2", w.namespace + "-pv-3"}))
+	})
+
 	It("may have lost their PersistentVolume", func(ctx SpecContext) {
 		w.attach(ctx, "pv-1", "", attached)
 		volume := &corev1.PersistentVolume{}

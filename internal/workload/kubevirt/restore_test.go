@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -155,6 +156,61 @@ var _ = Describe("A virtual machine that was stopped", func() {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
 		w.restore(ctx, func(r *kubevirt.Restoration) { r.Attempt = "upgrade-b/87654321" })
 		Expect(powerOf(w.machine(ctx, "a"))).To(Equal(always))
+	})
+
+	DescribeTable("for another attempt on its node", func(ctx SpecContext, policy infrav1.VMPolicy, others bool, expected kubevirtv1.VirtualMachineRunStrategy) {
+		w := stop(ctx, policy, always)
+		progress := w.restore(ctx, func(r *kubevirt.Restoration) { r.Attempt, r.Others = "m/87654321", others })
+		Expect(progress.Done).To(BeTrue())
+		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(expected))
+		Expect(w.machine(ctx, "a").Annotations).NotTo(HaveKey(infrav1.VMPowerStateAnnotation), "nobody else would bring it back")
+	},
+		Entry("stays off by policy, where the next upgrade of the node ends", infrav1.VMPolicyShutdown, false, kubevirtv1.RunStrategyHalted),
+		Entry("comes back where the node is deleted: the upgrade does not take place", infrav1.VMPolicyShutdown, true, kubevirtv1.RunStrategyAlways),
+		Entry("comes back anyway that was to be restored", infrav1.VMPolicyShutdownAndRestore, true, kubevirtv1.RunStrategyAlways),
+	)
+
+	It("stays off by the policy of a deletion of its own node", func(ctx SpecContext) {
+		w := stop(ctx, infrav1.VMPolicyShutdown, always)
+		Expect(w.restore(ctx, func(r *kubevirt.Restoration) { r.Others = true }).Done).To(BeTrue())
+		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(kubevirtv1.RunStrategyHalted))
+	})
+
+	DescribeTable("is given back when its guest has ended", func(ctx SpecContext, before power, waits bool) {
+		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, before)
+		created := func(is bool) {
+			machine := w.machine(ctx, "a")
+			machine.Status.Created = is
+			Expect(live.Status().Update(ctx, machine)).To(Succeed())
+		}
+		ready := func(r *kubevirt.Restoration) { r.Node = node(nodeOne) }
+		created(true)
+		w.restore(ctx, ready)
+		if waits {
+			Expect(powerOf(w.machine(ctx, "a"))).NotTo(Equal(before))
+		} else {
+			Expect(powerOf(w.machine(ctx, "a"))).To(Equal(before))
+		}
+		created(false)
+		w.restore(ctx, ready)
+		Expect(powerOf(w.machine(ctx, "a"))).To(Equal(before))
+	},
+		Entry("Always: KubeVirt starts it by itself", power{strategy: kubevirtv1.RunStrategyAlways}, false),
+		Entry("Manual", power{strategy: kubevirtv1.RunStrategyManual}, true),
+		Entry("RerunOnFailure", power{strategy: kubevirtv1.RunStrategyRerunOnFailure}, true),
+		Entry("Once", power{strategy: kubevirtv1.RunStrategyOnce}, false),
+		Entry("running", power{running: new(true)}, false),
+	)
+
+	It("is given back although its guest has not ended where that may never be: its node is down", func(ctx SpecContext) {
+		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, power{strategy: kubevirtv1.RunStrategyRerunOnFailure})
+		machine := w.machine(ctx, "a")
+		machine.Status.Created = true
+		Expect(live.Status().Update(ctx, machine)).To(Succeed())
+		down := node(nodeOne)
+		down.Status.Conditions[0].Status = corev1.ConditionUnknown
+		w.restore(ctx, func(r *kubevirt.Restoration) { r.Node = down })
+		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(kubevirtv1.RunStrategyRerunOnFailure))
 	})
 
 	It("is left alone by the attempt on another node", func(ctx SpecContext) {

@@ -58,6 +58,12 @@ func rebuilding(node string) change {
 	}
 }
 
+// whole is a volume that Longhorn has rebuilt elsewhere. The replica that failed stays for as long as a day.
+func whole(v *longhorn.Volume) {
+	v.Robustness = longhorn.Healthy
+	v.Replicas = append(v.Replicas, longhorn.Replica{Name: "v-c", Node: "c", Healthy: true})
+}
+
 func degradedAt(at time.Time) change {
 	return func(v *longhorn.Volume) { v.Robustness, v.DegradedAt = longhorn.Degraded, at }
 }
@@ -94,6 +100,9 @@ var _ = DescribeTable("What node a still waits for after its upgrade", func(wait
 	Expect(s.Unsettled("a", went)).To(HaveLen(count(waits)))
 },
 	Entry("nothing of a healthy volume", false),
+	Entry("not a failed replica that was left where the volume is whole again", false, fails("a", later), whole),
+	Entry("not a replica of which nobody knows when it failed, where the volume is whole", false, fails("a", time.Time{}), whole),
+	Entry("a failed replica of a volume that is not whole again", true, fails("a", later)),
 	Entry("a volume that was degraded by it", true, fails("a", later), degradedAt(later)),
 	Entry("a rebuild", true, rebuilding("a"), degradedAt(later)),
 	Entry("a volume that was degraded meanwhile, by another node", true, fails("b", later), degradedAt(later)),
