@@ -95,10 +95,9 @@ const (
 	RegistrationFailedReason   = "RegistrationFailed"
 
 	// InstallationReadyCondition says whether the host has an installed OS.
-	InstallationReadyCondition          = "InstallationReady"
-	WaitingForInstallationReason        = "WaitingForInstallation"
-	InstallationFailedReason            = "InstallationFailed"
-	CloudConfigInstallationFailedReason = "CloudConfigInstallationFailed"
+	InstallationReadyCondition   = "InstallationReady"
+	WaitingForInstallationReason = "WaitingForInstallation"
+	InstallationFailedReason     = "InstallationFailed"
 
 	// BootstrapReadyCondition says whether the host has applied its bootstrap data.
 	BootstrapReadyCondition   = "BootstrapReady"

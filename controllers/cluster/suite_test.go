@@ -28,10 +28,7 @@ var server *apiserver.Server
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite()
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	Expect((&cluster.Reconciler{Client: mgr.GetClient(), WatchFilterValue: watchFilter}).

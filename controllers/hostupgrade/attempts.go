@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // historyLimit is how many ended attempts are kept for each host.
@@ -67,20 +68,20 @@ func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infr
 	if history, err := r.isHistory(ctx, req); err != nil || history {
 		return nil, err
 	}
-	return read(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	return existing.Get(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
 }
 
 // isHistory says, from the cache, whether the attempt has ended for good and has taken back what it
 // asked of its host. A fleet has many of those, and they cost no live read.
 func (r *Reconciler) isHistory(ctx context.Context, req ctrl.Request) (bool, error) {
-	upgrade, err := read(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	upgrade, err := existing.Get(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
 	if err != nil || upgrade == nil {
 		return upgrade == nil, err
 	}
 	if !stands(upgrade) {
 		return false, nil
 	}
-	host, err := read(ctx, r.Client, &infrav1.ElementalHost{}, req.Namespace, upgrade.Spec.HostName)
+	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, req.Namespace, upgrade.Spec.HostName)
 	if err != nil {
 		return false, err
 	}

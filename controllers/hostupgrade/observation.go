@@ -11,11 +11,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -87,26 +87,26 @@ func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHost
 func (r *Reconciler) observeManagement(ctx context.Context, o *observation) error {
 	spec, namespace := o.upgrade.Spec, o.upgrade.Namespace
 	var err error
-	if o.cluster, err = read(ctx, r.Client, &clusterv1.Cluster{}, namespace, spec.ClusterName); err != nil {
+	if o.cluster, err = existing.Get(ctx, r.Client, &clusterv1.Cluster{}, namespace, spec.ClusterName); err != nil {
 		return err
 	}
-	if o.machine, err = read(ctx, r.APIReader, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
+	if o.machine, err = existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
 		return err
 	}
-	if o.host, err = read(ctx, r.APIReader, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
+	if o.host, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
 		return err
 	}
 	if o.cluster == nil || o.cluster.Spec.InfrastructureRef.Name == "" {
 		return nil
 	}
-	o.elementalCluster, err = read(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, o.cluster.Spec.InfrastructureRef.Name)
+	o.elementalCluster, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, o.cluster.Spec.InfrastructureRef.Name)
 	return err
 }
 
 func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	var err error
 	if name := o.upgrade.Spec.TemplateName; name != "" {
-		if o.template, err = read(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name); err != nil {
+		if o.template, err = existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name); err != nil {
 			return err
 		}
 	}
@@ -141,17 +141,4 @@ func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error 
 	}
 	o.workload, o.node = cluster, node
 	return nil
-}
-
-// read gets an object, and returns nil if there is none.
-func read[T client.Object](ctx context.Context, reader client.Reader, object T, namespace, name string) (T, error) {
-	var none T
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	if apierrors.IsNotFound(err) {
-		return none, nil
-	}
-	if err != nil {
-		return none, fmt.Errorf("reading %T %s/%s: %w", object, namespace, name, err)
-	}
-	return object, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -64,7 +65,7 @@ func (o *observation) subject() *preflight.Subject {
 // cluster.
 func (r *Reconciler) waivers(ctx context.Context, o *observation) (preflight.Waivers, error) {
 	carriers := []client.Object{o.upgrade}
-	machine, err := read(ctx, r.Client, &infrav1.ElementalMachine{}, o.upgrade.Namespace, o.upgrade.Spec.ElementalMachineName)
+	machine, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachine{}, o.upgrade.Namespace, o.upgrade.Spec.ElementalMachineName)
 	if err != nil {
 		return nil, err
 	}

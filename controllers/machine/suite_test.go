@@ -44,10 +44,7 @@ const watchFilter = "tested"
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite()
 	Expect(elementaloperator.Install(server.Config)).To(Succeed())
 
 	mgr, err := server.NewManager()

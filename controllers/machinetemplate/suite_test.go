@@ -38,10 +38,7 @@ func TestMachineTemplate(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	var err error
-	plane, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
+	plane = apiserver.StartForSuite()
 	c = plane.Client
 	Expect(elementaloperator.Install(plane.Config)).To(Succeed())
 })

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -54,6 +55,24 @@ var _ = Describe("A rollout", func() {
 		Expect(w.pauses(ctx)).To(BeEmpty())
 		w.connection.cut = false
 		w.reconcile(ctx)
+		Expect(w.pauses(ctx)).To(Equal(all))
+	})
+
+	It("is none of our business in a Cluster without the watch filter", func(ctx SpecContext) {
+		w := newWorld(ctx, manual)
+		w.reconciler.WatchFilterValue = "mine"
+		w.rollOut(ctx, "new", imageB, manual)
+		Expect(w.pauses(ctx)).To(BeEmpty())
+		cluster := &clusterv1.Cluster{}
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: clusterName}, cluster)).To(Succeed())
+		label := func(filter string) {
+			cluster.Labels = map[string]string{clusterv1.WatchLabel: filter}
+			Expect(live.Update(ctx, cluster)).To(Succeed())
+			w.reconcile(ctx)
+		}
+		label("theirs")
+		Expect(w.pauses(ctx)).To(BeEmpty())
+		label("mine")
 		Expect(w.pauses(ctx)).To(Equal(all))
 	})
 

@@ -34,10 +34,7 @@ var (
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite()
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	clock = clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))

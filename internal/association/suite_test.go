@@ -30,10 +30,7 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite()
 	for range managers {
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())

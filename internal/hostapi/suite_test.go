@@ -38,10 +38,7 @@ var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
-	var err error
-	plane, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(plane.Stop)
+	plane = apiserver.StartForSuite()
 	api = startAPI(func(options *hostapi.Options) { options.BodyTimeout = bodyTimeout })
 	shared = newHTTPClient(api)
 })

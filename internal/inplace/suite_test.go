@@ -25,8 +25,6 @@ func TestInPlace(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	plane, err := apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
+	plane := apiserver.StartForSuite()
 	c = plane.Client
 })

@@ -20,8 +20,5 @@ func TestManagedOS(t *testing.T) {
 var server *apiserver.Server
 
 var _ = BeforeSuite(func() {
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite()
 })

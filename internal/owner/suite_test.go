@@ -35,10 +35,7 @@ func TestOwner(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	var err error
-	plane, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
+	plane = apiserver.StartForSuite()
 	c = plane.Client
 })
 

@@ -9,8 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -24,22 +22,11 @@ func TestWebhooks(t *testing.T) {
 var (
 	server *apiserver.Server
 	// person is somebody who may do everything, and is not the manager.
-	person client.Client
-	// warnings that the person got.
-	warnings *recordedWarnings
+	person *apiserver.Person
 )
 
-type recordedWarnings struct{ texts []string }
-
-func (w *recordedWarnings) HandleWarningHeader(_ int, _ string, text string) {
-	w.texts = append(w.texts, text)
-}
-
 var _ = BeforeSuite(func() {
-	var err error
-	server, err = apiserver.Start(apiserver.KindWebhooks)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite(apiserver.KindWebhooks)
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(webhooks.SetupWithManager(mgr)).To(Succeed())
@@ -47,11 +34,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
 
-	warnings = &recordedWarnings{}
-	config := rest.CopyConfig(server.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"system:masters"}}
-	config.WarningHandler = warnings
-	person, err = client.New(config, client.Options{Scheme: server.Scheme})
+	person, err = server.NewPerson()
 	Expect(err).NotTo(HaveOccurred())
 
 	started := mgr.GetWebhookServer().StartedChecker()

@@ -197,12 +197,12 @@ var _ = Describe("ElementalCluster", func() {
 		func(ctx SpecContext, change func(*infrav1.NodeUpgradeOption), refusal, warning string) {
 			cluster := &infrav1.ElementalCluster{ObjectMeta: meta("c-")}
 			change(&cluster.Spec.NodeUpgradeOption)
-			warnings.texts = nil
+			person.Warnings = nil
 			expect(person.Create(ctx, cluster), refusal)
 			if warning == "" {
-				Expect(warnings.texts).To(BeEmpty())
+				Expect(person.Warnings).To(BeEmpty())
 			} else {
-				Expect(warnings.texts).To(ContainElement(ContainSubstring(warning)))
+				Expect(person.Warnings).To(ContainElement(ContainSubstring(warning)))
 			}
 		},
 		Entry("without options", func(*infrav1.NodeUpgradeOption) {}, "", ""),

@@ -6,11 +6,9 @@ package predrain
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -22,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -144,13 +143,13 @@ func (r *Reconciler) isSomebodyElses(s *scope) bool {
 
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	var err error
-	if s.own, err = read(ctx, r.Client, &infrav1.ElementalMachine{}, s.machine.Namespace, s.machine.Spec.InfrastructureRef.Name); err != nil {
+	if s.own, err = existing.Get(ctx, r.Client, &infrav1.ElementalMachine{}, s.machine.Namespace, s.machine.Spec.InfrastructureRef.Name); err != nil {
 		return err
 	}
-	if s.cluster, err = read(ctx, r.Client, &clusterv1.Cluster{}, s.machine.Namespace, s.machine.Spec.ClusterName); err != nil || s.cluster == nil {
+	if s.cluster, err = existing.Get(ctx, r.Client, &clusterv1.Cluster{}, s.machine.Namespace, s.machine.Spec.ClusterName); err != nil || s.cluster == nil {
 		return err
 	}
-	elemental, err := read(ctx, r.Client, &infrav1.ElementalCluster{}, s.machine.Namespace, s.cluster.Spec.InfrastructureRef.Name)
+	elemental, err := existing.Get(ctx, r.Client, &infrav1.ElementalCluster{}, s.machine.Namespace, s.cluster.Spec.InfrastructureRef.Name)
 	if err != nil {
 		return err
 	}
@@ -179,17 +178,4 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 	}
 	s.workload, s.node = cluster, node
 	return nil
-}
-
-// read gets an object, and returns nil if there is none.
-func read[T client.Object](ctx context.Context, reader client.Reader, object T, namespace, name string) (T, error) {
-	var none T
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	if apierrors.IsNotFound(err) || name == "" {
-		return none, nil
-	}
-	if err != nil {
-		return none, fmt.Errorf("reading %T %s/%s: %w", object, namespace, name, err)
-	}
-	return object, nil
 }

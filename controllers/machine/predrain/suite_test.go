@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -26,10 +25,6 @@ var (
 )
 
 var _ = BeforeSuite(func() {
-	log.SetLogger(GinkgoLogr)
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server = apiserver.StartForSuite()
 	live = server.Client
 })

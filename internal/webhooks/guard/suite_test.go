@@ -36,9 +36,7 @@ func TestGuard(t *testing.T) {
 // The guard runs as it does in the manager: the API server calls it, by the configuration that is
 // installed in clusters.
 var _ = BeforeSuite(func() {
-	plane, err := apiserver.Start(apiserver.GuardWebhooks)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
+	plane := apiserver.StartForSuite(apiserver.GuardWebhooks)
 	c = plane.Client
 	mgr, err := plane.NewManager()
 	Expect(err).NotTo(HaveOccurred())

@@ -33,7 +33,7 @@ func newWorld(ctx context.Context) *world {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "request-"}}
 	Expect(live.Create(ctx, namespace)).To(Succeed())
 	w := &world{namespace: namespace.Name}
-	connector.err, connector.hangs, warnings.texts = nil, false, nil
+	connector.err, connector.hangs, person.Warnings = nil, false, nil
 	DeferCleanup(func(ctx SpecContext) { Expect(live.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed()) })
 	Expect(live.Create(ctx, &infrav1.ElementalCluster{ObjectMeta: w.meta(cluster)})).To(Succeed())
 	Expect(live.Create(ctx, &clusterv1.Cluster{ObjectMeta: w.meta(cluster), Spec: clusterv1.ClusterSpec{
@@ -136,7 +136,7 @@ var _ = Describe("A request of an upgrade", func() {
 	It("is admitted where nothing is in its way", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		Expect(w.ask(ctx, "v2")).To(Succeed())
-		Expect(warnings.texts).To(BeEmpty())
+		Expect(person.Warnings).To(BeEmpty())
 	})
 
 	It("is rejected with everything that is in its way, a line each, and admitted when that is gone", func(ctx SpecContext) {
@@ -169,7 +169,7 @@ var _ = Describe("A request of an upgrade", func() {
 		w.annotate(ctx, &infrav1.ElementalMachine{}, "a", infrav1.SkipPreflightAnnotation, "")
 		w.annotate(ctx, &infrav1.ElementalMachineTemplate{}, template, infrav1.SkipPreflightAnnotation, "NodeReady, NodeSchedulable")
 		Expect(w.ask(ctx, "v2")).To(Succeed())
-		Expect(warnings.texts).To(ContainElement(ContainSubstring("Beware of Node/" + w.node("a") + ": was cordoned by someone else")))
+		Expect(person.Warnings).To(ContainElement(ContainSubstring("Beware of Node/" + w.node("a") + ": was cordoned by someone else")))
 	})
 
 	It("is not checked when it asks for nothing, or for what all have", func(ctx SpecContext) {
@@ -186,7 +186,7 @@ var _ = Describe("A request of an upgrade", func() {
 		w.changeNode(ctx, "a", makeNotReady)
 		w.annotate(ctx, &infrav1.ElementalMachine{}, "a", clusterv1.UpdateInProgressAnnotation, "")
 		Expect(w.ask(ctx, "v3")).To(Succeed())
-		Expect(warnings.texts).To(ContainElement(ContainSubstring("A rollout is under way, which this change takes over")))
+		Expect(person.Warnings).To(ContainElement(ContainSubstring("A rollout is under way, which this change takes over")))
 	})
 
 	It("is admitted with a warning where the workload cluster cannot be reached, or does not answer in time", func(ctx SpecContext) {
@@ -194,10 +194,10 @@ var _ = Describe("A request of an upgrade", func() {
 		w.changeNode(ctx, "a", makeNotReady)
 		connector.err = workload.ErrUnreachable
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
-		Expect(warnings.texts).To(ConsistOf("Cluster edge: its API server does not answer. The upgrade will be checked before each node"))
-		connector.hangs, warnings.texts = true, nil
+		Expect(person.Warnings).To(ConsistOf("Cluster edge: its API server does not answer. The upgrade will be checked before each node"))
+		connector.hangs, person.Warnings = true, nil
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
-		Expect(warnings.texts).To(ConsistOf("Admitted unchecked, and checked before each node: time ran short"))
+		Expect(person.Warnings).To(ConsistOf("Admitted unchecked, and checked before each node: time ran short"))
 	})
 
 	It("tells the plan on a dry run, and changes nothing", func(ctx SpecContext) {
@@ -208,7 +208,7 @@ var _ = Describe("A request of an upgrade", func() {
 		elemental.Spec.NodeUpgradeOption.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{w.node("b")}}
 		Expect(live.Update(ctx, elemental)).To(Succeed())
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
-		Expect(warnings.texts).To(HaveExactElements(
+		Expect(person.Warnings).To(HaveExactElements(
 			"Cluster edge: 2 nodes to upgrade, 1 at a time",
 			"1. Node "+w.node("a"),
 			"2. Node "+w.node("b")+": will pause by nodeUpgradeOption.strategy, and wait until its annotation "+infrav1.NodeUpgradePauseAnnotation+" is removed",

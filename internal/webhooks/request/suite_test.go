@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,16 +29,9 @@ var (
 	// live reads and writes the API server, which is management and workload cluster in one.
 	live client.Client
 	// person is somebody who may do everything, and is told warnings.
-	person    client.Client
-	warnings  *recordedWarnings
+	person    *apiserver.Person
 	connector *switchable
 )
-
-type recordedWarnings struct{ texts []string }
-
-func (w *recordedWarnings) HandleWarningHeader(_ int, _ string, text string) {
-	w.texts = append(w.texts, text)
-}
 
 // switchable connects to the API server of the suite.
 type switchable struct {
@@ -57,9 +49,7 @@ func (s *switchable) Connect(ctx context.Context, _ client.ObjectKey) (*workload
 }
 
 var _ = BeforeSuite(func() {
-	server, err := apiserver.Start(apiserver.PreflightWebhooks)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
+	server := apiserver.StartForSuite(apiserver.PreflightWebhooks)
 	live = server.Client
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
@@ -73,11 +63,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
 
-	warnings = &recordedWarnings{}
-	config := rest.CopyConfig(server.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"system:masters"}}
-	config.WarningHandler = warnings
-	person, err = client.New(config, client.Options{Scheme: server.Scheme})
+	person, err = server.NewPerson()
 	Expect(err).NotTo(HaveOccurred())
 	started := mgr.GetWebhookServer().StartedChecker()
 	Eventually(func() error { return started(nil) }).Should(Succeed())

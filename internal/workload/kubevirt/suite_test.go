@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
@@ -24,10 +23,8 @@ func TestKubeVirt(t *testing.T) {
 var live client.WithWatch
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	log.SetLogger(GinkgoLogr)
-	server, err := apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(server.Stop)
+	server := apiserver.StartForSuite()
+	var err error
 	live, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(kinds.Install(ctx, live)).To(Succeed())

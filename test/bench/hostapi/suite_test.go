@@ -53,10 +53,7 @@ func TestHostAPIBenchmark(t *testing.T) {
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	readVariables()
-	var err error
-	plane, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(plane.Stop)
+	plane = apiserver.StartForSuite()
 	server = startServer()
 })
 

@@ -15,10 +15,7 @@ import (
 var server *apiserver.Server
 
 var _ = BeforeSuite(func() {
-	var err error
-	server, err = apiserver.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(server.Stop)
+	server = apiserver.StartForSuite()
 })
 
 func TestKubelet(t *testing.T) {

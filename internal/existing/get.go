@@ -1,0 +1,29 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package existing
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Get reads an object into the one that is given, and returns it; nil if there is none, or no name to ask for. An error
+// names the object.
+func Get[T client.Object](ctx context.Context, reader client.Reader, into T, namespace, name string) (T, error) {
+	var none T
+	if name == "" {
+		return none, nil
+	}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %T %s/%s: %w", into, namespace, name, err)
+	}
+	return into, nil
+}

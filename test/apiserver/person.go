@@ -1,0 +1,37 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Person is somebody who may do everything, and is not the manager.
+type Person struct {
+	client.Client
+
+	// Warnings that the API server gave them, in their order. They may be cleared.
+	Warnings []string
+}
+
+// HandleWarningHeader takes note of a warning, see rest.WarningHandler.
+func (p *Person) HandleWarningHeader(_ int, _ string, text string) {
+	p.Warnings = append(p.Warnings, text)
+}
+
+// NewPerson returns a Person at a Server.
+func (s *Server) NewPerson() (*Person, error) {
+	person := &Person{}
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"system:masters"}}
+	config.WarningHandler = person
+	var err error
+	if person.Client, err = client.New(config, client.Options{Scheme: s.Scheme}); err != nil {
+		return nil, fmt.Errorf("making the client of a person: %w", err)
+	}
+	return person, nil
+}
