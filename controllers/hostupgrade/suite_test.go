@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -23,14 +22,14 @@ var (
 	server *apiserver.Server
 	// live reads and writes the API server, which is management and workload cluster in one.
 	live client.WithWatch
+	// memory answers most reads of live: specs make thousands.
+	memory *apiserver.Memory
 )
 
 var _ = BeforeSuite(func() {
-	log.SetLogger(GinkgoLogr)
+	server = apiserver.StartForSuite()
 	var err error
-	server, err = apiserver.Start()
+	memory, err = server.NewMemory()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return server.Stop() })
-	live, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	live = memory.Client
 })

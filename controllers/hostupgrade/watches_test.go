@@ -56,6 +56,7 @@ var _ = Describe("The Node of an attempt", func() {
 		w.changeNode(ctx, prepare)
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Step).NotTo(BeEmpty(), "it waits")
+		DeferCleanup(memory.Suspend())
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
 		w.reconciler.Client = mgr.GetClient()
@@ -89,6 +90,7 @@ var _ = Describe("The connection to a workload cluster", func() {
 		Expect(live.Status().Patch(ctx, over, ended)).To(Succeed())
 
 		told := &connections{changed: make(chan event.GenericEvent, 10), woken: make(chan []ctrl.Request, 10)}
+		DeferCleanup(memory.Suspend())
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
 		w.connector.unreachable = true

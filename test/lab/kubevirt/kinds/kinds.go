@@ -34,8 +34,12 @@ func Install(ctx context.Context, kube client.Client) error {
 			return fmt.Errorf("creating the definition of %s: %w", kind, err)
 		}
 	}
-	for kind := range kinds {
+	for kind, hasStatus := range kinds {
 		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
+			made := definition(kind, hasStatus)
+			if err := kube.Get(ctx, client.ObjectKeyFromObject(made), made); err != nil {
+				return false, client.IgnoreNotFound(err)
+			}
 			objects := &unstructured.UnstructuredList{}
 			objects.SetGroupVersionKind(kubevirtv1.GroupVersion.WithKind(kind))
 			return kube.List(ctx, objects) == nil, nil
