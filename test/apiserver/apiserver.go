@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -70,7 +71,9 @@ func Start(webhooks ...string) (*Server, error) {
 	}
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory: tools,
-		ErrorIfCRDPathMissing: true,
+		// The default of 20 s is too short on a machine that runs many suites at once.
+		ControlPlaneStartTimeout: 2 * time.Minute,
+		ErrorIfCRDPathMissing:    true,
 		CRDDirectoryPaths: []string{
 			filepath.Join(root, "config", "crd", "bases"),
 			filepath.Join(clusterAPI, "core", "config", "crd", "bases"),
