@@ -65,7 +65,7 @@ var _ = DescribeTable("mayEvacuate", func(expected bool, changes ...func(*infrav
 	Entry("one that is rebooting", false, past(stepTrigger, stepReboot)),
 	Entry("one that restores what it has shut down", false, past(stepReboot, stepRestoreVMs)),
 	Entry("one that has failed", false, past(stepEvacuateVMs), in(infrav1.UpgradeFailed)),
-	Entry("one whose host is lost", false, in(infrav1.UpgradeHostLost)),
+	Entry("one whose host is lost, which is after its reboot was asked for", false, past(stepTrigger, stepReboot), in(infrav1.UpgradeHostLost)),
 )
 
 // knows is a client of a cluster that has KubeVirt, or not. It is asked for nothing else.
@@ -99,7 +99,7 @@ var _ = DescribeTable("evacuationBlocker", func(ctx SpecContext, expected string
 	Entry("the first evacuates its node",
 		"waiting for ElementalHostUpgrade z to have evacuated its node: virtual machines leave one node at a time",
 		true, attempt("a", "1", past(stepReboot)), attempt("z", "1", past(stepEvacuateVMs))),
-	Entry("all have evacuated theirs", "", true, attempt("a", "1", past(stepReboot)), attempt("z", "1", in(infrav1.UpgradeHostLost))),
+	Entry("all have evacuated theirs", "", true, attempt("a", "1", past(stepReboot)), attempt("z", "1", past(stepReboot), in(infrav1.UpgradeHostLost))),
 	Entry("there are no virtual machines", "", false, attempt("z", "1", past(stepEvacuateVMs))),
 )
 
