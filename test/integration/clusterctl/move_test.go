@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -100,14 +101,21 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 		Describe("in the middle of an upgrade", Ordered, func() {
 			var wanted image.Image
 
-			// eachNode marks the Nodes of the workers.
-			eachNode := func(ctx context.Context, mark string) {
-				GinkgoHelper()
+			// nodes of the workers.
+			nodes := func() []string {
+				found := []string{}
 				for _, identity := range identities {
 					if identity.Node != cluster().ControlPlaneHostName(1) {
-						_, err := source.WorkloadKubectl(ctx, "annotate", "node", identity.Node, mark, "--overwrite")
-						Expect(err).NotTo(HaveOccurred())
+						found = append(found, identity.Node)
 					}
+				}
+				return found
+			}
+			eachNode := func(ctx context.Context, mark string) {
+				GinkgoHelper()
+				for _, node := range nodes() {
+					_, err := source.WorkloadKubectl(ctx, "annotate", "node", node, mark, "--overwrite")
+					Expect(err).NotTo(HaveOccurred())
 				}
 			}
 			atStep := func(ctx context.Context, p *plane, step string) func(Gomega) {
@@ -142,6 +150,47 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
 				Expect(boots()).To(Equal(once()))
 				booted = boots()
+			})
+
+			It("takes one along whose virtual machines were shut down while another node is paused, and restores them exactly", func(ctx SpecContext) {
+				stayOn(ctx, cluster(), nodes())
+				held := holdDrains(ctx, nodes())
+				wanted = suite.Push(ctx, cluster(), image.OS{})
+				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
+				Expect(cluster().PatchPool(ctx, pool, wanted)).To(Succeed())
+				first := ""
+				Eventually(func(g Gomega) {
+					attempts, err := cluster().Attempts(ctx)
+					g.Expect(err).NotTo(HaveOccurred())
+					for i := range attempts {
+						if attempts[i].Spec.ImageURI == wanted.URI() {
+							first = attempts[i].Status.NodeName
+						}
+					}
+					g.Expect(first).NotTo(BeEmpty())
+				}, patience, look).WithContext(ctx).Should(Succeed())
+				_, err := source.WorkloadKubectl(ctx, "annotate", "node", first, infrav1.NodeUpgradePauseAnnotation+"-")
+				Expect(err).NotTo(HaveOccurred())
+				Eventually(atStep(ctx, source, "Drain"), patience, look).WithContext(ctx).Should(Succeed())
+				stopped, err := machineNamed(ctx, first)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(stopped.Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyHalted)))
+				Expect(stopped.Annotations).To(HaveKeyWithValue(infrav1.VMPowerStateAnnotation, ContainSubstring(`"value":"RerunOnFailure"`)))
+
+				move(ctx, source, target)
+				follows(ctx, target)
+				Eventually(atStep(ctx, target, "Drain"), patience, look).WithContext(ctx).Should(Succeed())
+				Expect(machineNamed(ctx, first)).To(HaveField("Annotations", Equal(stopped.Annotations)), "nobody has touched it")
+				Expect(boots()).To(Equal(booted))
+
+				Expect(source.WorkloadKube.Delete(ctx, held)).To(Succeed())
+				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"-")
+				Expect(on(target, cluster()).AwaitPool(ctx, pool, wanted)).To(Succeed())
+				Expect(boots()).To(Equal(once()))
+				booted = boots()
+				expectAsTheyWere(ctx, cluster(), nodes())
+				Expect(cluster().Nodes(ctx)).To(HaveEach(HaveField("Spec.Unschedulable", BeFalse())))
+				Expect(left(ctx, source)).To(BeEmpty())
 			})
 		})
 	})

@@ -37,7 +37,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	root, err = repository.Root()
 	Expect(err).NotTo(HaveOccurred())
 	writeRepository(ctx)
-	source = startPlane(ctx, lab.Options{Handover: true})
+	source = startPlane(ctx, lab.Options{Handover: true, KubeVirt: true})
 })
 
 var _ = suite.TellWhenFailed(func() *lab.Lab {
