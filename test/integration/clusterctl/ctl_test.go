@@ -87,7 +87,8 @@ func (p *plane) run(ctx context.Context, args ...string) (string, error) {
 	said, complained := &bytes.Buffer{}, &bytes.Buffer{}
 	command.Stdout, command.Stderr = said, complained
 	err := command.Run()
-	GinkgoWriter.Print(complained.String())
+	p.told = complained.String()
+	GinkgoWriter.Print(p.told)
 	if len(args) > 0 && args[0] != "generate" {
 		GinkgoWriter.Print(said.String())
 	}

@@ -21,11 +21,10 @@ import (
 )
 
 // move moves the cluster's namespace with clusterctl, and hands the address of the Elemental API over.
-func move(ctx context.Context, from, to *plane) string {
+func move(ctx context.Context, from, to *plane) {
 	GinkgoHelper()
-	said := from.ctl(ctx, "move", "--namespace", clusterName, "--to-kubeconfig", lab.AdminKubeconfig(to.Management), "-v", "1")
+	from.ctl(ctx, "move", "--namespace", clusterName, "--to-kubeconfig", lab.AdminKubeconfig(to.Management), "-v", "1")
 	to.TakeOver()
-	return said
 }
 
 // left are the objects of Cluster API's category that a management cluster still has in the cluster's namespace, without the
@@ -67,6 +66,13 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 	}
 
 	Describe("clusterctl move", Ordered, func() {
+		// The target is gone when the spec is reported.
+		JustAfterEach(func(ctx SpecContext) {
+			if CurrentSpecReport().Failed() && target != nil {
+				suite.Tell(ctx, target.Lab)
+			}
+		})
+
 		BeforeAll(func(ctx SpecContext) {
 			target = startPlane(ctx, lab.Options{WithoutWorkload: true, Succeeds: source.Lab})
 			Expect(target.CreateNamespace(ctx, clusterName)).To(Succeed(), "clusterctl brings no labels of a Namespace")
@@ -135,6 +141,37 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				return expected
 			}
 
+			// history are the ids of the attempts that have ended, with their ends.
+			history := func(ctx context.Context, p *plane) []string {
+				GinkgoHelper()
+				attempts, err := on(p, cluster()).Attempts(ctx)
+				Expect(err).NotTo(HaveOccurred())
+				ended := []string{}
+				for i := range attempts {
+					if attempts[i].Annotations[infrav1.EndedAnnotation] != "" {
+						ended = append(ended, attempts[i].Status.Attempt+" "+string(attempts[i].Status.Phase))
+					}
+				}
+				Expect(ended).NotTo(BeEmpty())
+				return ended
+			}
+			// clean asserts that the attempts have taken all of their marks back, which are named by what was moved.
+			clean := func(ctx context.Context) {
+				GinkgoHelper()
+				now, err := cluster().Identities(ctx)
+				Expect(err).NotTo(HaveOccurred())
+				for _, identity := range now {
+					if identity.Node == cluster().ControlPlaneHostName(1) {
+						continue
+					}
+					Eventually(func(g Gomega) {
+						marks, err := cluster().Marks(ctx, identity)
+						g.Expect(err).NotTo(HaveOccurred())
+						g.Expect(marks).To(Equal(scenario.Clean))
+					}, patience, look).WithContext(ctx).Should(Succeed())
+				}
+			}
+
 			It("takes a paused one along, which goes on where it was", func(ctx SpecContext) {
 				wanted = suite.Push(ctx, cluster(), image.OS{})
 				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
@@ -191,6 +228,22 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				expectAsTheyWere(ctx, cluster(), nodes())
 				Expect(cluster().Nodes(ctx)).To(HaveEach(HaveField("Spec.Unschedulable", BeFalse())))
 				Expect(left(ctx, source)).To(BeEmpty())
+			})
+
+			It("waits while a host is in its reboot, and the upgrade goes on after the move without a second one", func(ctx SpecContext) {
+				wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 30})
+				Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
+				Eventually(atStep(ctx, target, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())
+				former := history(ctx, target)
+
+				move(ctx, target, source)
+				Expect(target.told).To(ContainSubstring("Move blocked by " + infrav1.BlockMoveAnnotation))
+				follows(ctx, source)
+				Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
+				Expect(boots()).To(Equal(once()))
+				Expect(left(ctx, target)).To(BeEmpty())
+				clean(ctx)
+				Expect(history(ctx, source)).To(ContainElements(former), "what had ended is not begun again")
 			})
 		})
 	})

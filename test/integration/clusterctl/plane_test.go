@@ -27,6 +27,8 @@ type plane struct {
 	*lab.Lab
 	// image of the OS that clusters are generated with. Default: one that does not exist.
 	image string
+	// told is what clusterctl told last beside its output.
+	told string
 }
 
 // startPlane starts a lab, in which clusterctl installs all providers, as docs/install.md says.
