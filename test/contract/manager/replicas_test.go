@@ -66,6 +66,12 @@ var _ = Describe("Several replicas", Ordered, func() {
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}, Subjects: subjects(reader.Name),
 		})).To(Succeed())
 		token = tokenOf(ctx, reader)
+		for _, r := range replicas {
+			Eventually(func() int {
+				code, _ := ask(ctx, http.MethodGet, r.metricsURL(), token, "")
+				return code
+			}, patience).Should(Equal(http.StatusOK), "once the API server has seen the role")
+		}
 	})
 
 	// metricsOf a replica, for a caller who may read them.

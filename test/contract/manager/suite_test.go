@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -114,6 +115,15 @@ func startReplica(ctx context.Context, index int, root, dir string) *replica {
 		}
 		return response.Body.Close()
 	})).To(Succeed())
+	for what, port := range map[string]int{"hooks": r.hooks, "hosts": r.api} {
+		Expect(r.Await(ctx, what+" to be answered", func(ctx context.Context) error {
+			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				return err
+			}
+			return connection.Close()
+		})).To(Succeed())
+	}
 	return r
 }
 
