@@ -22,7 +22,7 @@ type ElementalClusterSpec struct {
 // ElementalClusterStatus is what is observed of an ElementalCluster.
 type ElementalClusterStatus struct {
 	// conditions of the ElementalCluster: Ready, CAPIClusterReady, ControlPlaneEndpointReady, NodesUpToDate,
-	// Paused.
+	// PauseNodesKnown, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -86,7 +86,7 @@ const (
 
 // ElementalHostUpgradeStatus reports an attempt. It holds nothing that could not be observed again.
 type ElementalHostUpgradeStatus struct {
-	// conditions of the attempt: Progressing, Succeeded, Paused.
+	// conditions of the attempt: Progressing, Succeeded, Paused; after a roll-back FormerOSHealthy.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -39,7 +39,7 @@ type ElementalMachineSpec struct {
 // ElementalMachineStatus is what is observed of an ElementalMachine.
 type ElementalMachineStatus struct {
 	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, UpToDate,
-	// OSDrifted, Deleting, Paused.
+	// OSDrifted, Deleting, Evacuating, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

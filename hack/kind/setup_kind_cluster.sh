@@ -43,11 +43,12 @@ load_image() {
 
 install_providers() {
   make --no-print-directory clusterctl-repository
-  EXP_RUNTIME_SDK=true EXP_IN_PLACE_UPDATES=true CLUSTER_TOPOLOGY=true \
-    ELEMENTAL_API_ENDPOINT="$1:$API_PORT" ELEMENTAL_API_IP="$1" \
-    ELEMENTAL_API_SERVICE_TYPE=NodePort ELEMENTAL_API_NODE_PORT="$API_PORT" \
-    bin/tools/clusterctl --config out/repository/clusterctl.yaml init --wait-providers \
-    --infrastructure elemental --runtime-extension elemental
+  export EXP_RUNTIME_SDK=true EXP_IN_PLACE_UPDATES=true CLUSTER_TOPOLOGY=true
+  export ELEMENTAL_API_ENDPOINT="$1:$API_PORT" ELEMENTAL_API_IP="$1"
+  export ELEMENTAL_API_SERVICE_TYPE=NodePort ELEMENTAL_API_NODE_PORT="$API_PORT"
+  local init=(bin/tools/clusterctl --config out/repository/clusterctl.yaml init --wait-providers)
+  "${init[@]}" --infrastructure elemental
+  "${init[@]}" --runtime-extension elemental
 }
 
 # register makes a door for hosts in the namespace default, which opts in to upgrades in place.
