@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -45,29 +46,69 @@ func (o *observation) restoreHistory() bool {
 	return true
 }
 
+// stepArrive is not one of the steps. It counts the time that an attempt waits for its host before it goes on with them.
+const stepArrive = "Arrive"
+
 // arrive is what an attempt does first on a management cluster, which may not be the first one: it waits for the host, whose
 // report tells how far they are, and takes the slot that it held. It says whether to wait.
 func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, err error) {
-	if o.upgrade.Status.StartedAt != nil || o.host == nil || o.machineLeaves() {
+	status := &o.upgrade.Status
+	switch {
+	case status.StartedAt != nil, o.host == nil, o.machineLeaves():
 		return false, nil
-	}
-	if !hoststate.Reported(o.host) {
-		r.recordWait(o, "", "waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer")
+	case !hoststate.Reported(o.host):
+		if o.upgrade.Spec.Cancel {
+			return false, nil // which ends it, as its deletion does
+		}
+		return true, r.awaitReport(ctx, o)
+	case o.workload == nil && !o.triggered(): // whether its node is cordoned is not known
+		r.recordWait(o, "", "the API server of workload Cluster "+o.upgrade.Spec.ClusterName+" does not answer")
 		return true, nil
 	}
+	forget(status, stepArrive)
 	return false, r.resumeSlot(ctx, o)
 }
 
-// resumeSlot takes a slot without asking for a free one where the node is disrupted already, and holds the next move.
-func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
-	disrupted := o.triggered() || o.node != nil && workload.CordonedBy(o.node) == o.attempt
-	if !disrupted || o.rival != nil || o.elementalCluster == nil || o.upgrade.Spec.Release || holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+// awaitReport waits for a host that has not been heard of. One that is not heard of for as long as a reboot may take is left
+// to the health checks of its Machine.
+func (r *Reconciler) awaitReport(ctx context.Context, o *observation) error {
+	enter(&o.upgrade.Status, stepArrive, o.now)
+	late := o.overdue(stepArrive, o.options.Timeouts.Reboot.Duration)
+	r.recordWait(o, "", "waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer"+late)
+	if late == "" {
 		return nil
 	}
-	if err := r.blockMove(ctx, o); err != nil {
+	return r.allowRemediation(ctx, o)
+}
+
+// resumeSlot takes a slot without asking for a free one where the node is disrupted already, and holds the next move while
+// the host is asked for the upgrade.
+func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
+	if o.rival != nil || o.elementalCluster == nil || o.upgrade.Spec.Release || holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+		return nil
+	}
+	if disrupted, err := o.hasDisrupted(ctx); err != nil || !disrupted {
 		return err
 	}
+	if asked := o.host.Spec.Upgrade; asked != nil && asked.Attempt == o.attempt { // or nothing would let the move go again
+		if err := r.blockMove(ctx, o); err != nil {
+			return err
+		}
+	}
 	return r.writeSlots(ctx, o, append(slices.Clone(o.elementalCluster.Status.UpgradeSlots), o.slot()))
+}
+
+// hasDisrupted says whether the attempt has told its host to go, or has cordoned its node. That is looked for among all
+// nodes, since a move loses the Machine's reference to its own, too.
+func (o *observation) hasDisrupted(ctx context.Context) (bool, error) {
+	if o.triggered() || o.node != nil || o.workload == nil {
+		return o.triggered() || o.node != nil && workload.CordonedBy(o.node) == o.attempt, nil
+	}
+	nodes, err := o.workload.Nodes(ctx)
+	if err != nil {
+		return false, fmt.Errorf("looking for the node that ElementalHostUpgrade %s has cordoned: %w", o.upgrade.Name, err)
+	}
+	return slices.ContainsFunc(nodes, func(node corev1.Node) bool { return workload.CordonedBy(&node) == o.attempt }), nil
 }
 
 // arriving are the names of the attempts that have cordoned their nodes and hold no slot yet: they have been moved here, and
@@ -76,7 +117,7 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 	moved := map[string]string{}
 	for i := range attempts {
 		other := &attempts[i]
-		if other.UID != o.upgrade.UID && other.Status.StartedAt == nil && !isEnded(other.Status.Phase) && !holdsSlot(taken, attemptOf(other)) {
+		if other.UID != o.upgrade.UID && other.Status.StartedAt == nil && !other.Spec.Release && !isEnded(other.Status.Phase) && !holdsSlot(taken, attemptOf(other)) {
 			moved[attemptOf(other)] = other.Name
 		}
 	}

@@ -5,6 +5,7 @@ package hostupgrade_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -118,37 +119,91 @@ var _ = Describe("An attempt that has ended is history after a move:", func() {
 	}
 })
 
+// second adds another node with an attempt, and returns how far that has come each time it is looked at.
+func (w *world) second(ctx context.Context) func() string {
+	GinkgoHelper()
+	w.addWorker(ctx, w.namespace+"-b")
+	w.addUpgrade(ctx, "upgrade-b", w.namespace+"-b", infrav1.NodeUpgradeOption{})
+	agent := newAgent(w, w.namespace+"-b")
+	return func() string {
+		_, err := w.reconcileNamed(ctx, "upgrade-b")
+		Expect(err).NotTo(HaveOccurred())
+		agent.tick(ctx)
+		status := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
+		return status.Step + ": " + status.Message
+	}
+}
+
+// depart pauses the Cluster, waits until it may be moved, and moves it.
+func (w *world) depart(ctx context.Context) (reported infrav1.ElementalHostStatus) {
+	GinkgoHelper()
+	w.pause(ctx, true)
+	for range 2 {
+		_, err := w.reconcile(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	w.drive(ctx, func() bool { return !w.marks(ctx).BlockMove })
+	reported = w.move(ctx)
+	w.pause(ctx, false)
+	return reported
+}
+
 var _ = Describe("The slot of an attempt that is moved", func() {
+	const waits, taken = "Admit (4/14): waiting for a free upgrade slot: moved here with cordoned nodes were ", "Admit (4/14): waiting for a free upgrade slot: 1 of 1 taken by "
+
 	It("is given to no other before the attempt takes it again", func(ctx SpecContext) {
 		h := holds()[6] // Reboot
 		w := held(ctx, h)
-		w.addWorker(ctx, w.namespace+"-b")
-		w.addUpgrade(ctx, "upgrade-b", w.namespace+"-b", infrav1.NodeUpgradeOption{})
-		second := newAgent(w, w.namespace+"-b")
-		secondStep := func() string {
-			_, err := w.reconcileNamed(ctx, "upgrade-b")
-			Expect(err).NotTo(HaveOccurred())
-			second.tick(ctx)
-			status := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
-			return status.Step + ": " + status.Message
-		}
-		w.pause(ctx, true)
+		second := w.second(ctx)
 		h.lift(ctx, w)
+		reported := w.depart(ctx)
+
+		Eventually(second).Should(Equal(waits + w.upgrade))
+		_, err := w.reconcile(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(second()).To(Equal(waits+w.upgrade), "its host has not been heard of")
+		w.answer(ctx, reported)
+		_, err = w.reconcile(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(second()).To(Equal(taken + w.upgrade))
+	})
+
+	It("is given to no other while it is not known whether its node is cordoned", func(ctx SpecContext) {
+		w := held(ctx, holds()[4]) // Drain
+		second := w.second(ctx)
+		w.answer(ctx, w.depart(ctx))
+		w.connector.unreachable = true
 		for range 2 {
 			_, err := w.reconcile(ctx)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		w.drive(ctx, func() bool { return !w.marks(ctx).BlockMove })
-		reported := w.move(ctx)
-		w.pause(ctx, false)
-
-		Eventually(secondStep).Should(Equal("Admit (4/14): waiting for a free upgrade slot: moved here with cordoned nodes were " + w.upgrade))
+		Expect(w.status(ctx).Message).To(Equal("the API server of workload Cluster " + clusterName + " does not answer"))
+		w.connector.unreachable = false
+		Eventually(second).Should(Equal(waits + w.upgrade))
 		_, err := w.reconcile(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(secondStep()).To(HaveSuffix("moved here with cordoned nodes were "+w.upgrade), "its host has not been heard of")
-		w.answer(ctx, reported)
-		_, err = w.reconcile(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(secondStep()).To(Equal("Admit (4/14): waiting for a free upgrade slot: 1 of 1 taken by " + w.upgrade))
+		Expect(second()).To(Equal(taken + w.upgrade))
+	})
+})
+
+var _ = Describe("An attempt whose host is not heard of after a move", func() {
+	It("leaves its Machine to the health checks in the end, and can be cancelled", func(ctx SpecContext) {
+		w := held(ctx, holds()[10]) // Assess
+		w.agent.silent = true
+		w.depart(ctx)
+		w.rest(ctx)
+		waiting := "waiting for the elemental-agent of ElementalHost " + w.host + " to answer"
+		Expect(w.status(ctx).Message).To(Equal(waiting))
+		Expect(w.marks(ctx).SkipRemediation).To(BeTrue())
+
+		w.clock.SetTime(w.clock.Now().Add(infrav1.DefaultRebootTimeout + time.Second))
+		w.rest(ctx)
+		Expect(w.status(ctx).Message).To(Equal(waiting + " (for longer than 30m0s)"))
+		Expect(w.marks(ctx).SkipRemediation).To(BeFalse())
+
+		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
+		w.rest(ctx)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
+		Expect(w.marks(ctx).Unschedulable).To(BeFalse())
 	})
 })
