@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
@@ -29,6 +30,9 @@ func (h *Handlers) translate(ctx context.Context, wanted *wantedOS, seen *observ
 	case infrav1.UpgradeSucceeded:
 		if runs(seen.host, wanted.image(), attempt.Status.Digest) {
 			return answer{}, nil
+		}
+		if !hoststate.Reported(seen.host) { // it has been moved to this management cluster, with the attempt
+			return inProgress("Waiting for the elemental-agent of ElementalHost " + seen.host.Name + " to answer"), nil
 		}
 		return h.renew(ctx, attempt)
 	case infrav1.UpgradeSuperseded:

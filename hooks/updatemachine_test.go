@@ -53,7 +53,7 @@ func newWorker() *worker {
 
 func (w *worker) boots(os infrav1.HostOS) {
 	GinkgoHelper()
-	w.host.Status.OS = os
+	w.host.Status.OS, w.host.Status.Phase = os, infrav1.HostPhaseRunning
 	Expect(c.Status().Update(ctx, w.host)).To(Succeed())
 }
 
@@ -261,6 +261,12 @@ var _ = Describe("UpdateMachine", func() {
 		It("is done when the host runs that digest", func() {
 			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active", Digest: "sha256:2"})
 			Expect(w.call()).To(beDone())
+		})
+		It("is not judged before the host has been heard of", func() {
+			w.host.Status = infrav1.ElementalHostStatus{}
+			Expect(c.Status().Update(ctx, w.host)).To(Succeed())
+			Expect(w.call()).To(beInProgress("Waiting for the elemental-agent of ElementalHost h to answer"))
+			Expect(w.upgrades()).To(HaveLen(1))
 		})
 		It("is history when the host runs something else", func() {
 			former := w.attempt().UID

@@ -116,8 +116,8 @@ const (
 	PreDrainHookAnnotation = "pre-drain.delete.hook.machine.cluster.x-k8s.io/elemental-virtual-machines"
 	// PreDrainHookOwner is the value of PreDrainHookAnnotation.
 	PreDrainHookOwner = "elemental"
-	// EndedAnnotation on an ElementalHostUpgrade is the phase that it ended in: "clusterctl move" takes no status along,
-	// and history must not begin anew.
+	// EndedAnnotation on an ElementalHostUpgrade is the phase that it ended in, and FormerOSNotGood behind a slash where that
+	// was found: "clusterctl move" takes no status along, and history must not begin anew.
 	EndedAnnotation = "infrastructure.cluster.x-k8s.io/ended"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"

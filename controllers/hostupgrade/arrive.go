@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +23,18 @@ import (
 // slots of the cluster. Its id is not: see attemptOf.
 
 // recordHistory stores the end of the attempt where a move does not lose it.
-func (o *observation) recordHistory(end infrav1.UpgradePhase) {
-	annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.EndedAnnotation: string(end)})
+func (o *observation) recordHistory() {
+	end := string(o.upgrade.Status.Phase)
+	if conditions.IsFalse(o.upgrade, infrav1.FormerOSHealthyCondition) {
+		end += "/" + infrav1.FormerOSNotGoodReason
+	}
+	annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.EndedAnnotation: end})
 }
 
 // restoreHistory gives an attempt that ended on another management cluster its end back. It says whether that is it.
 func (o *observation) restoreHistory() bool {
-	end := infrav1.UpgradePhase(o.upgrade.Annotations[infrav1.EndedAnnotation])
+	phase, reason, _ := strings.Cut(o.upgrade.Annotations[infrav1.EndedAnnotation], "/")
+	end := infrav1.UpgradePhase(phase)
 	status := &o.upgrade.Status
 	if status.Phase != "" || !isEnded(end) {
 		return false
@@ -42,6 +48,11 @@ func (o *observation) restoreHistory() bool {
 		infrav1.UpgradeSucceededCondition: succeeded, infrav1.UpgradeProgressingCondition: metav1.ConditionFalse,
 	} {
 		conditions.Set(o.upgrade, metav1.Condition{Type: kind, Status: is, Reason: string(end), Message: status.Message})
+	}
+	if reason == infrav1.FormerOSNotGoodReason {
+		conditions.Set(o.upgrade, metav1.Condition{
+			Type: infrav1.FormerOSHealthyCondition, Status: metav1.ConditionFalse, Reason: reason, Message: status.Message,
+		})
 	}
 	return true
 }

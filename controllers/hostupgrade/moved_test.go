@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -94,7 +95,7 @@ var _ = Describe("An attempt of a Cluster that is moved goes on where it was, an
 
 var _ = Describe("An attempt that has ended is history after a move:", func() {
 	for _, name := range []string{
-		"Succeeded", "RolledBack", "RolledBack, to be kept cordoned", "Failed before the node is touched", "Failed before the reboot",
+		"Succeeded", "RolledBack", "RolledBack, to be kept cordoned", "RolledBack, and the former OS is not good either", "Failed before the node is touched", "Failed before the reboot",
 		"Superseded before the host has begun", "Aborted while paused",
 	} {
 		It(name, func(ctx SpecContext) {
@@ -106,13 +107,14 @@ var _ = Describe("An attempt that has ended is history after a move:", func() {
 			s.lead(ctx, w, nil)
 			w.drive(ctx, nil)
 			ended, done := ends(), len(w.agent.applied)
-			before := w.marks(ctx)
+			before, isSick := w.marks(ctx), conditions.IsFalse(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}), infrav1.FormerOSHealthyCondition)
 			Expect(before).To(Equal(s.expected(w)))
 
 			w.moveWhenAllowed(ctx, nil)
 			w.drive(ctx, nil)
 			Expect(w.marks(ctx)).To(Equal(before))
 			Expect(w.status(ctx).Message).To(Equal("ended before it was moved to this management cluster"))
+			Expect(conditions.IsFalse(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}), infrav1.FormerOSHealthyCondition)).To(Equal(isSick))
 			Expect(w.agent.applied).To(HaveLen(done))
 			Expect(since(ended, ends())).To(BeEmpty(), "it has been counted where it ended")
 		})

@@ -94,7 +94,6 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if outcome != infrav1.UpgradeHostLost { // which may go on
 		status.Step = ""
 		status.FinishedAt = &metav1.Time{Time: o.now}
-		o.recordHistory(outcome)
 	}
 	if o.host != nil {
 		status.To = o.host.Status.OS
@@ -111,6 +110,9 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	})
 	if outcome == infrav1.UpgradeRolledBack {
 		o.recordFormerOS()
+	}
+	if status.FinishedAt != nil {
+		o.recordHistory()
 	}
 	r.Recorder.Eventf(o.upgrade, nil, kind, infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
 }

@@ -212,13 +212,21 @@ var _ = Describe("An installation", func() {
 	It("follows the registration", func() {
 		r.runner.Say("elemental --debug --config-dir /etc/live install", "")
 		Expect(install(`{"device":"/dev/sda","systemUri":"oci:os:v1","recoverySystemUri":"oci:rec:v1","firmware":"efi","iso":"http://iso",
-			"snapshotter":"btrfs","configUrls":["http://more"],"noFormat":true,"disableBootEntry":true,"ejectCd":true,
+			"snapshotter":{"type":"btrfs"},"configUrls":["http://more"],"noFormat":true,"disableBootEntry":true,"ejectCd":true,
 			"configDir":"/etc/live","debug":true,"unknown":1}`)).To(Succeed())
 		Expect(r.runner.Commands()[0].Env).To(ConsistOf(
 			"ELEMENTAL_INSTALL_CLOUD_INIT=http://more,"+r.path("/oem/set-hostname.yaml")+","+r.path("/oem/set-private-key.yaml"),
 			"ELEMENTAL_INSTALL_TARGET=/dev/sda", "ELEMENTAL_INSTALL_SYSTEM=oci:os:v1", "ELEMENTAL_INSTALL_RECOVERY_SYSTEM=oci:rec:v1",
 			"ELEMENTAL_INSTALL_FIRMWARE=efi", "ELEMENTAL_INSTALL_ISO=http://iso", "ELEMENTAL_SNAPSHOTTER_TYPE=btrfs",
 			"ELEMENTAL_INSTALL_NO_FORMAT=true", "ELEMENTAL_INSTALL_DISABLE_BOOT_ENTRY=true", "ELEMENTAL_EJECT_CD=true"))
+	})
+
+	It("takes a snapshotter by its bare name, too, and no selector of a device that it does not follow", func() {
+		Expect(install(`{"deviceSelector":[{"key":"Name","operator":"In","values":["/dev/sda"]}]}`)).To(MatchError(ContainSubstring("name the device instead")))
+		Expect(r.runner.Commands()).To(BeEmpty())
+		r.runner.Say("elemental install", "")
+		Expect(install(`{"device":"/dev/sda","snapshotter":"loopdevice"}`)).To(Succeed())
+		Expect(r.runner.Commands()[0].Env).To(ContainElement("ELEMENTAL_SNAPSHOTTER_TYPE=loopdevice"))
 	})
 
 	It("is tried again after it has failed, and not again once it is done, until the media is booted anew", func() {

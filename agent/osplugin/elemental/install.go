@@ -54,18 +54,34 @@ func (p *Plugin) InstallCloudConfig(_ context.Context, config json.RawMessage) e
 // installOptions is the registration's spec.config.elemental.install, with the predecessor's keys. What is not given is left
 // to the configuration of the live media.
 type installOptions struct {
-	Device           string   `json:"device"`
-	SystemURI        string   `json:"systemUri"`
-	RecoveryURI      string   `json:"recoverySystemUri"`
-	Firmware         string   `json:"firmware"`
-	ISO              string   `json:"iso"`
-	Snapshotter      string   `json:"snapshotter"`
-	ConfigURLs       []string `json:"configUrls"`
-	NoFormat         bool     `json:"noFormat"`
-	DisableBootEntry bool     `json:"disableBootEntry"`
-	EjectCD          bool     `json:"ejectCd"`
-	ConfigDir        string   `json:"configDir"`
-	Debug            bool     `json:"debug"`
+	Device string `json:"device"`
+	// DeviceSelector of the predecessor is not followed: another disk might be formatted than the one that it means.
+	DeviceSelector   json.RawMessage `json:"deviceSelector"`
+	SystemURI        string          `json:"systemUri"`
+	RecoveryURI      string          `json:"recoverySystemUri"`
+	Firmware         string          `json:"firmware"`
+	ISO              string          `json:"iso"`
+	Snapshotter      snapshotter     `json:"snapshotter"`
+	ConfigURLs       []string        `json:"configUrls"`
+	NoFormat         bool            `json:"noFormat"`
+	DisableBootEntry bool            `json:"disableBootEntry"`
+	EjectCD          bool            `json:"ejectCd"`
+	ConfigDir        string          `json:"configDir"`
+	Debug            bool            `json:"debug"`
+}
+
+// snapshotter is written as {"type": "btrfs"}, as the predecessor has it, or as the bare name.
+type snapshotter struct {
+	Type string `json:"type"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *snapshotter) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &s.Type) == nil {
+		return nil
+	}
+	type object snapshotter
+	return json.Unmarshal(raw, (*object)(s))
 }
 
 // Install runs "elemental install" on live media, with what InstallHostname, InstallFile and InstallCloudConfig have written
@@ -86,6 +102,9 @@ func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 		if err := json.Unmarshal(raw, &options); err != nil {
 			return fmt.Errorf("decoding the registration's install options: %w", err)
 		}
+	}
+	if options.Device == "" && len(options.DeviceSelector) > 0 {
+		return fmt.Errorf("deviceSelector of the registration's spec.config.elemental.install: %w: name the device instead", osplugin.ErrUnsupported)
 	}
 	if err := p.runInstall(ctx, options); err != nil {
 		return err
@@ -132,7 +151,7 @@ func (o installOptions) environment(written []string) []string {
 		{"ELEMENTAL_INSTALL_RECOVERY_SYSTEM", o.RecoveryURI},
 		{"ELEMENTAL_INSTALL_FIRMWARE", o.Firmware},
 		{"ELEMENTAL_INSTALL_ISO", o.ISO},
-		{"ELEMENTAL_SNAPSHOTTER_TYPE", o.Snapshotter},
+		{"ELEMENTAL_SNAPSHOTTER_TYPE", o.Snapshotter.Type},
 	} {
 		if option.value != "" {
 			set = append(set, option.name+"="+option.value)

@@ -215,6 +215,9 @@ var _ = DescribeTable("Whether a node can take a virtual machine",
 	Entry("devices", "not enough devices.kubevirt.io/kvm", target(func(n *corev1.Node) { delete(n.Status.Allocatable, "devices.kubevirt.io/kvm") })),
 )
 
+// noDevices is what a kubelet says of them until they have registered again.
+var noDevices = target(func(n *corev1.Node) { n.Status.Allocatable["devices.kubevirt.io/kvm"] = resource.MustParse("0") })
+
 var _ = DescribeTable("Whether the policy counts where no node can take a virtual machine",
 	func(decision infrav1.VMDecision, changes ...change) {
 		fates := decide(infrav1.VMPolicyShutdownAndRestore, snapshot(changes...))
@@ -227,6 +230,8 @@ var _ = DescribeTable("Whether the policy counts where no node can take a virtua
 	Entry("cordoned by another upgrade", infrav1.VMBlock, upgrading),
 	Entry("cordoned by another upgrade, and still full", infrav1.VMBlock, upgrading, full),
 	Entry("virt-handler is away", infrav1.VMBlock, target(func(n *corev1.Node) { n.Labels[kubevirt.SchedulableLabel] = "false" })),
+	Entry("virt-handler is away, and its devices", infrav1.VMBlock, noDevices, target(func(n *corev1.Node) { n.Labels[kubevirt.SchedulableLabel] = "false" })),
+	Entry("its devices are not back after a reboot", infrav1.VMBlock, noDevices, upgrading),
 	Entry("a taint of its condition", infrav1.VMBlock, tainted(corev1.TaintNodeDiskPressure)),
 	Entry("a taint of its evacuation", infrav1.VMBlock, tainted(kubevirt.DrainTaint)),
 	Entry("a taint of its evacuation, by another name", infrav1.VMBlock, tainted("drain"), func(s *kubevirt.Snapshot) {
@@ -241,6 +246,7 @@ var _ = DescribeTable("Whether the policy counts where no node can take a virtua
 	}),
 
 	// It lasts.
+	Entry("without devices", infrav1.VMShutdownAndRestore, noDevices),
 	Entry("full", infrav1.VMShutdownAndRestore, full),
 	Entry("too small", infrav1.VMShutdownAndRestore, target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("500Mi") })),
 	Entry("too small, and cordoned by another upgrade", infrav1.VMShutdownAndRestore, upgrading,

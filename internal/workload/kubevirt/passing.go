@@ -4,12 +4,17 @@
 package kubevirt
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
+
+// devicePrefix is of the devices that virt-handler offers.
+const devicePrefix = "devices.kubevirt.io/"
 
 // transientTaints are the prefixes of taints that a Node gets and loses with its condition, not by a person's wish.
 var transientTaints = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cluster.x-k8s.io/"}
@@ -40,13 +45,26 @@ func (t *targets) maySoonTake(n *needs) bool {
 // at the moment (not Ready, cordoned by an upgrade or a person, not served by virt-handler) passes.
 func (t *targets) isFit(node *corev1.Node, n *needs) bool {
 	_, hasKubeVirt := node.Labels[SchedulableLabel]
-	return hasKubeVirt && n.runsOn(node) && n.untolerated(node, t.lasts) == "" && lacks(node.Status.Allocatable, n.requests) == ""
+	return hasKubeVirt && n.runsOn(node) && n.untolerated(node, t.lasts) == "" && lacks(node.Status.Allocatable, n.lasting(node)) == ""
 }
 
 // hasRoomSoon says whether there is room once a Node is what it was, and what leaves it has gone. Of a Node that nothing
 // is scheduled to, only the size is known: its Pods may be on their way to others.
 func (t *targets) hasRoomSoon(node *corev1.Node, n *needs) bool {
-	return !isReady(node) || node.Spec.Unschedulable || lacks(t.freed[node.Name], n.requests) == ""
+	return !isReady(node) || node.Spec.Unschedulable || lacks(t.freed[node.Name], n.lasting(node)) == ""
+}
+
+// lasting are the requests whose lack lasts. What virt-handler's device plugins offer is zero until they have registered with
+// a kubelet that has started, and while virt-handler is away.
+func (n *needs) lasting(node *corev1.Node) corev1.ResourceList {
+	if isReady(node) && !node.Spec.Unschedulable && node.Labels[SchedulableLabel] == "true" {
+		return n.requests
+	}
+	left := maps.Clone(n.requests)
+	maps.DeleteFunc(left, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		return strings.HasPrefix(string(name), devicePrefix)
+	})
+	return left
 }
 
 // lasts says whether a taint stays until a person takes it away.
