@@ -128,7 +128,7 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 	moved := map[string]string{}
 	for i := range attempts {
 		other := &attempts[i]
-		if other.UID != o.upgrade.UID && other.Status.StartedAt == nil && !other.Spec.Release && !isEnded(other.Status.Phase) && !holdsSlot(taken, attemptOf(other)) {
+		if other.UID != o.upgrade.UID && hasNotArrived(other) && !holdsSlot(taken, attemptOf(other)) {
 			moved[attemptOf(other)] = other.Name
 		}
 	}
@@ -147,4 +147,10 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// hasNotArrived says whether an attempt may have disrupted a node on another management cluster. One that was released
+// counts no more.
+func hasNotArrived(upgrade *infrav1.ElementalHostUpgrade) bool {
+	return upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.Status.Phase)
 }
