@@ -87,7 +87,7 @@ func countSteps(upgrade *infrav1.ElementalHostUpgrade) {
 		if until == nil {
 			until = upgrade.Status.FinishedAt
 		}
-		if until == nil {
+		if until == nil || step.Name == stepArrive {
 			continue
 		}
 		// Stored times have whole seconds.
