@@ -61,6 +61,7 @@ var _ = Describe("Callers that open a connection and say no more", func() {
 				_ = connection.Close()
 			}
 		})
+		Eventually(ask, patience, look).WithContext(ctx).Should(Equal(http.StatusUnauthorized), "the API is there")
 		before, err := metric(ctx, memory)
 		Expect(err).NotTo(HaveOccurred())
 		connections = callInWaves(ctx)
