@@ -112,8 +112,13 @@ func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
 // hasDisrupted says whether the attempt has told its host to go, or has cordoned its node. That is looked for among all
 // nodes, since a move loses the Machine's reference to its own, too.
 func (o *observation) hasDisrupted(ctx context.Context) (bool, error) {
-	if o.triggered() || o.node != nil || o.workload == nil {
-		return o.triggered() || o.node != nil && workload.CordonedBy(o.node) == o.attempt, nil
+	switch {
+	case o.triggered():
+		return true, nil
+	case o.node != nil:
+		return workload.CordonedBy(o.node) == o.attempt, nil
+	case o.workload == nil:
+		return false, nil
 	}
 	nodes, err := o.workload.Nodes(ctx)
 	if err != nil {

@@ -58,8 +58,9 @@ func (w *world) pause(ctx context.Context, paused bool) {
 	w.agent.paused = paused
 }
 
-// moveWhenAllowed moves the Cluster as soon as nothing is in the way of that, and lets hosts find it after a while.
-func (w *world) moveWhenAllowed(ctx context.Context, lift func(context.Context, *world)) {
+// depart pauses the Cluster, waits until nothing is in the way of a move, and moves it. What holds the host can be lifted
+// meanwhile.
+func (w *world) depart(ctx context.Context, lift func(context.Context, *world)) (reported infrav1.ElementalHostStatus) {
 	GinkgoHelper()
 	w.pause(ctx, true)
 	for range 2 { // the first one says that it is paused
@@ -67,12 +68,21 @@ func (w *world) moveWhenAllowed(ctx context.Context, lift func(context.Context, 
 		Expect(err).NotTo(HaveOccurred())
 	}
 	if w.marks(ctx).BlockMove {
-		lift(ctx, w)
+		if lift != nil {
+			lift(ctx, w)
+		}
 		w.drive(ctx, func() bool { return !w.marks(ctx).BlockMove })
 		Expect(w.marks(ctx).BlockMove).To(BeFalse())
 	}
-	reported := w.move(ctx)
+	reported = w.move(ctx)
 	w.pause(ctx, false)
+	return reported
+}
+
+// moveWhenAllowed moves the Cluster as soon as nothing is in the way of that, and lets hosts find it after a while.
+func (w *world) moveWhenAllowed(ctx context.Context, lift func(context.Context, *world)) {
+	GinkgoHelper()
+	reported := w.depart(ctx, lift)
 	silent := w.agent.silent
 	w.agent.silent = true
 	w.drive(ctx, nil)
@@ -136,20 +146,6 @@ func (w *world) second(ctx context.Context) func() string {
 	}
 }
 
-// depart pauses the Cluster, waits until it may be moved, and moves it.
-func (w *world) depart(ctx context.Context) (reported infrav1.ElementalHostStatus) {
-	GinkgoHelper()
-	w.pause(ctx, true)
-	for range 2 {
-		_, err := w.reconcile(ctx)
-		Expect(err).NotTo(HaveOccurred())
-	}
-	w.drive(ctx, func() bool { return !w.marks(ctx).BlockMove })
-	reported = w.move(ctx)
-	w.pause(ctx, false)
-	return reported
-}
-
 var _ = Describe("The slot of an attempt that is moved", func() {
 	const waits, taken = "Admit (4/14): waiting for a free upgrade slot: moved here with cordoned nodes were ", "Admit (4/14): waiting for a free upgrade slot: 1 of 1 taken by "
 
@@ -158,7 +154,7 @@ var _ = Describe("The slot of an attempt that is moved", func() {
 		w := held(ctx, h)
 		second := w.second(ctx)
 		h.lift(ctx, w)
-		reported := w.depart(ctx)
+		reported := w.depart(ctx, nil)
 
 		Eventually(second).Should(Equal(waits + w.upgrade))
 		_, err := w.reconcile(ctx)
@@ -173,7 +169,7 @@ var _ = Describe("The slot of an attempt that is moved", func() {
 	It("is given to no other while it is not known whether its node is cordoned", func(ctx SpecContext) {
 		w := held(ctx, holds()[4]) // Drain
 		second := w.second(ctx)
-		w.answer(ctx, w.depart(ctx))
+		w.answer(ctx, w.depart(ctx, nil))
 		w.connector.unreachable = true
 		for range 2 {
 			_, err := w.reconcile(ctx)
@@ -192,7 +188,7 @@ var _ = Describe("An attempt whose host is not heard of after a move", func() {
 	It("leaves its Machine to the health checks in the end, and can be cancelled", func(ctx SpecContext) {
 		w := held(ctx, holds()[10]) // Assess
 		w.agent.silent = true
-		w.depart(ctx)
+		w.depart(ctx, nil)
 		w.rest(ctx)
 		waiting := "waiting for the elemental-agent of ElementalHost " + w.host + " to answer"
 		Expect(w.status(ctx).Message).To(Equal(waiting))
