@@ -110,6 +110,12 @@ var _ = Describe("A patch", func() {
 			core(gatesOn)
 			installExtension(foreignExtension("elsewhere", map[string]string{"other": "namespace"}))
 		}),
+		Entry("for a control plane too, whose controller has no gate RuntimeSDK", func(w *world) {
+			ours()
+			core(gatesOn)
+			create(deployment("kcp", "control-plane-kubeadm", "--feature-gates=ClusterTopology=true,InPlaceUpdates=true"))
+			create(ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
+		}),
 		Entry("under another name of our ExtensionConfig", func(*world) {
 			core(gatesOn)
 			installExtension(ourExtension("renamed", true))

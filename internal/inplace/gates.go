@@ -23,8 +23,15 @@ const (
 	allAlpha = "AllAlpha"
 )
 
-// requiredGates of Cluster API, which are off by default, for in-place updates.
-var requiredGates = []string{"RuntimeSDK", "InPlaceUpdates"}
+// requiredGates are the gates, off by default, that a provider of Cluster API needs for in-place updates. Only the core
+// provider accepts and discovers extensions: the components of KubeadmControlPlane name no RuntimeSDK.
+// Source: core/config/manager and controlplane/kubeadm/config/manager of Cluster API 1.14.
+func requiredGates(provider string) []string {
+	if provider == controlPlaneProvider {
+		return []string{"InPlaceUpdates"}
+	}
+	return []string{"RuntimeSDK", "InPlaceUpdates"}
+}
 
 func (p *Prover) providerDeployments(ctx context.Context, provider string) ([]appsv1.Deployment, error) {
 	list := &appsv1.DeploymentList{}
@@ -39,13 +46,13 @@ func gatesAreOff(deployment *appsv1.Deployment, off []string) string {
 		"for clusterctl, or add them to its argument %s", deployment.Namespace, deployment.Name, strings.Join(off, " and "), gatesFlag)
 }
 
-// gatesOff returns those required gates that no container of a Pod is given.
-func gatesOff(pod *corev1.PodSpec) []string {
+// gatesOff returns those required gates of a provider that no container of its Pod is given.
+func gatesOff(provider string, pod *corev1.PodSpec) []string {
 	given := map[string]bool{}
 	for i := range pod.Containers {
 		readGates(append(slices.Clone(pod.Containers[i].Command), pod.Containers[i].Args...), given)
 	}
-	return slices.DeleteFunc(slices.Clone(requiredGates), func(gate string) bool {
+	return slices.DeleteFunc(requiredGates(provider), func(gate string) bool {
 		on, set := given[gate]
 		return on || !set && given[allAlpha]
 	})

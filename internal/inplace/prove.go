@@ -107,7 +107,7 @@ func (p *Prover) proveGates(ctx context.Context, provider string, extension *run
 	}
 	problems := []Problem{}
 	for i := range deployments {
-		if off := gatesOff(&deployments[i].Spec.Template.Spec); len(off) > 0 {
+		if off := gatesOff(provider, &deployments[i].Spec.Template.Spec); len(off) > 0 {
 			problems = append(problems, Problem{infrav1.FeatureGatesOffReason, gatesAreOff(&deployments[i], off)})
 		}
 	}
@@ -115,7 +115,7 @@ func (p *Prover) proveGates(ctx context.Context, provider string, extension *run
 }
 
 func gatesUnknown(provider string) string {
-	return "The feature gates " + strings.Join(requiredGates, " and ") + " cannot be read, because no Deployment is labelled " +
+	return "The feature gates " + strings.Join(requiredGates(provider), " and ") + " cannot be read, because no Deployment is labelled " +
 		clusterv1.ProviderNameLabel + "=" + provider + ": label it, or annotate our ExtensionConfig with " +
 		infrav1.FeatureGatesAnnotation + "=" + infrav1.FeatureGatesEnabled + " once they are on"
 }
