@@ -23,8 +23,8 @@ type PrefetchPolicy string
 const (
 	// PrefetchDownload resolves, downloads and verifies the image.
 	PrefetchDownload PrefetchPolicy = "Download"
-	// PrefetchStage also writes the passive slot, where the agent proves that the booted snapshot
-	// stays the default.
+	// PrefetchStage also writes the passive slot, where the booted snapshot provably stays the default. The elemental
+	// CLI has no such command, so that it has the effect of Download.
 	PrefetchStage PrefetchPolicy = "Stage"
 	// PrefetchNone only resolves the image to a digest.
 	PrefetchNone PrefetchPolicy = "None"
@@ -77,7 +77,8 @@ type NodeUpgradeOption struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
-	// prefetch says what a host does with the image before its node is touched. Default Download.
+	// prefetch says what a host does with the image before its node is touched. Default Download. Stage has the effect of
+	// Download: the elemental CLI cannot write a snapshot without making it the default of the next boot.
 	// +optional
 	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
 

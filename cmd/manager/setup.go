@@ -164,7 +164,7 @@ func addHostAPI(mgr ctrl.Manager, o *options) error {
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("adding the Elemental API: %w", err)
 	}
-	return nil
+	return mgr.AddReadyzCheck("elemental-api", server.Ready)
 }
 
 func addMetrics(mgr ctrl.Manager) error {

@@ -73,7 +73,7 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 		}
 		return true, r.awaitReport(ctx, o)
 	case o.workload == nil && !o.triggered(): // whether its node is cordoned is not known
-		r.recordWait(o, "", "the API server of workload Cluster "+o.upgrade.Spec.ClusterName+" does not answer")
+		r.recordWait(o, "", o.awaitCluster().Message)
 		return true, nil
 	}
 	forget(status, stepArrive)

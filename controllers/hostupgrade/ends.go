@@ -94,7 +94,7 @@ func (o *observation) isGivenUp() bool {
 // is being deleted is left as it is, because Cluster API is about to drain the node; nothing of it is waited for.
 func (r *Reconciler) releaseNode(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.workload == nil && !o.machineLeaves() {
-		return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+		return o.awaitCluster(), nil
 	}
 	if o.workload == nil || o.node == nil {
 		return sequence.Done(), nil

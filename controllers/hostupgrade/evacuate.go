@@ -111,6 +111,11 @@ func (r *Reconciler) virtualMachinesOn(ctx context.Context, o *observation) (str
 	return fmt.Sprintf("%s runs on Node %s again: waiting for it to leave", active[0], o.node.Name), nil
 }
 
+// stoppedNone says whether it is known, without the workload cluster, that no virtual machine was shut down for the attempt.
+func (o *observation) stoppedNone() bool {
+	return !o.wasMoved() && o.stoppedVMs() == ""
+}
+
 // stoppedVMs is the part of a message that names the virtual machines that were shut down for the attempt.
 func (o *observation) stoppedVMs() string {
 	names := []string{}

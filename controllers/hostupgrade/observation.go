@@ -63,9 +63,17 @@ func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string {
 	if id := upgrade.Annotations[infrav1.AttemptAnnotation]; strings.HasPrefix(id, upgrade.Name+"/") {
 		return id
 	}
+	return firstID(upgrade)
+}
+
+// firstID is the id that an attempt gets where it is created. After a move it has another UID, and keeps its id.
+func firstID(upgrade *infrav1.ElementalHostUpgrade) string {
 	const uidLength = 8
 	return upgrade.Name + "/" + string(upgrade.UID)[:min(uidLength, len(upgrade.UID))]
 }
+
+// wasMoved says whether the attempt began on another management cluster, where its report stayed.
+func (o *observation) wasMoved() bool { return o.attempt != firstID(o.upgrade) }
 
 func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {
 	o := &observation{

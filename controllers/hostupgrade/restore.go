@@ -47,11 +47,11 @@ func (o *observation) hasBooted() bool {
 // restoreVMsAtEnd is restoreVMs for an attempt that ends otherwise. Where the Machine goes, what was stopped starts on
 // other nodes; where the Cluster goes, nothing does.
 func (r *Reconciler) restoreVMsAtEnd(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.clusterLeaves() || o.workload == nil && o.machineLeaves() && o.stoppedVMs() == "" {
+	switch {
+	case o.clusterLeaves(), o.workload == nil && o.machineLeaves() && o.stoppedNone():
 		return sequence.Done(), nil
-	}
-	if o.workload == nil {
-		return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+	case o.workload == nil:
+		return o.awaitCluster(), nil
 	}
 	return r.restoreVMs(ctx, o)
 }

@@ -61,7 +61,7 @@ func (r *Reconciler) releaseStorage(ctx context.Context, o *observation) (sequen
 	case o.clusterLeaves() || o.workload == nil && yields:
 		return sequence.Done(), nil
 	case o.workload == nil:
-		return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+		return o.awaitCluster(), nil
 	}
 	err := o.workload.ReleaseReplenishment(ctx, o.attempt, func(ctx context.Context) ([]string, error) {
 		return r.livingAttempts(ctx, o)

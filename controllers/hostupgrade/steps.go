@@ -83,11 +83,16 @@ func firstStep(steps []step, o *observation) int {
 	return slices.IndexFunc(steps, func(s step) bool { return s.Name == first })
 }
 
+// awaitCluster waits for a workload cluster that cannot be reached.
+func (o *observation) awaitCluster() sequence.Result {
+	return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName)
+}
+
 // onNode makes a step wait for the workload cluster and its Node.
 func onNode(run func(context.Context, *observation) (sequence.Result, error)) func(context.Context, *observation) (sequence.Result, error) {
 	return func(ctx context.Context, o *observation) (sequence.Result, error) {
 		if o.workload == nil {
-			return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName), nil
+			return o.awaitCluster(), nil
 		}
 		if o.node == nil {
 			return sequence.Wait(pollCluster, "Node %s does not exist in the workload cluster", o.nodeName()), nil

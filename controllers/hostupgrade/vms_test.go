@@ -151,6 +151,14 @@ var _ = Describe("An upgrade of a node with virtual machines", Ordered, func() {
 		Entry("when its Machine is deleted", infrav1.VMPolicyShutdownAndRestore, func(ctx context.Context, w *world) {
 			Expect(live.Delete(ctx, get(ctx, w, w.host, &clusterv1.Machine{}))).To(Succeed())
 		}, infrav1.UpgradeAborted, was),
+		Entry("when its Machine is deleted right after a move, before its workload cluster answers", infrav1.VMPolicyShutdownAndRestore, func(ctx context.Context, w *world) {
+			w.answer(ctx, w.depart(ctx, nil))
+			w.connector.unreachable = true
+			Expect(live.Delete(ctx, get(ctx, w, w.host, &clusterv1.Machine{}))).To(Succeed())
+			w.rest(ctx)
+			Expect(w.status(ctx).Message).To(ContainSubstring("the API server of workload Cluster " + clusterName + " does not answer"))
+			w.connector.unreachable = false
+		}, infrav1.UpgradeAborted, was),
 		Entry("when it is deleted", infrav1.VMPolicyShutdownAndRestore, func(ctx context.Context, w *world) {
 			Expect(live.Delete(ctx, get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}))).To(Succeed())
 		}, infrav1.UpgradePhase(""), was),

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -33,6 +34,7 @@ type Server struct {
 	hub           *hub
 	lot           *lot
 	reports       *reporter
+	listening     atomic.Bool
 }
 
 // New makes a Server. It fails when an option without a default is missing.
@@ -57,6 +59,14 @@ func New(options Options) (*Server, error) {
 // NeedLeaderElection says that the server answers on every replica.
 func (s *Server) NeedLeaderElection() bool { return false }
 
+// Ready is a check of readiness: it fails until hosts can connect.
+func (s *Server) Ready(*http.Request) error {
+	if !s.listening.Load() {
+		return errors.New("the Elemental API does not listen yet")
+	}
+	return nil
+}
+
 // Start serves until the context ends. Held requests are answered then, so that hosts go to another
 // replica at once.
 func (s *Server) Start(ctx context.Context) error {
@@ -71,6 +81,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.listening.Store(true)
 	server := s.httpServer(ctx, certificates)
 	ctrl.LoggerFrom(ctx).Info("Serving the Elemental API", "address", listener.Addr().String(), "endpoint", s.options.Endpoint)
 	return s.serve(ctx, server, listener)

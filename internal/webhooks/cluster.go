@@ -54,6 +54,10 @@ func validateUpgradeOption(option *infrav1.NodeUpgradeOption, path *field.Path) 
 	if len(option.Strategy.PauseNodes) > 0 && option.Strategy.Mode != infrav1.NodeUpgradeModeManual {
 		warnings = append(warnings, pauseNodes.String()+` has no effect: set strategy.mode to "manual" to pause these nodes`)
 	}
+	if option.Prefetch == infrav1.PrefetchStage {
+		warnings = append(warnings, path.Child("prefetch").String()+": Stage has the effect of Download: "+
+			"elemental upgrade makes what it writes the default of the next boot at once, so it runs only after the trigger")
+	}
 	return warnings, append(errs, validateTimeouts(&option.Timeouts, path.Child("timeouts"))...)
 }
 

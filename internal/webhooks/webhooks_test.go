@@ -212,6 +212,9 @@ var _ = Describe("ElementalCluster", func() {
 		Entry("with nodes that are not paused", func(o *infrav1.NodeUpgradeOption) {
 			o.Strategy.PauseNodes = []string{"node-2"}
 		}, "", "spec.nodeUpgradeOption.strategy.pauseNodes has no effect"),
+		Entry("with a prefetch that does no more than another", func(o *infrav1.NodeUpgradeOption) {
+			o.Prefetch = infrav1.PrefetchStage
+		}, "", "spec.nodeUpgradeOption.prefetch: Stage has the effect of Download"),
 		Entry("not with names that no node has", func(o *infrav1.NodeUpgradeOption) {
 			o.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{"node-1", "Node 2"}}
 		}, "spec.nodeUpgradeOption.strategy.pauseNodes[1]", ""),

@@ -100,6 +100,8 @@ var _ = Describe("Several replicas", Ordered, func() {
 	It("answer hooks and hosts, all of them", func(ctx SpecContext) {
 		const question = `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"DiscoveryRequest"}`
 		for _, r := range replicas {
+			_, ready := ask(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz?verbose", r.health), "", "")
+			Expect(ready).To(ContainSubstring("[+]elemental-api ok"))
 			code, said := ask(ctx, http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", r.hooks), "", question)
 			Expect(code).To(Equal(http.StatusOK), said)
 			Expect(said).To(ContainSubstring("elemental-update-machine"))
