@@ -19,7 +19,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
 	}
 	if waitFor := assessNode(o); waitFor != "" {
-		return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
+		return r.awaitNode(ctx, o, waitFor+late)
 	}
 	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {
 		return sequence.Wait(pollCluster, "%s%s", waitFor, late), err
@@ -35,6 +35,21 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(left, "Node %s is Ready and is watched for %s", o.node.Name, r.Soak), nil
 	}
 	return sequence.Done(), nil
+}
+
+// awaitNode waits for the node after the boot. Where its kubelet has not answered for as long as a reboot may take, the
+// host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a person.
+func (r *Reconciler) awaitNode(ctx context.Context, o *observation, waitFor string) (sequence.Result, error) {
+	timeout := o.options.Timeouts.Reboot.Duration
+	since := workload.UnreachableSince(o.node).Time
+	if assessing := o.enteredAt(stepAssess); since.Before(assessing) && !since.IsZero() {
+		since = assessing
+	}
+	if since.IsZero() || o.now.Sub(since) < timeout {
+		return sequence.Wait(pollCluster, "%s", waitFor), nil
+	}
+	return sequence.Wait(pollCluster, "%s; its kubelet has not answered for %s: look at the console of ElementalHost %s, or delete Machine %s",
+		waitFor, timeout, o.host.Name, o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
 }
 
 // goodSince is when the node became Ready, or this attempt began to look at it: a reboot that is quick

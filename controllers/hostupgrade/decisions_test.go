@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -53,8 +54,14 @@ func labelled(o *observation) {
 }
 
 func assessedForTooLong(o *observation) {
-	entered := metav1.Time{Time: o.now.Add(-o.options.Timeouts.Assessment.Duration - time.Second)}
-	o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: entered}}
+	assessing(o.options.Timeouts.Assessment.Duration + time.Second)(o)
+}
+
+// assessing is an attempt that has been at its assessment for a while.
+func assessing(since time.Duration) func(*observation) {
+	return func(o *observation) {
+		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: metav1.Time{Time: o.now.Add(-since)}}}
+	}
 }
 
 func cancelled(o *observation) { o.upgrade.Spec.Cancel = true }
@@ -129,7 +136,7 @@ func runsWanted(o *observation) {
 
 var _ = DescribeTable("lost", func(expected bool, waited time.Duration, changes ...func(*observation)) {
 	o := typical(changes...)
-	o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepReboot, StartedAt: metav1.NewTime(noon.Add(-waited))}}
+	o.upgrade.Status.Steps = append(o.upgrade.Status.Steps, infrav1.UpgradeStepStatus{Name: stepReboot, StartedAt: metav1.NewTime(noon.Add(-waited))})
 	Expect(o.lost()).To(Equal(expected))
 },
 	Entry("just triggered", false, time.Duration(0), labelled),
@@ -137,10 +144,46 @@ var _ = DescribeTable("lost", func(expected bool, waited time.Duration, changes 
 	Entry("at the time-out", true, 30*time.Minute, labelled),
 	Entry("late, and still rebooting", true, time.Hour, reported(infrav1.HostUpgradeRebooting)),
 	Entry("late, but back", false, time.Hour, reported(infrav1.HostUpgradeAssessing)),
+	Entry("back, and about to go back to its former OS", false, 2*time.Hour, reported(infrav1.HostUpgradeAssessing), assessing(45*time.Minute-time.Second)),
+	Entry("back, and not heard of since", true, 2*time.Hour, reported(infrav1.HostUpgradeAssessing), assessing(45*time.Minute)),
+	Entry("back and good, with a node that is not", false, 2*time.Hour, reported(infrav1.HostUpgradeSucceeded), assessing(time.Hour)),
 	Entry("late, and in the boot from before", true, time.Hour, reported(infrav1.HostUpgradeAssessing), func(o *observation) {
 		o.host.Status.OS.BootID = "boot-1"
 	}),
 	Entry("late, but rolled back", false, time.Hour, reported(infrav1.HostUpgradeRolledBack)),
+)
+
+var _ = DescribeTable("keptOff", func(step, expected string, changes ...func(*observation)) {
+	o := typical(append(changes, func(o *observation) {
+		o.upgrade.Status.VirtualMachines = []infrav1.VirtualMachineStatus{
+			{Namespace: "shop", Name: "db", Decision: infrav1.VMShutdownAndRestore}, {Namespace: "shop", Name: "web", Decision: infrav1.VMMigrate},
+		}
+	})...)
+	Expect(o.keptOff(step)).To(Equal(expected))
+},
+	Entry("held back by a check after the evacuation", stepPreflight,
+		"; virtual machines that were shut down for it stay off: shop/db (spec.cancel starts them again)"),
+	Entry("on its way", stepDrain, ""),
+	Entry("where nothing can be held back", stepPreflight, "", labelled),
+)
+
+var _ = DescribeTable("kindOf", func(outcome infrav1.UpgradePhase, expected string) {
+	Expect(kindOf(outcome)).To(Equal(expected))
+},
+	Entry(nil, infrav1.UpgradeSucceeded, "Normal"),
+	Entry("the way to fix a bad image forward", infrav1.UpgradeSuperseded, "Normal"),
+	Entry("asked for by a person", infrav1.UpgradeAborted, "Normal"),
+	Entry(nil, infrav1.UpgradeRolledBack, "Warning"),
+	Entry(nil, infrav1.UpgradeFailed, "Warning"),
+	Entry(nil, infrav1.UpgradeHostLost, "Warning"),
+)
+
+var _ = DescribeTable("awaitCluster", func(refusal error, expected string) {
+	Expect(typical(func(o *observation) { o.refusal = refusal }).awaitCluster().Message).To(Equal(expected))
+},
+	Entry("no answer", nil, "the API server of workload Cluster c does not answer"),
+	Entry("a kubeconfig that is not good for it", errors.New("nodes is forbidden"),
+		"the API server of workload Cluster c refuses its kubeconfig: nodes is forbidden"),
 )
 
 var _ = DescribeTable("slotBlocker", func(maxConcurrent int32, controlPlane bool, expected string, taken ...infrav1.UpgradeSlot) {

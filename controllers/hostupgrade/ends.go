@@ -72,9 +72,20 @@ func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Result{}, err
 	}
 	if o.recordedTrigger() && o.hostReport().Attempt != "" && !o.isGivenUp() {
-		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not begun", o.host.Name), nil
+		return r.awaitConfirmation(ctx, o)
 	}
 	return sequence.Done(), nil
+}
+
+// awaitConfirmation waits for the host to say that it has not begun. The Machine of one that is lost is left to its health
+// checks meanwhile.
+func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (sequence.Result, error) {
+	enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
+	if !o.lost() {
+		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not begun", o.host.Name), nil
+	}
+	return sequence.Wait(pollHost, "ElementalHost %s has not confirmed within %s that it has not begun: look at its console, delete Machine %s, or set spec.release",
+		o.host.Name, o.options.Timeouts.Reboot.Duration, o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
 }
 
 // recordedTrigger says whether it is reported that the host may have seen the trigger of this attempt.
@@ -115,10 +126,10 @@ func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observatio
 		return sequence.Done(), nil
 	}
 	if !o.machineLeaves() && o.workload != nil && o.node != nil && o.node.Status.NodeInfo.BootID != o.host.Status.OS.BootID {
-		return sequence.Wait(pollCluster, "%s", "waiting for the kubelet of Node "+o.node.Name+" to report the new boot"), nil
+		return r.awaitNode(ctx, o, "waiting for the kubelet of Node "+o.node.Name+" to report the new boot")
 	}
 	if !o.machineLeaves() && o.node != nil && !workload.IsReady(o.node) {
-		return sequence.Wait(pollCluster, "waiting for Node %s to be Ready", o.node.Name), nil
+		return r.awaitNode(ctx, o, "waiting for Node "+o.node.Name+" to be Ready")
 	}
 	return r.releaseNode(ctx, o)
 }
@@ -140,7 +151,7 @@ func (r *Reconciler) releaseSlotIfAsked(ctx context.Context, o *observation) (se
 }
 
 func (r *Reconciler) quarantine(ctx context.Context, o *observation) (sequence.Result, error) {
-	return sequence.Done(), r.setQuarantine(ctx, o, cmp.Or(o.hostReport().Digest, o.digest()), true)
+	return sequence.Done(), r.setQuarantine(ctx, o, cmp.Or(o.digest(), o.hostReport().Digest), true)
 }
 
 // liftQuarantine believes only a host that has just booted the image for this attempt.

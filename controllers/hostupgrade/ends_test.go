@@ -111,6 +111,19 @@ var scenarios = map[string]scenario{
 			Label: infrav1.InPlaceUpgradePending, Asked: true, BlockMove: true,
 		},
 	},
+	"HostLost while it assesses its boot": {
+		prepare: func(_ context.Context, w *world) { w.agent.stopAt = infrav1.HostUpgradeAssessing },
+		when:    "ElementalHost HOST is assessing its boot",
+		then: func(_ context.Context, w *world) {
+			w.clock.SetTime(w.clock.Now().Add(45 * time.Minute))
+		},
+		message: "ElementalHost HOST came back, and has not assessed its boot within 45m0s: look at its console; its slot is kept until it returns, " +
+			"its Machine is deleted, or spec.release is set",
+		marks: marks{
+			Phase: infrav1.UpgradeHostLost, OS: newDigest, Pin: newDigest, Unschedulable: true, CordonedBy: "ours", Slots: 1,
+			Label: infrav1.InPlaceUpgradePending, Asked: true, BlockMove: true,
+		},
+	},
 	"Superseded before the trigger": {
 		prepare: attachVolume, when: "waiting for volumes to be detached from Node HOST: pv-1", then: wantOther, message: otherWanted,
 		marks: marks{Phase: infrav1.UpgradeSuperseded, OS: oldDigest, Pin: newDigest},
@@ -228,56 +241,6 @@ var _ = Describe("An attempt ends", func() {
 	}
 })
 
-var _ = Describe("A host that was lost", func() {
-	var w *world
-
-	BeforeEach(func(ctx SpecContext) {
-		s := scenarios["HostLost"]
-		w = newWorld(ctx, s.options)
-		s.prepare(ctx, w)
-		s.play(ctx, w)
-		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeHostLost))
-	})
-
-	It("goes on when it comes back", func(ctx SpecContext) {
-		w.agent.stopAt = infrav1.HostUpgradeAssessing
-		w.agent.tick(ctx)
-		w.rest(ctx)
-		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
-		w.agent.stopAt = ""
-		w.drive(ctx, nil)
-		Expect(w.marks(ctx)).To(Equal(clean))
-	})
-
-	It("keeps its cordon but not its slot when a person releases it", func(ctx SpecContext) {
-		before := w.marks(ctx)
-		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
-		w.drive(ctx, nil)
-		Expect(w.marks(ctx)).To(Equal(with(before, func(m *marks) { m.Slots = 0 })))
-	})
-
-	It("holds up neither its Machine's deletion nor the slot", func(ctx SpecContext) {
-		change(ctx, w, w.host, &clusterv1.Machine{}, func(m *clusterv1.Machine) { m.Finalizers = []string{"test/held"} })
-		DeferCleanup(func(ctx SpecContext) {
-			change(ctx, w, w.host, &clusterv1.Machine{}, func(m *clusterv1.Machine) { m.Finalizers = nil })
-		})
-		Expect(live.Delete(ctx, &clusterv1.Machine{ObjectMeta: w.meta(w.host)})).To(Succeed())
-		w.drive(ctx, nil)
-		Expect(w.marks(ctx)).To(Equal(marks{
-			Phase: infrav1.UpgradeAborted, OS: oldDigest, Pin: newDigest, Unschedulable: true, CordonedBy: "ours",
-		}))
-	})
-
-	It("is not waited for by a deleted attempt that a person has released", func(ctx SpecContext) {
-		Expect(live.Delete(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(w.upgrade)})).To(Succeed())
-		w.drive(ctx, nil)
-		Expect(w.marks(ctx).Gone).To(BeFalse(), "it may be in the middle of its upgrade")
-		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
-		w.drive(ctx, nil)
-		Expect(w.marks(ctx)).To(Equal(marks{Gone: true, OS: oldDigest, Pin: newDigest}))
-	})
-})
-
 var _ = It("A quarantined image is offered to no other host until one succeeds with it", func(ctx SpecContext) {
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) {
@@ -307,11 +270,7 @@ var _ = It("A Machine that is deleted does not take a Node that its host brings 
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	w.agent.stopAt = infrav1.HostUpgradeRebooting
 	w.drive(ctx, nil)
-	change(ctx, w, w.host, &clusterv1.Machine{}, func(m *clusterv1.Machine) { m.Finalizers = []string{"test/held"} })
-	DeferCleanup(func(ctx SpecContext) {
-		change(ctx, w, w.host, &clusterv1.Machine{}, func(m *clusterv1.Machine) { m.Finalizers = nil })
-	})
-	Expect(live.Delete(ctx, &clusterv1.Machine{ObjectMeta: w.meta(w.host)})).To(Succeed())
+	w.deleteMachine(ctx)
 	w.drive(ctx, nil)
 	Expect(w.status(ctx).Message).To(Equal(w.inWords("Machine HOST is being deleted: waiting for ElementalHost HOST to finish what it has begun")))
 	w.agent.stopAt = ""

@@ -111,6 +111,19 @@ func (r *Reconciler) virtualMachinesOn(ctx context.Context, o *observation) (str
 	return fmt.Sprintf("%s runs on Node %s again: waiting for it to leave", active[0], o.node.Name), nil
 }
 
+// keptOff is the part of a message that names what was shut down for an attempt that is held back anew, at a step before
+// the evacuation, where nobody would expect it.
+func (o *observation) keptOff(step string) string {
+	if o.triggered() || !slices.Contains([]string{stepPreflight, stepPrefetch, stepApprove, stepAdmit}, step) {
+		return ""
+	}
+	off := o.stoppedVMs()
+	if off != "" {
+		off += " (spec.cancel starts them again)"
+	}
+	return off
+}
+
 // stoppedNone says whether it is known, without the workload cluster, that no virtual machine was shut down for the attempt.
 func (o *observation) stoppedNone() bool {
 	return !o.wasMoved() && o.stoppedVMs() == ""

@@ -76,9 +76,17 @@ func (o *observation) returned() bool {
 	return o.host.Status.OS.BootID != "" && o.host.Status.OS.BootID != report.FromBootID
 }
 
-// lost says whether the host has been waited for as long as the time-out of the reboot allows.
+// lost says whether the host has been waited for as long as it may take. One that is back and assesses its boot may take
+// the time for that, and for the reboot into its former OS that may follow.
 func (o *observation) lost() bool {
-	return !o.returned() && o.now.Sub(o.enteredAt(stepReboot)) >= o.options.Timeouts.Reboot.Duration
+	timeouts := o.options.Timeouts
+	switch {
+	case !o.returned():
+		return o.now.Sub(o.enteredAt(stepReboot)) >= timeouts.Reboot.Duration
+	case o.hostReport().Phase == infrav1.HostUpgradeAssessing:
+		return o.now.Sub(o.enteredAt(stepAssess)) >= timeouts.Assessment.Duration+timeouts.Reboot.Duration
+	}
+	return false
 }
 
 // hasNothingToDo says whether the host runs what the attempt asks for although it has not been told to

@@ -44,18 +44,10 @@ func init() {
 	} {
 		attemptsTotal.WithLabelValues(string(end))
 	}
-	for _, step := range stepNames() {
+	for _, step := range StepNames() {
 		stepSeconds.WithLabelValues(step)
 	}
 	runtimemetrics.Registry.MustRegister(attemptsTotal, stepSeconds)
-}
-
-func stepNames() []string {
-	names := []string{}
-	for _, step := range (&Reconciler{}).steps() {
-		names = append(names, step.Name)
-	}
-	return names
 }
 
 // count counts what a write has just stored. It goes by the difference to what was stored before, so that
@@ -112,7 +104,7 @@ func Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{
 		Name:  "elemental_upgrade_attempts_held",
 		Help:  "Attempts that have not ended, by what they wait for: a preflight check that blocks, else the step.",
-		Label: "reason", Values: append(reasons, stepNames()...), Count: countHeld,
+		Label: "reason", Values: append(reasons, StepNames()...), Count: countHeld,
 	}}
 }
 

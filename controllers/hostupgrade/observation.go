@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,9 +53,11 @@ type observation struct {
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
 
-	// workload is nil while the workload cluster cannot be reached, and node with it.
+	// workload is nil while the workload cluster cannot be reached, and node with it. A refusal is its answer where it
+	// lets nothing be read.
 	workload *workload.Cluster
 	node     *corev1.Node
+	refusal  error
 }
 
 // attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name, and stays with one
@@ -142,6 +145,10 @@ func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error 
 		return err
 	}
 	node, err := cluster.Node(ctx, o.nodeName())
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		o.refusal = err
+		return nil
+	}
 	if err != nil {
 		// A workload API server that does not answer is the normal state of a control plane whose node
 		// is rebooting. It is waited for like a missing connection.

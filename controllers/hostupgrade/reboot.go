@@ -5,6 +5,7 @@ package hostupgrade
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -13,7 +14,7 @@ import (
 
 // reboot waits for the host to write the image and to come back from a new boot.
 func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.returned() {
+	if o.returned() && !o.lost() {
 		return sequence.Done(), nil
 	}
 	if o.host.Spec.Upgrade == nil {
@@ -23,14 +24,21 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 			return sequence.Result{}, err
 		}
 	}
-	timeout := o.options.Timeouts.Reboot.Duration
 	if o.lost() {
-		return sequence.End(string(infrav1.UpgradeHostLost),
-			"ElementalHost %s has not come back within %s of being triggered: look at its console; its slot is kept until it returns, "+
-				"its Machine is deleted, or spec.release is set%s", o.host.Name, timeout, o.stoppedVMs()), nil
+		return sequence.End(string(infrav1.UpgradeHostLost), "%s: look at its console; its slot is kept until it returns, "+
+			"its Machine is deleted, or spec.release is set%s", o.loss(), o.stoppedVMs()), nil
 	}
-	left := timeout - o.now.Sub(o.enteredAt(stepReboot))
+	left := o.options.Timeouts.Reboot.Duration - o.now.Sub(o.enteredAt(stepReboot))
 	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, o.hostReport().Phase)), nil
+}
+
+// loss says what a lost host has failed to do.
+func (o *observation) loss() string {
+	timeouts := o.options.Timeouts
+	if o.returned() {
+		return fmt.Sprintf("ElementalHost %s came back, and has not assessed its boot within %s", o.host.Name, timeouts.Assessment.Duration+timeouts.Reboot.Duration)
+	}
+	return fmt.Sprintf("ElementalHost %s has not come back within %s of being triggered", o.host.Name, timeouts.Reboot.Duration)
 }
 
 func rebootMessage(o *observation, phase infrav1.HostUpgradePhase) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -35,6 +36,17 @@ func (r *Reconciler) recordStart(o *observation) (isFirst bool) {
 	return true
 }
 
+// recordReturn notes when the host was first seen to be back: from then on counts the time that it may take to assess its
+// boot, whether or not the steps are gone through.
+func (o *observation) recordReturn() {
+	assessing := []infrav1.HostUpgradePhase{infrav1.HostUpgradeAssessing, infrav1.HostUpgradeRolledBack}
+	if isEnded(o.upgrade.Status.Phase) || !o.returned() || !slices.Contains(assessing, o.hostReport().Phase) {
+		return
+	}
+	leave(&o.upgrade.Status, stepReboot, o.now)
+	enter(&o.upgrade.Status, stepAssess, o.now)
+}
+
 // recordRun reports how far a run of the steps came.
 func (r *Reconciler) recordRun(ctx context.Context, o *observation, report sequence.Report) {
 	status := &o.upgrade.Status
@@ -54,7 +66,7 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
 		r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), report.Result.Message)
 	}
-	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate())
+	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate()+o.keptOff(report.Step))
 }
 
 // recordRefusal reports a write that an API server refuses, by its rights or by a policy of the cluster: that does not
@@ -98,9 +110,9 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if o.host != nil {
 		status.To = o.host.Status.OS
 	}
-	succeeded, kind := metav1.ConditionFalse, "Warning"
+	succeeded := metav1.ConditionFalse
 	if outcome == infrav1.UpgradeSucceeded {
-		succeeded, kind = metav1.ConditionTrue, "Normal"
+		succeeded = metav1.ConditionTrue
 	}
 	conditions.Set(o.upgrade, metav1.Condition{
 		Type: infrav1.UpgradeSucceededCondition, Status: succeeded, Reason: string(outcome), Message: message,
@@ -114,7 +126,17 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if status.FinishedAt != nil {
 		o.recordHistory()
 	}
-	r.Recorder.Eventf(o.upgrade, nil, kind, infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
+	r.Recorder.Eventf(o.upgrade, nil, kindOf(outcome), infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
+}
+
+// kindOf an event is Warning where something went wrong, not where an attempt ends because somebody wants something else.
+func kindOf(outcome infrav1.UpgradePhase) string {
+	switch outcome {
+	case infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeHostLost:
+		return corev1.EventTypeWarning
+	default:
+		return corev1.EventTypeNormal
+	}
 }
 
 // recordFormerOS keeps what the host has found of the OS that it fell back to: the host forgets it once

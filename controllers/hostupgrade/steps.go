@@ -85,6 +85,9 @@ func firstStep(steps []step, o *observation) int {
 
 // awaitCluster waits for a workload cluster that cannot be reached.
 func (o *observation) awaitCluster() sequence.Result {
+	if o.refusal != nil {
+		return sequence.Wait(pollCluster, "the API server of workload Cluster %s refuses its kubeconfig: %s", o.upgrade.Spec.ClusterName, o.refusal)
+	}
 	return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName)
 }
 

@@ -29,6 +29,14 @@ func ReadySince(node *corev1.Node) metav1.Time {
 	return metav1.Time{}
 }
 
+// UnreachableSince is when the Node's kubelet was found not to answer; zero if it is not, or not known.
+func UnreachableSince(node *corev1.Node) metav1.Time {
+	if condition := readyCondition(node); condition != nil && condition.Status == corev1.ConditionUnknown {
+		return condition.LastTransitionTime
+	}
+	return metav1.Time{}
+}
+
 func readyCondition(node *corev1.Node) *corev1.NodeCondition {
 	for i := range node.Status.Conditions {
 		if node.Status.Conditions[i].Type == corev1.NodeReady {
