@@ -38,8 +38,8 @@
 //	DELETE the host, with the identity of the work directory or of the configuration's directory
 //	elemental reset, with the registration's spec.config.elemental.reset; configuration kept
 //	empty the work directory: the host has a new key and, unless hostname.useExisting, a new name
-//	register; a name that is still taken (409) is waited for
 //	write the identity and configuration to /oem (as "register --install" does)
+//	register; a name that is still taken (409) is waited for
 //	power off or reboot, if agent.postReset says so
 //
 // It ends with exit code 0 when all of it is done, and whoever started it reboots. "run" does nothing in

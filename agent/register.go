@@ -29,7 +29,9 @@ type handed struct {
 }
 
 // Register makes the host known to the Elemental API; it can be repeated. With install, what the host
-// is and how it is configured is also made to last, and the OS is installed if it runs from live media.
+// is and how it is configured is made to last before, and the OS is installed if it runs from live media:
+// what live media and the recovery system keep is lost with the power, and a host that has lost who it
+// was would be there twice.
 func (a *Agent) Register(ctx context.Context, install bool) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
@@ -39,23 +41,20 @@ func (a *Agent) Register(ctx context.Context, install bool) error {
 		return err
 	}
 	defer api.Close()
-	if err := a.register(ctx, api, host); err != nil {
-		return err
-	}
 	if !install {
-		return nil
+		return a.register(ctx, api, host)
 	}
-	given, err := a.registration(ctx, api)
-	if err != nil {
+	live := !a.Plugin.Installed()
+	if err := a.install(ctx, api, host); err != nil {
 		return err
 	}
-	if err := a.makeLast(ctx, host, given); err != nil {
+	if err := a.register(ctx, api, host); err != nil || !live {
 		return err
 	}
-	return a.install(ctx, given)
+	return a.after(ctx, a.Config.Agent.PostInstall)
 }
 
-// Install installs the OS from live media. On an installed host it does nothing.
+// Install installs the OS from live media, with what the host is. On an installed host it does nothing.
 func (a *Agent) Install(ctx context.Context) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
@@ -63,44 +62,53 @@ func (a *Agent) Install(ctx context.Context) error {
 	if a.Plugin.Installed() {
 		return a.Plugin.Install(ctx, nil)
 	}
-	api, _, err := a.connect()
+	api, host, err := a.connect()
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	given, err := a.registration(ctx, api)
-	if err != nil {
+	if err := a.install(ctx, api, host); err != nil {
 		return err
-	}
-	return a.install(ctx, given)
-}
-
-func (a *Agent) install(ctx context.Context, given handed) error {
-	live := !a.Plugin.Installed()
-	if err := a.Plugin.Install(ctx, given.Elemental.Install); err != nil {
-		return err
-	}
-	if !live {
-		return nil
 	}
 	return a.after(ctx, a.Config.Agent.PostInstall)
 }
 
-// register retries what may work later and returns what will not.
+// install makes last what the host is, on live media by installing the OS with it.
+func (a *Agent) install(ctx context.Context, api *client.Client, host *identity.Identity) error {
+	given := handed{}
+	err := a.insist(ctx, "reading the registration", func() (err error) {
+		given, err = readRegistration(ctx, api)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.makeLast(ctx, host, given); err != nil {
+		return err
+	}
+	return a.Plugin.Install(ctx, given.Elemental.Install)
+}
+
+// register makes the host known.
 func (a *Agent) register(ctx context.Context, api *client.Client, host *identity.Identity) error {
+	if err := a.insist(ctx, "registering the host", func() error { return api.Register(ctx) }); err != nil {
+		return err
+	}
+	return a.markRegistered(host.Name)
+}
+
+// insist retries what may work later and returns what will not.
+func (a *Agent) insist(ctx context.Context, doing string, action func() error) error {
 	var final error
-	err := a.persist(ctx, "registering the host", func() error {
-		err := api.Register(ctx)
+	err := a.persist(ctx, doing, func() error {
+		err := action()
 		if refused := tokenRefused(err); refused != nil {
 			final = refused
 			return nil
 		}
 		return err
 	})
-	if err := errors.Join(err, final); err != nil {
-		return err
-	}
-	return a.markRegistered(host.Name)
+	return errors.Join(err, final)
 }
 
 func tokenRefused(err error) error {
@@ -113,19 +121,16 @@ func tokenRefused(err error) error {
 	return nil
 }
 
-func (a *Agent) registration(ctx context.Context, api *client.Client) (handed, error) {
+func readRegistration(ctx context.Context, api *client.Client) (handed, error) {
 	given := handed{}
-	err := a.persist(ctx, "reading the registration", func() error {
-		registration, err := api.Registration(ctx)
-		if err != nil || len(registration.Config) == 0 {
-			return err
-		}
-		if err := json.Unmarshal(registration.Config, &given); err != nil {
-			return fmt.Errorf("decoding the registration's configuration: %w", err)
-		}
-		return nil
-	})
-	return given, err
+	registration, err := api.Registration(ctx)
+	if err != nil || len(registration.Config) == 0 {
+		return given, err
+	}
+	if err := json.Unmarshal(registration.Config, &given); err != nil {
+		return given, fmt.Errorf("decoding the registration's configuration: %w", err)
+	}
+	return given, nil
 }
 
 // makeLast writes identity and configuration where they outlive what is not persistent on the host.

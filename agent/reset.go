@@ -88,7 +88,11 @@ func (a *Agent) resetOptions(ctx context.Context) ([]byte, error) {
 	// The registration needs no identity, and making one now would be too early.
 	api := a.clientOf(nil)
 	defer api.Close()
-	given, err := a.registration(ctx, api)
+	given := handed{}
+	err := a.persist(ctx, "reading the registration", func() (err error) {
+		given, err = readRegistration(ctx, api)
+		return err
+	})
 	return given.Elemental.Reset, err
 }
 

@@ -37,7 +37,8 @@ runcmd:
 ntp: {enabled: true}
 `
 
-const kubeadmYip = `name: Cluster API bootstrap
+const kubeadmYip = `# Written by elemental-agent.
+name: Cluster API bootstrap
 stages:
     network:
         - name: Cluster API bootstrap
@@ -148,6 +149,8 @@ var _ = Describe("A reset", func() {
 		Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
 		r.boot(0, "recovery")
 		r.write("/oem/set-hostname.yaml", "old")
+		r.write("/oem/90_custom.yaml", "#cloud-config\n# Written by elemental-agent.\n")
+		r.write("/oem/91_custom.yaml", "of the registration's configUrls")
 		r.runner.On("elemental reset", func(command system.Command) system.Result {
 			Expect(command.Env).To(ContainElements("ELEMENTAL_RESET_PERSISTENT=true", "ELEMENTAL_RESET_OEM=false"))
 			Expect(os.RemoveAll(r.path("/etc"))).To(Succeed())
@@ -155,9 +158,10 @@ var _ = Describe("A reset", func() {
 		})
 		Expect(r.plugin.Reset(ctx, json.RawMessage(`{"resetPersistent":true}`))).To(Succeed())
 		Expect(r.read("/etc/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
-		for _, gone := range []string{"reset-cloud-config.yaml", "set-hostname.yaml", "elemental/agent/private.key"} {
+		for _, gone := range []string{"reset-cloud-config.yaml", "set-hostname.yaml", "90_custom.yaml", "elemental/agent/private.key"} {
 			Expect(r.path("/oem/" + gone)).NotTo(BeAnExistingFile())
 		}
+		Expect(r.path("/oem/91_custom.yaml")).To(BeAnExistingFile())
 	})
 
 	It("mounts /oem again, which the CLI leaves unmounted", func() {
@@ -206,7 +210,7 @@ var _ = Describe("An installation", func() {
 		Expect(install(``)).To(Succeed())
 		Expect(r.runner.Commands()).To(HaveExactElements(And(
 			HaveField("Args", []string{"install"}),
-			HaveField("Env", []string{"ELEMENTAL_INSTALL_CLOUD_INIT=" + r.path("/oem/set-hostname.yaml") + "," + r.path("/oem/set-private-key.yaml")}))))
+			HaveField("Env", []string{"ELEMENTAL_INSTALL_CLOUD_INIT=" + r.path("/oem/set-file-private-key.yaml") + "," + r.path("/oem/set-hostname.yaml")}))))
 	})
 
 	It("follows the registration", func() {
@@ -215,7 +219,7 @@ var _ = Describe("An installation", func() {
 			"snapshotter":{"type":"btrfs"},"configUrls":["http://more"],"noFormat":true,"disableBootEntry":true,"ejectCd":true,
 			"configDir":"/etc/live","debug":true,"unknown":1}`)).To(Succeed())
 		Expect(r.runner.Commands()[0].Env).To(ConsistOf(
-			"ELEMENTAL_INSTALL_CLOUD_INIT=http://more,"+r.path("/oem/set-hostname.yaml")+","+r.path("/oem/set-private-key.yaml"),
+			"ELEMENTAL_INSTALL_CLOUD_INIT=http://more,"+r.path("/oem/set-file-private-key.yaml")+","+r.path("/oem/set-hostname.yaml"),
 			"ELEMENTAL_INSTALL_TARGET=/dev/sda", "ELEMENTAL_INSTALL_SYSTEM=oci:os:v1", "ELEMENTAL_INSTALL_RECOVERY_SYSTEM=oci:rec:v1",
 			"ELEMENTAL_INSTALL_FIRMWARE=efi", "ELEMENTAL_INSTALL_ISO=http://iso", "ELEMENTAL_SNAPSHOTTER_TYPE=btrfs",
 			"ELEMENTAL_INSTALL_NO_FORMAT=true", "ELEMENTAL_INSTALL_DISABLE_BOOT_ENTRY=true", "ELEMENTAL_EJECT_CD=true"))
@@ -252,7 +256,23 @@ var _ = Describe("An installation", func() {
 		Expect(r.plugin.InstallFile(ctx, osplugin.File{Path: "/var/x/private.key", Mode: 0o600, Content: "key"})).To(Succeed())
 		Expect(r.plugin.InstallCloudConfig(ctx, json.RawMessage(`{"runcmd":["x"]}`))).To(Succeed())
 		Expect(r.read("/oem/set-hostname.yaml")).To(ContainSubstring("echo host-1 > /etc/hostname"))
-		Expect(r.read("/oem/set-private-key.yaml")).To(And(ContainSubstring("path: /var/x/private.key"), ContainSubstring("permissions: 384")))
-		Expect(r.read("/oem/set-cloud-config.yaml")).To(Equal("#cloud-config\nruncmd:\n    - x\n"))
+		Expect(r.read("/oem/set-file-private-key.yaml")).To(And(ContainSubstring("path: /var/x/private.key"), ContainSubstring("permissions: 384")))
+		Expect(r.read("/oem/set-cloud-config.yaml")).To(Equal("#cloud-config\n# Written by elemental-agent.\nruncmd:\n    - x\n"))
+	})
+
+	It("keeps the file that is called hostname beside what names the host", func() {
+		Expect(r.plugin.InstallFile(ctx, osplugin.File{Path: "/var/x/hostname", Mode: 0o600, Content: "host-1"})).To(Succeed())
+		Expect(r.read("/oem/set-hostname.yaml")).To(ContainSubstring("hostname: host-1"))
+		Expect(r.read("/oem/set-file-hostname.yaml")).To(ContainSubstring("path: /var/x/hostname"))
+	})
+
+	It("unmounts first what one that was killed has left, so that the disk can be partitioned", func() {
+		r.write("/proc/mounts", "LiveOS_rootfs / overlay rw 0 0\ntmpfs /run/elemental/overlay tmpfs rw 0 0\n"+
+			"COS_STATE /run/elemental/state ext4 rw 0 0\nCOS_STATE /run/elemental/state/.snapshots btrfs rw 0 0\n"+
+			"COS_STATE /run/elemental/workingtree none rw 0 0\n")
+		Expect(install(`{}`)).To(Succeed())
+		Expect(r.runner.Calls()).To(HaveExactElements(
+			"umount "+r.path("/run/elemental/workingtree"), "umount "+r.path("/run/elemental/state/.snapshots"),
+			"umount "+r.path("/run/elemental/state"), "elemental install"))
 	})
 })

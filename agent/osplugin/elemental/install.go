@@ -29,11 +29,11 @@ func (p *Plugin) InstallHostname(_ context.Context, name string) error {
 	}})
 }
 
-// InstallFile writes /oem/set-<name>.yaml, which puts the file back at every boot: /etc and, on some
+// InstallFile writes /oem/set-file-<name>.yaml, which puts the file back at every boot: /etc and, on some
 // images, /var do not last.
 func (p *Plugin) InstallFile(_ context.Context, file osplugin.File) error {
 	name := strings.ReplaceAll(path.Base(file.Path), ".", "-")
-	return p.writeYip(oemDir+"/set-"+name+".yaml", yipFile{Name: "Write " + file.Path, Stages: map[string][]yipStage{
+	return p.writeYip(installedFilePrefix+name+".yaml", yipFile{Name: "Write " + file.Path, Stages: map[string][]yipStage{
 		stageBoot: {{Files: []yipContent{{Path: file.Path, Permissions: file.Mode, Content: file.Content}}}},
 	}})
 }
@@ -48,7 +48,7 @@ func (p *Plugin) InstallCloudConfig(_ context.Context, config json.RawMessage) e
 	if err != nil {
 		return fmt.Errorf("encoding the registration's cloud-config: %w", err)
 	}
-	return system.WriteFile(p.host.Path(cloudConfig), append([]byte(cloudConfigHeader+"\n"), encoded...), 0o600)
+	return system.WriteFile(p.host.Path(cloudConfig), append([]byte(cloudConfigHeader+"\n"+ownMark+"\n"), encoded...), 0o600)
 }
 
 // installOptions is the registration's spec.config.elemental.install, with the predecessor's keys. What is not given is left
@@ -106,10 +106,37 @@ func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 	if options.Device == "" && len(options.DeviceSelector) > 0 {
 		return fmt.Errorf("deviceSelector of the registration's spec.config.elemental.install: %w: name the device instead", osplugin.ErrUnsupported)
 	}
+	if err := p.unmountInstall(ctx); err != nil {
+		return err
+	}
 	if err := p.runInstall(ctx, options); err != nil {
 		return err
 	}
 	return system.WriteFile(mark, nil, 0o600)
+}
+
+// unmountInstall unmounts, newest first, what an "elemental install" that was killed has left mounted. The next one could
+// not partition a disk that is in use, and never clears that up.
+func (p *Plugin) unmountInstall(ctx context.Context) error {
+	table, err := p.host.ReadTrimmed(mountsFile)
+	if err != nil {
+		return err
+	}
+	for _, line := range slices.Backward(strings.Split(table, "\n")) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !isInstallMount(fields[1]) {
+			continue
+		}
+		p.log.Info("Unmounting what a killed installation has left", "target", fields[1])
+		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(fields[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isInstallMount(target string) bool {
+	return slices.ContainsFunc(installMounts, func(own string) bool { return target == own || strings.HasPrefix(target, own+"/") })
 }
 
 // runInstall trusts the exit code: what was installed is not seen until it is booted.

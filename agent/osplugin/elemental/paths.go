@@ -27,6 +27,10 @@ const (
 	hostnameConfig       = oemDir + "/set-hostname.yaml"
 	cloudConfig          = oemDir + "/set-cloud-config.yaml"
 	installedFilePattern = oemDir + "/set-*.yaml"
+	installedFilePrefix  = oemDir + "/set-file-"
+	// customFilePattern is by which names "elemental install" copies the files that it is given.
+	// Source: elemental-toolkit v2.3.2, pkg/elemental, CopyCloudConfig.
+	customFilePattern = oemDir + "/9*_custom.yaml"
 
 	// installedMark is there from the end of an installation to the next boot.
 	installedMark = "/run/elemental-agent/installed"
@@ -40,6 +44,16 @@ const (
 	// bootstrapSentinel is defined by Cluster API's bootstrap provider contract.
 	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
 )
+
+// installMounts are where "elemental install" mounts what it writes and reads.
+// Source: elemental-toolkit v2.3.2, pkg/constants.
+var installMounts = []string{
+	workingTree, recoveryDir, efiDir, "/run/elemental/state", "/run/elemental/oem", "/run/elemental/persistent",
+	"/run/elemental/transition", "/run/elemental/imgsrc",
+}
+
+// ownMark is a line in each file that the agent writes to /oem: an installation copies them under other names.
+const ownMark = "# Written by elemental-agent."
 
 // correlationLabel of a snapshot is the attempt it was written for.
 const correlationLabel = "correlationID"

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,7 +156,11 @@ func (p *Plugin) removeOwn() error {
 	if err != nil {
 		return err
 	}
-	own = append(own, p.host.Path(bootstrapConfig), p.host.Path(resetConfig),
+	copied, err := p.copiedOwn()
+	if err != nil {
+		return err
+	}
+	own = append(append(own, copied...), p.host.Path(bootstrapConfig), p.host.Path(resetConfig),
 		p.host.Path(keptDir+"/"+identity.KeyFile), p.host.Path(keptDir+"/"+identity.NameFile))
 	for _, path := range own {
 		if err := system.RemoveFile(path); err != nil {
@@ -163,4 +168,23 @@ func (p *Plugin) removeOwn() error {
 		}
 	}
 	return nil
+}
+
+// copiedOwn are the files that the host was installed with from live media, without those of the registration's configUrls.
+func (p *Plugin) copiedOwn() ([]string, error) {
+	custom, err := filepath.Glob(p.host.Path(customFilePattern))
+	if err != nil {
+		return nil, err
+	}
+	var own []string
+	for _, path := range custom {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the agent's own files: %w", err)
+		}
+		if slices.Contains(strings.Split(string(content), "\n"), ownMark) {
+			own = append(own, path)
+		}
+	}
+	return own, nil
 }

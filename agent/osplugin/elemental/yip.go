@@ -64,5 +64,5 @@ func (p *Plugin) writeYip(path string, file yipFile) error {
 	if err := os.MkdirAll(p.host.Path(oemDir), 0o755); err != nil {
 		return fmt.Errorf("creating %s: %w", oemDir, err)
 	}
-	return system.WriteFile(p.host.Path(path), content, 0o600)
+	return system.WriteFile(p.host.Path(path), append([]byte(ownMark+"\n"), content...), 0o600)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
@@ -34,6 +35,9 @@ type machine struct {
 	// agentConfig is "agent" of the agent's configuration, files are those of the host, by path.
 	agentConfig map[string]any
 	files       map[string]string
+	// live has it boot from live media; met is called just before and just after each of its commands.
+	live bool
+	met  func(m *machine, moment rendezvous.Moment)
 }
 
 // newMachine makes a host and switches it on. before is done to it first.
@@ -44,6 +48,7 @@ func newMachine(before ...func(m *machine)) *machine {
 	DeferCleanup(registry.Close)
 	m := &machine{api: apitest.New(), registry: registry, agentConfig: map[string]any{"hostname": map[string]any{"useExisting": true}}}
 	DeferCleanup(m.api.Close)
+	m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":true,"resetOem":true}}}`)
 	for _, prepare := range before {
 		prepare(m)
 	}
@@ -51,10 +56,14 @@ func newMachine(before ...func(m *machine)) *machine {
 	for path, content := range m.files {
 		Expect(m.Disk().WriteFile(path, []byte(content))).To(Succeed())
 	}
+	if m.met != nil {
+		place, err := rendezvous.Open(m.Path(), func(moment rendezvous.Moment) { m.met(m, moment) })
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(place.Close)
+	}
 	Expect(m.Start(GinkgoT().Context())).To(Succeed())
 	DeferCleanup(m.logs)
 	DeferCleanup(m.Stop)
-	m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":true,"resetOem":true}}}`)
 	Eventually(m.last, patience).Should(HaveField("AgentVersion", Not(BeEmpty())))
 	return m
 }
@@ -73,7 +82,7 @@ func (m *machine) build(dir string) *host.Host {
 	Expect(err).NotTo(HaveOccurred())
 	created, err := host.New(GinkgoT().Context(), host.Options{
 		Name: hostName, Root: filepath.Join(dir, hostName), Image: m.push("v1", image.OS{}).URI(),
-		Double: self, Agent: agent, Config: config, CABundle: ca,
+		Double: self, Agent: agent, Config: config, CABundle: ca, Live: m.live,
 		BootTime: 20 * time.Millisecond, AssessmentTry: 20 * time.Millisecond, RestartDelay: 20 * time.Millisecond,
 	})
 	Expect(err).NotTo(HaveOccurred())

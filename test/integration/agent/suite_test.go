@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 func agentMain() int {
 	flags := flag.NewFlagSet(agentName, flag.ContinueOnError)
 	root, path := flags.String("root", "/", ""), flags.String("config", "", "")
+	flags.Bool("install", false, "register is called with it, always")
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		return 2
 	}
@@ -76,6 +77,8 @@ func work(ctx context.Context, command, root, path string) error {
 	switch command {
 	case "run":
 		return worker.Run(ctx)
+	case "register":
+		return worker.Register(ctx, true)
 	case "reset":
 		return worker.Reset(ctx)
 	default:

@@ -23,6 +23,7 @@ import (
 const (
 	exitFailed  = 1
 	exitSpec    = 33
+	exitTarget  = 47
 	exitNoState = 89
 )
 
@@ -44,10 +45,12 @@ func elemental(ctx context.Context, c *Call) int {
 	if err != nil {
 		return c.fail(exitFailed, "Error: %v", err)
 	}
-	if len(args) != 1 {
-		return c.fail(exitFailed, "Error: one command is wanted: upgrade, reset, state or version")
+	if len(args) == 0 || (len(args) > 1 && args[0] != "install") {
+		return c.fail(exitFailed, "Error: one command is wanted: install, upgrade, reset, state or version")
 	}
 	switch args[0] {
+	case "install":
+		return installOS(ctx, c, o, args[1:])
 	case "upgrade":
 		return upgrade(ctx, c, o)
 	case "reset":

@@ -34,6 +34,27 @@ type machine struct {
 
 // newMachine makes a host with snapshot 1 of the image "v1" installed; it is off.
 func newMachine(registry *image.Registry) *machine {
+	m := newHost(registry)
+	src, err := source.Parse(m.images["v1"].URI())
+	Expect(err).NotTo(HaveOccurred())
+	action := &install.Action{Disk: m.Disk, System: src, Transport: registry.Transport()}
+	Expect(action.Install(GinkgoT().Context())).To(Succeed())
+	return m
+}
+
+// newLiveMachine makes a host with the empty disk /dev/vda and live media of the image "v1", from which it has booted.
+func newLiveMachine(registry *image.Registry) *machine {
+	m := newHost(registry)
+	src, err := source.Parse(m.images["v1"].URI())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(boot.Insert(GinkgoT().Context(), m.Disk, src, source.Options{Transport: registry.Transport()})).To(Succeed())
+	Expect(m.WriteFile("/dev/vda", nil)).To(Succeed())
+	Expect(m.powerOn()).To(Equal("live=0"))
+	return m
+}
+
+// newHost makes a host with nothing on it but its commands, and the image "v1".
+func newHost(registry *image.Registry) *machine {
 	m := &machine{Disk: disk.Disk(GinkgoT().TempDir()), registry: registry, images: map[string]image.Image{}}
 	m.bin = m.Path("bin")
 	self, err := os.Executable()
@@ -41,10 +62,6 @@ func newMachine(registry *image.Registry) *machine {
 	Expect(double.Link(self, m.bin)).To(Succeed())
 	Expect(registry.WriteCA(m.Path("ca.pem"))).To(Succeed())
 	m.push("v1", image.OS{})
-	src, err := source.Parse(m.images["v1"].URI())
-	Expect(err).NotTo(HaveOccurred())
-	action := &install.Action{Disk: m.Disk, System: src, Transport: registry.Transport()}
-	Expect(action.Install(GinkgoT().Context())).To(Succeed())
 	return m
 }
 
@@ -85,7 +102,7 @@ func (m *machine) powerOn() string {
 	GinkgoHelper()
 	var tried []string
 	for range 6 {
-		s, err := boot.Next(m.Disk)
+		s, err := boot.Firmware(m.Disk)
 		Expect(err).NotTo(HaveOccurred())
 		tried = append(tried, fmt.Sprintf("%s=%d", s.Mode, s.Snapshot))
 		if s.Panics() {

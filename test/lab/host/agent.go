@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/boot"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
 )
 
@@ -107,7 +108,7 @@ func (a *agent) stop(ctx context.Context, timeout time.Duration) {
 func (r *running) startAgent() {
 	args := r.opts.AgentArgs
 	if args == nil {
-		args = []string{"run", "--root", r.opts.Root, "--config", r.disk.Path(AgentConfig)}
+		args = append(r.service(), "--root", r.opts.Root, "--config", r.disk.Path(AgentConfig))
 	}
 	a, err := r.launch(args)
 	if err != nil {
@@ -121,6 +122,14 @@ func (r *running) startAgent() {
 	r.event(AgentStarted, "pid %d", a.pid)
 }
 
+// service is what the agent's unit does: another one on live media.
+func (r *running) service() []string {
+	if r.system.Mode == boot.Live {
+		return []string{"register", "--install"}
+	}
+	return []string{"run"}
+}
+
 // agentEnded is closed when the agent that runs has ended; nil, when none runs.
 func (r *running) agentEnded() <-chan struct{} {
 	if r.agent == nil {
@@ -129,15 +138,17 @@ func (r *running) agentEnded() <-chan struct{} {
 	return r.agent.ended
 }
 
-func (r *running) agentGone() {
+// agentGone returns how the agent ended.
+func (r *running) agentGone() error {
 	err := r.agent.err
 	r.agent = nil
 	r.setAgentPID(0)
 	if err == nil {
 		r.event(AgentEnded, "exit code 0")
-		return
+		return nil
 	}
 	r.event(AgentEnded, "%v", err)
+	return err
 }
 
 func (h *Host) setAgentPID(pid int) {

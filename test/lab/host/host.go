@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/boot"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/calls"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
@@ -55,21 +56,42 @@ type Host struct {
 	agentPID int
 }
 
-// New returns a host with an installed OS; it is off. A root directory that has one already is taken as
+// New returns a host with an installed OS, or with live media; it is off. A root directory that has one already is taken as
 // it is.
 func New(ctx context.Context, o Options) (*Host, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	h := &Host{opts: o, disk: disk.Disk(o.Root), control: make(chan control), done: make(chan struct{})}
+	if err := double.Link(o.Double, h.disk.Path(binDir)); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(h.disk.State(disk.StateFile)); err == nil {
-		return h, double.Link(o.Double, h.disk.Path(binDir))
+		return h, nil
+	}
+	if o.Live {
+		return h, h.insertMedia(ctx)
 	}
 	if err := h.install(ctx); err != nil {
 		return nil, fmt.Errorf("installing host %s: %w", o.Name, err)
 	}
 	h.event(Installed, "%s", o.Image)
 	return h, nil
+}
+
+func (h *Host) insertMedia(ctx context.Context) error {
+	src, err := source.Parse(h.opts.Image)
+	if err != nil {
+		return err
+	}
+	transport, err := h.transport()
+	if err != nil {
+		return err
+	}
+	if err := boot.Insert(ctx, h.disk, src, source.Options{Transport: transport}); err != nil {
+		return err
+	}
+	return h.disk.WriteFile(LiveDevice, nil)
 }
 
 func (h *Host) install(ctx context.Context) error {
@@ -93,10 +115,7 @@ func (h *Host) install(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(
-		h.nameMachine(),
-		h.disk.WriteFile(AgentConfig, h.opts.Config),
-		double.Link(h.opts.Double, h.disk.Path(binDir)))
+	return errors.Join(h.nameMachine(), h.disk.WriteFile(AgentConfig, h.opts.Config))
 }
 
 // nameMachine gives the host a machine id and the name that its network gives it, if it has none: it is

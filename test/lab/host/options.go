@@ -22,6 +22,9 @@ const (
 	DefaultKubeletVersion  = "v1.36.3"
 )
 
+// LiveDevice is the disk of a host that runs from live media.
+const LiveDevice = "/dev/vda"
+
 // assessmentTries is how often the toolkit's service tries before it reboots.
 // Source: elemental-toolkit v2.3.2, elemental-boot-assessment.service (StartLimitBurst).
 const assessmentTries = 5
@@ -34,6 +37,9 @@ type Options struct {
 	Root string
 	// Image is what is installed on an empty disk, as a URI.
 	Image string
+	// Live leaves the disk, LiveDevice, empty. Image is on live media in the drive, with Config and the agent, which installs
+	// the host. The media is booted whenever the disk has no boot loader.
+	Live bool
 	// Double is the multi-call binary with the host's commands (test/lab/cmd/hostdouble).
 	Double string
 	// Agent is the elemental-agent binary.

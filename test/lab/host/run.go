@@ -58,7 +58,7 @@ func (h *Host) waitForPower(ctx context.Context) bool {
 
 // boot is one boot from power-on until the host is down again.
 func (h *Host) boot(ctx context.Context) next {
-	system, err := boot.Next(h.disk)
+	system, err := boot.Firmware(h.disk)
 	if err != nil {
 		h.event(NothingToBoot, "%v", err)
 		return offNext
@@ -143,7 +143,10 @@ func (h *Host) start(ctx context.Context, system boot.System) (*running, error) 
 	if err := system.Up(h.disk, id); err != nil {
 		return nil, fmt.Errorf("booting snapshot %d: %w", system.Snapshot, err)
 	}
-	if err := errors.Join(h.nameMachine(), os.MkdirAll(h.disk.Path("/tmp"), 0o755)); err != nil {
+	if system.Mode == boot.Live {
+		err = h.disk.WriteFile(AgentConfig, h.opts.Config)
+	}
+	if err := errors.Join(err, h.nameMachine(), os.MkdirAll(h.disk.Path("/tmp"), 0o755)); err != nil {
 		return nil, fmt.Errorf("booting snapshot %d: %w", system.Snapshot, err)
 	}
 	console, err := os.OpenFile(h.disk.Path(consoleLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

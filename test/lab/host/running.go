@@ -91,10 +91,11 @@ func (r *running) loop(ctx context.Context) next {
 	}
 }
 
-// restartLater is systemd's Restart=always with a delay, unless the unit was stopped.
+// restartLater is systemd's Restart=always with a delay, on live media Restart=on-failure, unless the unit was stopped.
 func (r *running) restartLater() {
-	r.agentGone()
-	if !r.agentStopped {
+	err := r.agentGone()
+	done := err == nil && r.system.Mode == boot.Live
+	if !r.agentStopped && !done {
 		r.restart.Reset(r.opts.RestartDelay)
 	}
 }
@@ -183,7 +184,7 @@ func (r *running) end() {
 	r.wg.Wait()
 	if r.agent != nil {
 		<-r.agent.ended
-		r.agentGone()
+		_ = r.agentGone()
 	}
 	r.restart.Stop()
 	_ = r.console.Close()

@@ -103,6 +103,9 @@ func (s System) Duration() (time.Duration, bool) {
 // cmdline is the kernel's command line. As with the real one, it names the image of a passive snapshot
 // and not that of the active one.
 func (s System) cmdline() string {
+	if s.Mode == Live {
+		return "cdroot root=live:CDLABEL=COS_LIVE rd.live.dir=/ rd.live.squashimg=rootfs.squashfs console=ttyS0 rd.cos.disable\n"
+	}
 	label, arg, tail := "COS_STATE", "", " panic=5 security=selinux fsck.mode=force fsck.repair=yes"
 	switch s.Mode {
 	case grub.Passive:

@@ -20,10 +20,8 @@ func (s System) Up(d disk.Disk, bootID string) error {
 	if err := Down(d); err != nil {
 		return err
 	}
-	if s.Mode == grub.Recovery {
-		if err := each(disk.Persistent(), d.Hide); err != nil {
-			return err
-		}
+	if err := each(s.unmounted(), d.Hide); err != nil {
+		return err
 	}
 	files := map[string]string{
 		"/run/elemental/" + s.Mode + "_mode": "1",
@@ -36,13 +34,33 @@ func (s System) Up(d disk.Disk, bootID string) error {
 			return err
 		}
 	}
-	if err := os.Symlink("../../efi", d.Path(disk.RunEFIDir)); err != nil {
-		return fmt.Errorf("mounting EFI partition: %w", err)
-	}
-	if err := d.SetMounts(disk.BootMounts()); err != nil {
+	if err := s.mount(d); err != nil {
 		return err
 	}
 	return d.SetBooted(disk.Boot{ID: bootID, Mode: s.Mode, Snapshot: s.Snapshot})
+}
+
+// unmounted are the directories whose partitions the system does not mount.
+func (s System) unmounted() []string {
+	switch s.Mode {
+	case grub.Recovery:
+		return disk.Persistent()
+	case Live:
+		return disk.Partitions()
+	default:
+		return nil
+	}
+}
+
+// mount fills the mount table. Live media has its own tree there instead, which can be installed.
+func (s System) mount(d disk.Disk) error {
+	if s.Mode == Live {
+		return errors.Join(os.Symlink(d.Path(MediaDir), d.Path(LiveTree)), d.SetMounts(disk.LiveMounts()))
+	}
+	if err := os.Symlink("../../efi", d.Path(disk.RunEFIDir)); err != nil {
+		return fmt.Errorf("mounting EFI partition: %w", err)
+	}
+	return d.SetMounts(disk.BootMounts())
 }
 
 func each(dirs []string, do func(string) error) error {
@@ -57,7 +75,7 @@ func each(dirs []string, do func(string) error) error {
 // Down empties /run, as it is when nothing runs. The state partition, which lies beneath it, stays. What
 // a boot wrote where no partition was mounted is gone.
 func Down(d disk.Disk) error {
-	if err := each(append(disk.Persistent(), disk.OEMDir), d.Show); err != nil {
+	if err := each(disk.Partitions(), d.Show); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(d.Path("/run"))

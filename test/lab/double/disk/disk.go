@@ -69,14 +69,14 @@ func (d Disk) HostPath(path string) string {
 }
 
 // GrubEnv is the path of grubenv.
-func (d Disk) GrubEnv() string { return d.Path(OEMDir, "grubenv") }
+func (d Disk) GrubEnv() string { return d.partition(OEMDir, "grubenv") }
 
 // GrubOEMEnv is the path of grub_oem_env.
-func (d Disk) GrubOEMEnv() string { return d.Path(EFIDir, "grub_oem_env") }
+func (d Disk) GrubOEMEnv() string { return d.partition(EFIDir, "grub_oem_env") }
 
 // State is a path on the state partition.
 func (d Disk) State(parts ...string) string {
-	return d.Path(append([]string{StateDir}, parts...)...)
+	return d.partition(StateDir, parts...)
 }
 
 // Recovery is a path on the recovery partition.

@@ -7,5 +7,6 @@
 //
 // Beneath the root, /run/initramfs/elemental-state stands for the state partition, /efi for the EFI
 // partition (a running host has it at /run/elemental/efi too), /oem for the OEM partition and
-// /lab/disk/recovery for the recovery partition, which is not mounted in normal operation.
+// /lab/disk/recovery for the recovery partition, which is not mounted in normal operation. What is not
+// mounted, as all of it on live media, lies beneath /lab/disk/hidden meanwhile.
 package disk

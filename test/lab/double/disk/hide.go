@@ -6,7 +6,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -18,16 +17,32 @@ const hiddenDir = "/lab/disk/hidden"
 // Persistent are the directories of the persistent partition. The recovery system does not mount it.
 func Persistent() []string { return []string{"/etc", "/var"} }
 
+// Partitions are the directories of all partitions that a booted host mounts. Live media mounts none.
+func Partitions() []string { return append(Persistent(), OEMDir, EFIDir, StateDir) }
+
+// partition is a path on the partition of a directory, mounted or not.
+func (d Disk) partition(dir string, parts ...string) string {
+	path := d.Path(hiddenDir, dir)
+	if _, err := os.Stat(path); err != nil {
+		path = d.Path(dir)
+	}
+	return filepath.Join(append([]string{path}, parts...)...)
+}
+
+// OEM is a path on the OEM partition.
+func (d Disk) OEM(parts ...string) string { return d.partition(OEMDir, parts...) }
+
 // Hide puts an empty directory in place of one whose partition is not mounted.
 func (d Disk) Hide(dir string) error {
 	hidden := d.Path(hiddenDir, dir)
 	if _, err := os.Stat(hidden); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(hidden), 0o755); err != nil {
-		return fmt.Errorf("hiding %s: %w", dir, err)
+	err := errors.Join(os.MkdirAll(filepath.Dir(hidden), 0o755), os.MkdirAll(d.Path(dir), 0o755))
+	if err == nil {
+		err = os.Rename(d.Path(dir), hidden)
 	}
-	if err := os.Rename(d.Path(dir), hidden); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return fmt.Errorf("hiding %s: %w", dir, err)
 	}
 	return os.MkdirAll(d.Path(dir), 0o755)
@@ -47,10 +62,7 @@ func (d Disk) Show(dir string) error {
 
 // Wipe empties a directory of a partition, mounted or not.
 func (d Disk) Wipe(dir string) error {
-	path := d.Path(hiddenDir, dir)
-	if _, err := os.Stat(path); err != nil {
-		path = d.Path(dir)
-	}
+	path := d.partition(dir)
 	if err := errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o755)); err != nil {
 		return fmt.Errorf("wiping %s: %w", dir, err)
 	}

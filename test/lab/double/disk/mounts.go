@@ -28,6 +28,27 @@ func BootMounts() []Mount {
 	}
 }
 
+// LiveMounts are those of a host that runs from live media.
+func LiveMounts() []Mount { return []Mount{{Device: "LiveOS_rootfs", Target: "/", Options: "rw"}} }
+
+// InstallMounts are where an installation mounts the partitions that it has made.
+// Source: elemental-toolkit v2.3.2, constants.
+func InstallMounts() []Mount {
+	return []Mount{
+		{Device: "COS_GRUB", Target: RunEFIDir, Options: "rw"},
+		{Device: "COS_OEM", Target: "/run/elemental/oem", Options: "rw"},
+		{Device: "COS_RECOVERY", Target: RecoveryDir, Options: "rw"},
+		{Device: "COS_STATE", Target: "/run/elemental/state", Options: "rw"},
+		{Device: "COS_PERSISTENT", Target: "/run/elemental/persistent", Options: "rw"},
+	}
+}
+
+// InUse says whether anything is mounted that lies on the disk.
+func (d Disk) InUse() (bool, error) {
+	mounts, err := d.Mounts()
+	return slices.ContainsFunc(mounts, func(m Mount) bool { return strings.HasPrefix(m.Device, "COS_") }), err
+}
+
 // Mounts is the mount table, oldest first. A target can be in it more than once.
 func (d Disk) Mounts() ([]Mount, error) {
 	data, err := os.ReadFile(d.Path(mountsFile))

@@ -26,6 +26,8 @@ type Action struct {
 	Recovery bool
 	// Labels of the new snapshot.
 	Labels map[string]string
+	// CloudInit are files that an installation copies to the OEM partition.
+	CloudInit []string
 	// FormatPersistent and FormatOEM say what else a reset wipes.
 	FormatPersistent, FormatOEM bool
 	// UserAgent and Transport are how registries are reached.

@@ -13,5 +13,7 @@
 //     /run/elemental/recovery, and the EFI partition writable. Nothing cleans that up: the next upgrade
 //     takes the directory for a passive snapshot;
 //   - an error after the switch removes the new snapshot and leaves the symlink dangling;
+//   - a killed install leaves all partitions mounted as well, and the next one cannot partition a disk that
+//     is in use. The boot loader comes after the image: before it, the firmware boots the media again;
 //   - the snapshot that is booted is never deleted, even if that leaves one too many.
 package install

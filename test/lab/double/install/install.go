@@ -15,13 +15,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
-// Install writes the system on an empty disk: snapshot 1 and the recovery system.
+// Install writes the system on a disk that is not in use: snapshot 1 and the recovery system. What was there is lost first.
 func (a *Action) Install(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
-	for _, dir := range []string{disk.OEMDir, disk.EFIDir, disk.StateDir} {
-		if err := os.MkdirAll(a.Disk.Path(dir), 0o755); err != nil {
-			return fmt.Errorf("formatting: %w", err)
-		}
+	if err := a.partitionDisk(); err != nil {
+		return err
 	}
 	digest, err := a.newSystem(ctx)
 	if err != nil {
@@ -37,6 +35,46 @@ func (a *Action) Install(ctx context.Context) (err error) {
 	return a.write(f)
 }
 
+// partitionDisk makes all partitions anew and mounts them.
+func (a *Action) partitionDisk() error {
+	used, err := a.Disk.InUse()
+	if err != nil {
+		return err
+	}
+	if used {
+		return errors.New("partitioning: parted: Error: Partition(s) on the disk are being used")
+	}
+	if err := os.RemoveAll(a.Disk.Recovery()); err != nil {
+		return fmt.Errorf("partitioning: %w", err)
+	}
+	for _, dir := range disk.Partitions() {
+		if err := a.Disk.Wipe(dir); err != nil {
+			return fmt.Errorf("partitioning: %w", err)
+		}
+	}
+	for _, mount := range disk.InstallMounts() {
+		if err := a.Disk.Mount(mount); err != nil {
+			return fmt.Errorf("mounting partitions: %w", err)
+		}
+		a.always(func() error { return a.Disk.Unmount(mount.Target) })
+	}
+	return nil
+}
+
+// copyCloudInit copies the files that an installation is given, under names of its own.
+func (a *Action) copyCloudInit() error {
+	for i, path := range a.CloudInit {
+		content, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i)), content, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("copying cloud-init: %w", err)
+		}
+	}
+	return nil
+}
+
 // newSystem writes the system into the first snapshot of an empty state partition.
 func (a *Action) newSystem(ctx context.Context) (digest string, err error) {
 	if err := a.start(); err != nil {
@@ -45,7 +83,7 @@ func (a *Action) newSystem(ctx context.Context) (digest string, err error) {
 	if digest, err = a.deploy(ctx); err != nil {
 		return "", err
 	}
-	err = errors.Join(a.requireCheck(), a.labelEntries(), a.setOEMEnv(grub.DefaultMenuEntry, "Elemental"))
+	err = errors.Join(a.copyCloudInit(), a.requireCheck(), a.labelEntries(), a.setOEMEnv(grub.DefaultMenuEntry, "Elemental"))
 	if err != nil {
 		return "", err
 	}

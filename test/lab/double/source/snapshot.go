@@ -118,6 +118,15 @@ func Open(path string) (Image, error) {
 	}
 }
 
+// OpenTree reads what a host needs of a root tree to boot it.
+func OpenTree(dir string) (Image, error) {
+	release, err := os.ReadFile(filepath.Join(dir, OSRelease))
+	if err != nil {
+		return Image{}, fmt.Errorf("opening tree: %w", err)
+	}
+	return Image{Labels: readLabels(dir), OSRelease: release}, nil
+}
+
 func (i *Image) take(name string, r io.Reader) error {
 	if name != LabelsFile && name != OSRelease {
 		return nil
