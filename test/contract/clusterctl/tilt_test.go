@@ -5,6 +5,7 @@ package clusterctl_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,19 +13,24 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
-// tiltProvider is what Cluster API's Tiltfile reads of a provider's file.
+// tiltProvider is what Cluster API's Tiltfile and its tilt-prepare read of a provider's file.
 type tiltProvider struct {
 	Name   string `json:"name"`
 	Config struct {
-		Image               string   `json:"image"`
-		Label               string   `json:"label"`
-		GoMain              string   `json:"go_main"`
-		LiveReloadDeps      []string `json:"live_reload_deps"`
-		AdditionalResources []string `json:"additional_resources"`
-		ResourceDeps        []string `json:"resource_deps"`
+		Version                string   `json:"version"`
+		Image                  string   `json:"image"`
+		Label                  string   `json:"label"`
+		GoMain                 string   `json:"go_main"`
+		LiveReloadDeps         []string `json:"live_reload_deps"`
+		AdditionalResources    []string `json:"additional_resources"`
+		UncategorizedResources []string `json:"additional_uncategorized_resources"`
+		ResourceDeps           []string `json:"resource_deps"`
 	} `json:"config"`
 }
 
@@ -36,12 +42,17 @@ func read(name string, into any) {
 }
 
 var _ = Describe("tilt-provider.yaml", func() {
-	It("names files that exist, the image of config/default, and the parts of the runtime extension", func() {
-		providers := []tiltProvider{}
-		read("tilt-provider.yaml", &providers)
-		Expect(providers).To(HaveLen(1))
-		config := providers[0].Config
-		for _, file := range slices.Concat(config.LiveReloadDeps, config.AdditionalResources, []string{config.GoMain}) {
+	var provider tiltProvider
+
+	BeforeEach(func() {
+		provider = tiltProvider{}
+		// Not a list: tilt-prepare takes a file for a list by its first character, which is that of a comment here.
+		read("tilt-provider.yaml", &provider)
+	})
+
+	It("names files that exist, the image of config/default, and a release series", func() {
+		config := provider.Config
+		for _, file := range slices.Concat(config.LiveReloadDeps, config.AdditionalResources, config.UncategorizedResources, []string{config.GoMain}) {
 			Expect(filepath.Join(root, file)).To(BeAnExistingFile())
 		}
 		defaults := struct {
@@ -51,18 +62,50 @@ var _ = Describe("tilt-provider.yaml", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(yaml.Unmarshal(content, &defaults)).To(Succeed())
 		Expect(defaults.Images).To(ConsistOf(HaveField("NewName", config.Image)))
+		Expect(config.Version).To(HavePrefix(tag[:strings.LastIndex(tag, ".")+1]), "what clusterctl's inventory says is there")
+	})
+
+	It("has the parts of the runtime extension, a Service without a group", func() {
 		extension := struct {
 			Resources []string `json:"resources"`
 		}{}
-		content, err = os.ReadFile(filepath.Join(root, "config", "extension", "kustomization.yaml"))
+		folder := filepath.Join("config", "extension")
+		content, err := os.ReadFile(filepath.Join(root, folder, "kustomization.yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(yaml.Unmarshal(content, &extension)).To(Succeed())
+		grouped, others := []string{}, []string{}
 		for _, resource := range extension.Resources {
-			if resource != "namespace.yaml" { // that of the provider
-				Expect(config.AdditionalResources).To(ContainElement("config/extension/" + resource))
+			if resource == "namespace.yaml" { // that of the provider
+				continue
+			}
+			content, err := os.ReadFile(filepath.Join(root, folder, resource))
+			Expect(err).NotTo(HaveOccurred())
+			parts, err := capi.Parse(content)
+			Expect(err).NotTo(HaveOccurred())
+			// Tilt puts a Service beside the workload that it selects, and then finds none to group with what is named here.
+			if slices.ContainsFunc(parts, func(part *unstructured.Unstructured) bool { return part.GetKind() == "Service" }) {
+				others = append(others, filepath.Join(folder, resource))
+			} else {
+				grouped = append(grouped, filepath.Join(folder, resource))
 			}
 		}
-		Expect(config.ResourceDeps).To(ConsistOf("capi_controller"), "Cluster API looks at an ExtensionConfig before it accepts it")
+		Expect(provider.Config.AdditionalResources).To(ConsistOf(grouped))
+		Expect(provider.Config.UncategorizedResources).To(ConsistOf(others))
+		Expect(provider.Config.ResourceDeps).To(ConsistOf("capi_controller"), "Cluster API looks at an ExtensionConfig before it accepts it")
+	})
+
+	It("has the manager built again for each package of it that changes", func() {
+		command := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}", provider.Config.GoMain)
+		command.Dir = root
+		said, err := command.Output()
+		Expect(err).NotTo(HaveOccurred())
+		for _, folder := range strings.Fields(string(said)) {
+			relative, err := filepath.Rel(root, folder)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(provider.Config.LiveReloadDeps).To(ContainElement(WithTransform(func(dependency string) bool {
+				return strings.HasPrefix(relative+"/", dependency+"/")
+			}, BeTrue())), relative)
+		}
 	})
 })
 
