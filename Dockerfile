@@ -3,11 +3,12 @@
 
 # Two images from one build: "manager", which the Deployment runs, and "agent", from which an OS image takes its
 # /elemental-agent. Both hold one static binary that "go version -m" can take apart, which is what tools for bills of
-# materials (SBOM) read. "make docker-build" passes the versions.
-ARG GO_VERSION=1.26
+# materials (SBOM) read. "make docker-build" passes the versions. Both images that are pulled can be others, from a mirror; in
+# full, because podman knows no registry by default.
+ARG GO_IMAGE=docker.io/library/golang:1.26
 ARG BASE=gcr.io/distroless/static:nonroot
 
-FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
+FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download

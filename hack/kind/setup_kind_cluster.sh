@@ -7,7 +7,8 @@
 # Makes a management cluster with kind and installs Cluster API and this provider, built from this checkout, with
 # clusterctl. HOST is the IP address of this machine under which hosts reach it. Default: its first one.
 #
-# Needs docker and kind; clusterctl and kubectl are built. Use another cluster name with KIND_CLUSTER.
+# Needs docker and kind; clusterctl and kubectl are built. Use another cluster name with KIND_CLUSTER. Run again, it brings
+# the manager of the checkout into the same cluster.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -18,7 +19,7 @@ export MANAGER_IMAGE=${MANAGER_IMAGE:-ghcr.io/rancher-sandbox/cluster-api-provid
 API_PORT=30009
 
 main() {
-  case "${1:-}" in -h | --help) sed -n 's/^# \{0,1\}//; 5,10p' "${BASH_SOURCE[0]}" && exit 0 ;; esac
+  case "${1:-}" in -h | --help) sed -n 's/^# \{0,1\}//; 5,11p' "${BASH_SOURCE[0]}" && exit 0 ;; esac
   require docker
   require kind
   hack/tools/build.sh kubectl clusterctl
@@ -47,8 +48,17 @@ install_providers() {
   export ELEMENTAL_API_ENDPOINT="$1:$API_PORT" ELEMENTAL_API_IP="$1"
   export ELEMENTAL_API_SERVICE_TYPE=NodePort ELEMENTAL_API_NODE_PORT="$API_PORT"
   local init=(bin/tools/clusterctl --config out/repository/clusterctl.yaml init --wait-providers)
-  "${init[@]}" --infrastructure elemental
-  "${init[@]}" --runtime-extension elemental
+  # clusterctl refuses a provider that is there. Then the image is all that is new; other manifests need a new cluster.
+  if installed infrastructure; then
+    bin/tools/kubectl --namespace elemental-system rollout restart deployment/elemental-controller-manager
+  else
+    "${init[@]}" --infrastructure elemental
+  fi
+  installed runtime-extension || "${init[@]}" --runtime-extension elemental
+}
+
+installed() {
+  bin/tools/kubectl --namespace elemental-system get providers.clusterctl.cluster.x-k8s.io "$1-elemental" >/dev/null 2>&1
 }
 
 # register makes a door for hosts in the namespace default, which opts in to upgrades in place.

@@ -32,7 +32,7 @@ func (k *kind) start(ctx context.Context) framework.ClusterProxy {
 	k.requireVariables()
 	provider := bootstrap.CreateKindBootstrapClusterAndLoadImages(ctx, bootstrap.CreateKindBootstrapClusterAndLoadImagesInput{
 		Name: config.ManagementClusterName, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION_MANAGEMENT"),
-		Images: config.Images, LogFolder: filepath.Join(artifacts, "kind"),
+		Images: loadedImages(), LogFolder: filepath.Join(artifacts, "kind"),
 		ExtraPortMappings: []kindv1.PortMapping{{ContainerPort: apiPort, HostPort: apiPort, Protocol: kindv1.PortMappingProtocolTCP}},
 	})
 	DeferCleanup(func(ctx SpecContext) {
@@ -44,6 +44,15 @@ func (k *kind) start(ctx context.Context) framework.ClusterProxy {
 	proxy := framework.NewClusterProxy("bootstrap", provider.GetKubeconfigPath(), newScheme())
 	initialize(ctx, proxy)
 	return proxy
+}
+
+// loadedImages are those of the configuration, or the one that "make docker-build" was asked for, see the Makefile.
+func loadedImages() []clusterctl.ContainerImage {
+	name, tag := os.Getenv("MANAGER_IMAGE"), os.Getenv("RELEASE_TAG")
+	if name == "" || tag == "" {
+		return config.Images
+	}
+	return []clusterctl.ContainerImage{{Name: name + ":" + tag, LoadBehavior: clusterctl.MustLoadImage}}
 }
 
 // initialize has clusterctl install everything, the runtime extension by a command of its own as docs/install.md says.
