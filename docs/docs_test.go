@@ -61,6 +61,16 @@ var _ = Describe("troubleshooting.md", func() {
 	})
 })
 
+var _ = It("concepts.md shows every phase of an attempt", func() {
+	phases := valuesOf(constants(apiFolder), func(name string) bool {
+		return strings.HasPrefix(name, "Upgrade") && !strings.HasSuffix(name, "Condition") && !strings.HasSuffix(name, "Reason")
+	})
+	Expect(phases).NotTo(BeEmpty())
+	for _, phase := range phases {
+		Expect(page("concepts.md")).To(MatchRegexp(`(--> |: )` + phase))
+	}
+})
+
 var _ = Describe("reference.md", func() {
 	It("has a line for every label, annotation and finalizer", func() {
 		names := valuesOf(constants(apiFolder), func(name string) bool {
