@@ -60,6 +60,11 @@ func ParseCreate(body []byte) (wire.HostCreate, ed25519.PublicKey, error) {
 	return asked, key, err
 }
 
+// VerificationKeys finds the keys that the tokens of registrations are verified with.
+func VerificationKeys(live client.Reader, clock clock.PassiveClock) func(context.Context, *infrav1.ElementalRegistration) (ed25519.PublicKey, error) {
+	return newRegistrations(nil, live, clock, "").verificationKey
+}
+
 // StatusOf is the HTTP status of an error.
 func StatusOf(err error) int { return asFailure(err).answer.Code }
 

@@ -31,6 +31,7 @@ const (
 	idleTimeout   = 90 * time.Second
 	answerTimeout = 15 * time.Second
 	writeTimeout  = 30 * time.Second // of a write to the API server
+	readTimeout   = 10 * time.Second // of a read from it that serves more than one caller
 	maxHeader     = 16 << 10         // bytes
 
 	// A host that vanished is noticed by the kernel's probes of its connection, which are coarse because

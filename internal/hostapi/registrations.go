@@ -26,6 +26,10 @@ import (
 // Secrets that are changed by hand, and for those that are missing.
 const keyLife = 30 * time.Second
 
+// keyRetry is how long no key is looked for after the API server could not say whether there is one. It is
+// short, as hosts are turned away meanwhile, and not zero, as whoever reaches the port can make us ask.
+const keyRetry = time.Second
+
 // registrations finds registrations in the cache, and their keys in a memo: Secrets are neither cached
 // nor listed, and a burst of hosts reads the Secret once.
 type registrations struct {
@@ -44,6 +48,7 @@ type signingKey struct {
 	mu      sync.Mutex
 	readFor string // resourceVersion of the registration
 	readAt  time.Time
+	life    time.Duration // of what was read then
 	public  ed25519.PublicKey
 	err     error
 }
@@ -87,8 +92,8 @@ func (r *registrations) verificationKey(ctx context.Context, of *infrav1.Element
 	key := r.entry(client.ObjectKeyFromObject(of))
 	key.mu.Lock()
 	defer key.mu.Unlock()
-	if key.readFor != of.ResourceVersion || r.clock.Since(key.readAt) > keyLife {
-		key.public, key.err = r.readKey(ctx, of)
+	if key.readFor != of.ResourceVersion || r.clock.Since(key.readAt) > key.life {
+		key.public, key.life, key.err = r.readKey(ctx, of)
 		key.readFor, key.readAt = of.ResourceVersion, r.clock.Now()
 	}
 	return key.public, key.err
@@ -105,7 +110,11 @@ func (r *registrations) entry(name types.NamespacedName) *signingKey {
 	return key
 }
 
-func (r *registrations) readKey(ctx context.Context, of *infrav1.ElementalRegistration) (ed25519.PublicKey, error) {
+// readKey also says how long its answer may be believed. The answer is for all callers, so that it does not
+// end with the one who asks, whose token has not been looked at yet.
+func (r *registrations) readKey(ctx context.Context, of *infrav1.ElementalRegistration) (ed25519.PublicKey, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
 	name := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
 	if reference := of.Spec.PrivateKeyRef; reference != nil && reference.Name != "" {
 		name.Name = reference.Name
@@ -113,13 +122,13 @@ func (r *registrations) readKey(ctx context.Context, of *infrav1.ElementalRegist
 	secret := &corev1.Secret{}
 	if err := r.live.Get(ctx, name, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, refuseForNow("registration " + of.Name + " has no signing key yet")
+			return nil, keyLife, refuseForNow("registration " + of.Name + " has no signing key yet")
 		}
-		return nil, fmt.Errorf("reading signing key of ElementalRegistration %s/%s: %w", of.Namespace, of.Name, err)
+		return nil, keyRetry, fmt.Errorf("reading signing key of ElementalRegistration %s/%s: %w", of.Namespace, of.Name, err)
 	}
 	private, err := token.ParseSigningKey(secret.Data[token.SecretKey])
 	if err != nil {
-		return nil, fmt.Errorf("reading key %q of Secret %s: %w", token.SecretKey, name, err)
+		return nil, keyLife, fmt.Errorf("reading key %q of Secret %s: %w", token.SecretKey, name, err)
 	}
-	return private.Public().(ed25519.PublicKey), nil
+	return private.Public().(ed25519.PublicKey), keyLife, nil
 }
