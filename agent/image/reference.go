@@ -14,7 +14,8 @@ import (
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // parse reads an image URI as the elemental CLI does: "oci:", "docker:", with or without slashes, or
-// a bare reference. A pinned digest replaces the tag.
+// a bare reference. A pinned digest replaces the tag, but not a digest that the operator wrote: another
+// host has found out the first, and could be wrong.
 // Source: elemental-toolkit, ImageSource.
 func parse(uri, digest string) (name.Reference, error) {
 	bare := uri
@@ -40,6 +41,9 @@ func parse(uri, digest string) (name.Reference, error) {
 	}
 	if !digestPattern.MatchString(digest) {
 		return nil, terminalf("digest %q is not of the form sha256:<64 hex digits>", digest)
+	}
+	if _, written := reference.(name.Digest); written {
+		return reference, nil
 	}
 	return reference.Context().Digest(digest), nil
 }

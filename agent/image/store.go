@@ -80,7 +80,7 @@ func newTransport() http.RoundTripper {
 }
 
 // Resolve finds out which image is meant. With a digest, exactly that manifest is asked for and the
-// tag is ignored. A *Terminal error stays the same however often it is tried.
+// tag is ignored; a URI that has a digest itself has to mean the same. A *Terminal error stays the same however often it is tried.
 func (s *Store) Resolve(ctx context.Context, uri, digest string) (Image, error) {
 	_, resolved, err := s.resolve(ctx, uri, digest)
 	return resolved, err
@@ -100,6 +100,10 @@ func (s *Store) resolve(ctx context.Context, uri, digest string) (v1.Image, Imag
 		return nil, Image{}, explain(ctx, reference, err)
 	}
 	if digest != "" && resolved.Digest != digest {
+		if reference.Identifier() != digest {
+			return nil, Image{}, terminalf("image %s is %s, but the rollout is pinned to %s, which another host has taken it for",
+				reference.Name(), resolved.Digest, digest)
+		}
 		return nil, Image{}, terminalf("digest %s names an index of images; the digest of its image for %s is %s: pin that one",
 			digest, s.platform.String(), resolved.Digest)
 	}

@@ -148,6 +148,16 @@ var _ = Describe("The image store", func() {
 		Expect(store.Resolve(ctx, "oci://"+h.host()+"/os:v2", digestOf(pinned))).To(HaveField("Digest", digestOf(pinned)))
 	})
 
+	It("follows the digest that an operator wrote, whatever another host has taken it for", func() {
+		written, other := h.push("v2", "amd64"), h.push("v2", "amd64")
+		uri := "oci://" + h.host() + "/os@" + digestOf(written)
+		Expect(store.Resolve(ctx, uri, digestOf(written))).To(HaveField("Digest", digestOf(written)))
+		_, err := store.Resolve(ctx, uri, digestOf(other))
+		Expect(err).To(BeAssignableToTypeOf(&image.Terminal{}))
+		Expect(err).To(MatchError(HaveSuffix("is " + digestOf(written) + ", but the rollout is pinned to " + digestOf(other) +
+			", which another host has taken it for")))
+	})
+
 	DescribeTable("says for good what will not get better",
 		func(uri func() string, digest, message string) {
 			_, err := store.Resolve(ctx, uri(), digest)

@@ -5,6 +5,7 @@ package hostapi
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,6 +39,8 @@ var (
 		string(clusterv1.MachineExternalDNS), string(clusterv1.MachineInternalDNS),
 	}
 	bootModes = []string{"", "active", "passive", "recovery", "live"}
+
+	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
 // statusOf checks a report and returns the part of the status that it stands for.
@@ -79,6 +82,13 @@ func (c *checker) text(field, value string, limit int) {
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
 		c.refuse("%s has control characters", field)
+	}
+}
+
+// digest of a resolved image: the rollout's other hosts are told to fetch it.
+func (c *checker) digest(field, value string) {
+	if value != "" && !digestPattern.MatchString(value) {
+		c.refuse("%s is %q, want sha256:<64 hex digits>", field, shorten(value, maxShort))
 	}
 }
 
@@ -125,7 +135,7 @@ func (c *checker) attempt(said *wire.Attempt) *infrav1.HostUpgradeStatus {
 		c.refuse("upgrade.attempt is empty")
 	}
 	c.oneOf("upgrade.phase", said.Phase, attemptPhases)
-	c.text("upgrade.digest", said.Digest, maxShort)
+	c.digest("upgrade.digest", said.Digest)
 	c.notNegative("upgrade.imageBytes", said.ImageBytes)
 	c.notNegative("upgrade.freeBytes", said.FreeBytes)
 	c.text("upgrade.fromBootID", said.FromBootID, maxShort)

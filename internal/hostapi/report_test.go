@@ -25,6 +25,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
+const resolved = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+
 // everything is a report with every field set.
 func everything() wire.Report {
 	return wire.Report{
@@ -34,7 +36,7 @@ func everything() wire.Report {
 			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
 		},
 		Upgrade: &wire.Attempt{
-			Attempt: "a-1", Phase: wire.PhaseApplying, Digest: "sha256:2", ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
+			Attempt: "a-1", Phase: wire.PhaseApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half",
 		},
 	}
@@ -51,7 +53,7 @@ func stored() infrav1.ElementalHostStatus {
 		},
 		Agent: infrav1.HostAgent{Version: "v0.5.0"},
 		Upgrade: &infrav1.HostUpgradeStatus{
-			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: "sha256:2", ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
+			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half",
 		},
 	}
@@ -224,6 +226,9 @@ var _ = Describe("A report", func() {
 		Entry("too many addresses", func(r *wire.Report) { r.Addresses = make([]wire.Address, 33) }, "addresses has 33 entries"),
 		Entry("attempt", func(r *wire.Report) { r.Upgrade.Attempt = "" }, "upgrade.attempt is empty"),
 		Entry("attempt phase", func(r *wire.Report) { r.Upgrade.Phase = "Done" }, "upgrade.phase"),
+		Entry("digest that is none", func(r *wire.Report) { r.Upgrade.Digest = "sha256:2" },
+			`upgrade.digest is "sha256:2", want sha256:<64 hex digits>`),
+		Entry("digest with something behind it", func(r *wire.Report) { r.Upgrade.Digest += "@x" }, "upgrade.digest"),
 		Entry("image bytes", func(r *wire.Report) { r.Upgrade.ImageBytes = -5 }, "upgrade.imageBytes"),
 	)
 })
