@@ -112,6 +112,24 @@ var _ = Describe("An attempt", func() {
 		Expect(w.last().Message).To(BeEmpty())
 	})
 
+	It("waits for a registry as long as it takes, while the host is no node yet", func() {
+		w.idle = true
+		for range 30 {
+			w.resolve = append(w.resolve, errors.New("the registry is away"))
+		}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", BeEmpty())))
+		Expect(w.phases()).NotTo(ContainElement(wire.PhaseFailed))
+		Expect(w.reported).To(ContainElement(And(
+			HaveField("Phase", wire.PhaseFetching), HaveField("Message", "the registry is away"))))
+	})
+
+	It("gives a registry up for good that says no, although the host is no node yet", func() {
+		w.idle, w.resolve = true, []error{&image.Terminal{Message: "image x does not exist"}}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", "image x does not exist")))
+	})
+
 	It("judges what is written by what is there, not by the exit code", func() {
 		w.write = []func() error{func() error {
 			w.snapshots[2] = snap{digest: digestOf("2"), attempt: "a1", whole: true}

@@ -142,7 +142,9 @@ func (m *Machine) download(ctx context.Context, resolved image.Image) error {
 	return err
 }
 
-// persist repeats what a registry is needed for until it works, fails for good, or fails too often.
+// persist repeats what a registry is needed for until it works, fails for good, or fails too often. A host
+// that is no node yet has nothing better to do than to go on, and nobody waits for its failure to take its
+// turn; when it would be too often, it only says what it waits for.
 func (m *Machine) persist(ctx context.Context, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()
@@ -151,13 +153,28 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 			return err
 		}
 		if m.Policy.Registry.Exhausted(failures) {
-			return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", err, failures)}
+			if m.Bootstrapped() {
+				return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", err, failures)}
+			}
+			if err := m.waitsFor(err.Error()); err != nil {
+				return err
+			}
 		}
 		m.Log.Warn("Registry request failed, trying again", "error", err, "cause", errors.Unwrap(err), "failures", failures)
 		if err := system.Wait(ctx, m.Clock, m.Policy.Registry.Delay(failures)); err != nil {
 			return err
 		}
 	}
+}
+
+// waitsFor says why a preparation does not go on.
+func (m *Machine) waitsFor(message string) error {
+	marker := m.Marker()
+	if marker.Message == message {
+		return nil
+	}
+	marker.Message = message
+	return m.save(marker)
 }
 
 // ended decides what an error of the preparation means: the attempt was withdrawn, has failed, or has

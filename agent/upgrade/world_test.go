@@ -45,6 +45,9 @@ type world struct {
 	link      int32 // what "active" boots
 	saved     int32 // saved_entry; 0: none
 
+	// idle: the host is no node yet.
+	idle bool
+
 	digest     string
 	bytes      int64
 	free       int64
@@ -295,7 +298,7 @@ func (w *world) agent(dir string) *upgrade.Machine {
 	GinkgoHelper()
 	machine, err := upgrade.New(upgrade.Options{
 		Plugin: w, Images: w, Reporter: w, Clock: systemtest.NewClock(), WorkDir: dir,
-		Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), Bootstrapped: func() bool { return true },
+		Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), Bootstrapped: func() bool { return !w.idle },
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return machine

@@ -86,7 +86,12 @@ func haveCondition(conditionType string, status metav1.ConditionStatus, reason s
 	}, Equal(string(status)+"/"+reason))
 }
 
-var manual = "manual-" + osversion.Hash(image("oci://os:v2")) + "-1"
+var (
+	manual = "manual-" + osversion.Hash(image("oci://os:v2")) + "-1"
+	idle   = "idle-" + osversion.Hash(image("oci://os:v2"))
+)
+
+const toTryAgain = `. To try it again, set label elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade to "pending"; or ask for another image`
 
 // managed asks for the attempt a1, and triggers it.
 func managed(host *infrav1.ElementalHost) {
@@ -153,6 +158,28 @@ var _ = DescribeTable("The predecessor's trigger",
 	Entry("waits while an attempt is active", func(h *infrav1.ElementalHost) {
 		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"}
 	}, false),
+)
+
+var _ = DescribeTable("The message about a host's OS says what is waited for, or what to do",
+	func(ctx SpecContext, change func(*infrav1.ElementalHost), message string) {
+		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") }, change)
+		Eventually(func() (string, error) {
+			_, err := get(ctx, host)()
+			return conditions.GetMessage(host, infrav1.OSVersionReadyCondition), err
+		}).Should(HaveSuffix(message))
+	},
+	Entry("the registry is away", func(h *infrav1.ElementalHost) {
+		reported(idle, infrav1.HostUpgradeFetching)(h)
+		h.Status.Upgrade.Message = "registry r cannot be reached"
+	}, "waiting for the agent to upgrade it: registry r cannot be reached"),
+	Entry("the image was refused", func(h *infrav1.ElementalHost) {
+		reported(idle, infrav1.HostUpgradeFailed)(h)
+		h.Status.Upgrade.Message = "image x does not exist"
+	}, `failed: image x does not exist`+toTryAgain),
+	Entry("the host fell back", reported(idle, infrav1.HostUpgradeRolledBack), toTryAgain),
+	Entry("the host fell back, and is a node: no word of a trigger that drains nothing", func(h *infrav1.ElementalHost) {
+		h.Labels[infrav1.InPlaceUpgradeLabel], h.Status.Bootstrapped = infrav1.InPlaceUpgradeRolledBack, true
+	}, "the host runs oci://os:v1"),
 )
 
 var _ = DescribeTable("A condition of a host",

@@ -4,6 +4,8 @@
 package host
 
 import (
+	"fmt"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
@@ -31,7 +33,7 @@ func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem
 	case match == hoststate.MatchUnknown:
 		condition.Unknown(host, osReady, infrav1.WaitingForOSReconcileReason, "Waiting for the agent to report the booted OS")
 	default:
-		reportWaiting(host)
+		reportWaiting(host, status)
 	}
 }
 
@@ -66,9 +68,9 @@ func reportRunning(host *infrav1.ElementalHost) {
 func reportEnd(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
 	switch status.Phase {
 	case infrav1.HostUpgradeRolledBack:
-		condition.False(host, osReady, infrav1.RolledBackReason, "The host fell back to %s%s", hoststate.Describe(host), because(status))
+		condition.False(host, osReady, infrav1.RolledBackReason, "The host fell back to %s%s%s", hoststate.Describe(host), because(status), remedy(host))
 	case infrav1.HostUpgradeFailed:
-		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "Attempt %s failed%s", status.Attempt, because(status))
+		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "Attempt %s failed%s%s", status.Attempt, because(status), remedy(host))
 	default:
 		condition.False(host, osReady, infrav1.WaitingForOSReconcileReason,
 			"Attempt %s succeeded, but the host runs %s", status.Attempt, hoststate.Describe(host))
@@ -76,27 +78,37 @@ func reportEnd(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
 }
 
 func because(status *infrav1.HostUpgradeStatus) string {
-	if status.Message == "" {
+	if status == nil || status.Message == "" {
 		return ""
 	}
 	return ": " + status.Message
 }
 
+// remedy is what gets a host that is no node yet out of an end: it does not try again by itself what has
+// failed. What gets a node out of one, its ElementalHostUpgrade says.
+func remedy(host *infrav1.ElementalHost) string {
+	if host.Spec.Upgrade != nil || hoststate.Bootstrapped(host) {
+		return ""
+	}
+	return fmt.Sprintf(". To try it again, set label %s to %q; or ask for another image",
+		infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
+}
+
 // reportWaiting reports a host that runs another OS than it should and is doing nothing about it. The
 // agent forgets an attempt when it is withdrawn, so how the last one ended is read from the label.
-func reportWaiting(host *infrav1.ElementalHost) {
+func reportWaiting(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
 	label := host.Labels[infrav1.InPlaceUpgradeLabel]
 	switch {
 	case label == infrav1.InPlaceUpgradeRolledBack:
-		condition.False(host, osReady, infrav1.RolledBackReason, "The last attempt was rolled back; the host runs %s", hoststate.Describe(host))
+		condition.False(host, osReady, infrav1.RolledBackReason, "The last attempt was rolled back; the host runs %s%s", hoststate.Describe(host), remedy(host))
 	case label == infrav1.InPlaceUpgradeFailed:
-		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "The last attempt failed; the host runs %s", hoststate.Describe(host))
+		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "The last attempt failed; the host runs %s%s", hoststate.Describe(host), remedy(host))
 	case hoststate.Bootstrapped(host) && !hoststate.Pending(host):
 		condition.False(host, osReady, infrav1.InPlaceUpdateNotPendingReason,
 			"The host runs %s; it is upgraded when label %s is %q",
 			hoststate.Describe(host), infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
 	default:
 		condition.False(host, osReady, infrav1.WaitingForOSReconcileReason,
-			"The host runs %s; waiting for the agent to upgrade it", hoststate.Describe(host))
+			"The host runs %s; waiting for the agent to upgrade it%s", hoststate.Describe(host), because(status))
 	}
 }

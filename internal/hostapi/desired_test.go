@@ -62,6 +62,12 @@ func reported(id string, phase infrav1.HostUpgradePhase) edit {
 	}
 }
 
+func lastAttempt(outcome string) edit {
+	return func(h *infrav1.ElementalHost) {
+		h.Annotations = map[string]string{infrav1.LastAttemptAnnotation: outcome}
+	}
+}
+
 func asked(uri string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{"osVersion": json.RawMessage(`{"imageUri":"` + uri + `"}`)}
 }
@@ -121,6 +127,12 @@ var _ = DescribeTable("What is desired of a host",
 	Entry("an idle host's upgrade before its bootstrap", wire.Desired{Approved: true, Upgrade: &idleUpgrade}, wants("oci://r/os:2"), edit(serves)),
 	Entry("no bootstrap on the OS that an upgrade failed to replace", wire.Desired{Approved: true, Upgrade: &idleUpgrade},
 		wants("oci://r/os:2"), edit(serves), reported("idle-"+hash2, infrav1.HostUpgradeRolledBack)),
+	Entry("nothing that an idle host would try by itself after a person's trigger failed", wire.Desired{Approved: true, Upgrade: &manual},
+		wants("oci://r/os:2"), edit(serves), lastAttempt(manual.Attempt+"=rolled-back@sha256:2")),
+	Entry("an idle host's upgrade to another image than a person's trigger failed for", wire.Desired{Approved: true, Upgrade: &idleUpgrade},
+		wants("oci://r/os:2"), lastAttempt("manual-"+osversion.Hash(image("oci://r/os:3"))+"-1=failed@")),
+	Entry("bootstrap once a person's trigger has succeeded", wire.Desired{Approved: true, Bootstrap: true},
+		wants("r/os:1"), edit(serves), lastAttempt("manual-"+osversion.Hash(image("r/os:1"))+"-1=done@sha256:1")),
 	Entry("bootstrap once it runs the image", wire.Desired{Approved: true, Bootstrap: true}, wants("r/os:1"), edit(serves)),
 	Entry("bootstrap once it says so, whatever it calls the image", wire.Desired{Approved: true, Bootstrap: true},
 		wants("oci://r/os:2"), edit(serves), reported("idle-"+hash2, infrav1.HostUpgradeSucceeded)),

@@ -33,11 +33,16 @@ func ManualAttempt(host *infrav1.ElementalHost) string {
 }
 
 // IdleAttempt is the id of the attempt by which a host that serves nothing gets its OS; empty where there
-// is nothing to upgrade to.
+// is nothing to upgrade to. Once a person's run for that OS has ended badly it is that run's: under
+// another id the agent would try by itself what has just failed.
 func IdleAttempt(host *infrav1.ElementalHost) string {
 	hash := osversion.Hash(host.Spec.OSVersionManagement)
 	if hash == "" {
 		return ""
+	}
+	last, outcome, _ := LastOutcome(host)
+	if strings.HasPrefix(last, manualAttemptPrefix+hash+"-") && outcome != infrav1.InPlaceUpgradeDone {
+		return last
 	}
 	return idleAttemptPrefix + hash
 }
