@@ -164,15 +164,8 @@ func (u *upgrade) reboots() int { return len(u.host.Boots()) - u.boots }
 // writes of an image to the host since the upgrade began.
 func (u *upgrade) writes() int {
 	GinkgoHelper()
-	all, err := u.host.Calls()
-	Expect(err).NotTo(HaveOccurred())
-	count := 0
-	for _, call := range all {
-		if call.Is("elemental", "upgrade") && call.Start.After(u.began) {
-			count++
-		}
-	}
-	return count
+	finished, unfinished := suite.Writes(u.host, u.began)
+	return finished + unfinished
 }
 
 // expectUntouched asserts that nothing was written and booted.

@@ -25,14 +25,17 @@ const (
 )
 
 // Writes are the calls of `elemental upgrade` on a host since then: those that ran to their end, and those that were cut
-// off or still run.
+// off or still run. They end with the host's next reset: what it writes in the life after that is for another Machine.
 func Writes(host *lab.Host, since time.Time) (finished, unfinished int) {
 	GinkgoHelper()
 	all, err := host.Calls()
 	Expect(err).NotTo(HaveOccurred())
 	for _, call := range all {
 		switch {
-		case !call.Is("elemental", "upgrade") || call.Start.Before(since):
+		case call.Start.Before(since):
+		case call.Is("elemental", "reset"):
+			return finished, unfinished
+		case !call.Is("elemental", "upgrade"):
 		case call.RC == 0:
 			finished++
 		default:
