@@ -69,6 +69,17 @@ func (l *Lab) AddHost(ctx context.Context, name string, os image.Image, agentCon
 
 // AddHostOf adds a host that will be a Node of any workload cluster.
 func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string, os image.Image, agentConfig []byte) (*Host, error) {
+	return l.addHost(ctx, workload, host.Options{Name: name, Image: os.URI(), Config: agentConfig})
+}
+
+// AddLiveHost switches on a host with an empty disk and live media with an image in it, from which its agent registers and
+// installs it.
+func (l *Lab) AddLiveHost(ctx context.Context, name string, media image.Image, agentConfig []byte) (*Host, error) {
+	return l.addHost(ctx, l.Workload, host.Options{Name: name, Image: media.URI(), Config: agentConfig, Live: true})
+}
+
+func (l *Lab) addHost(ctx context.Context, workload *kube.Cluster, options host.Options) (*Host, error) {
+	name := options.Name
 	node, err := l.NodeOf(workload, name)
 	if err != nil {
 		return nil, err
@@ -77,12 +88,11 @@ func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string
 	if err != nil {
 		return nil, err
 	}
-	added, err := host.New(ctx, host.Options{
-		Name: name, Root: root, Image: os.URI(), Config: agentConfig, CABundle: l.registryCA(), Kubelet: node,
-		Double: filepath.Join(l.options.Root, "bin", "lab", "hostdouble"),
-		Agent:  filepath.Join(l.options.Root, "bin", "elemental-agent"),
-		Etcd:   l.options.tool("etcd"),
-	})
+	options.Root, options.CABundle, options.Kubelet = root, l.registryCA(), node
+	options.Double = filepath.Join(l.options.Root, "bin", "lab", "hostdouble")
+	options.Agent = filepath.Join(l.options.Root, "bin", "elemental-agent")
+	options.Etcd = l.options.tool("etcd")
+	added, err := host.New(ctx, options)
 	if err != nil {
 		return nil, err
 	}

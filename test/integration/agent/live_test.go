@@ -58,14 +58,13 @@ func (m *machine) expectOne() {
 var _ = Describe("A host on live media", func() {
 	It("is installed, and is the host that its disk boots; reset, it is another one", func() {
 		m := newMachine(fromMedia(image.OS{}), func(m *machine) {
-			m.files = map[string]string{"/sys/class/dmi/id/product_serial": "SN-7\n"}
 			// Without systemUri the tree of the media is installed.
 			m.api.SetConfig(fmt.Sprintf(`{"elemental":{"install":{"device":%q}}}`, host.LiveDevice))
 		})
 		m.expectOne()
 		Expect(m.modes()).To(Equal([]string{"live", "active"}))
 		Expect(m.finished("elemental", "install")).To(Equal(1))
-		Expect(m.api.Created(m.name()).SMBIOS).To(Equal(map[string]string{"System Information/Serial Number": "SN-7"}))
+		Expect(m.api.Created(m.name()).SMBIOS).To(Equal(map[string]string{"System Information/Serial Number": host.SerialNumber(hostName)}))
 		Expect(m.last()).To(And(HaveField("Installed", true), HaveField("OS.Version", "v1"), HaveField("OS.Digest", BeEmpty())))
 
 		By("taking an OS while it serves nothing")

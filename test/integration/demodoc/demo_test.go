@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	labhost "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
@@ -34,8 +36,8 @@ var hostNames = []string{controlPlaneHost, "my-worker-1", "my-worker-2"}
 
 var _ = Describe("The walk-through", Ordered, func() {
 	var (
-		p                      *page
-		initial, next, inPlace image.Image
+		p                             *page
+		media, initial, next, inPlace image.Image
 		// worker is the Machine that is left after the scale-down, spare the host that it freed.
 		worker clusterv1.Machine
 		spare  string
@@ -43,15 +45,16 @@ var _ = Describe("The walk-through", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		p = openPage(ctx, theLab)
+		media = push(ctx, "media", "media-version")
 		initial = push(ctx, "initial", "initial-version")
 		next = push(ctx, "dev-next", "upgraded-version")
 		inPlace = push(ctx, "dev-next-in-place", "in-place-upgraded-version")
 		p.export("ELEMENTAL_OS_IMAGE="+initial.URI(), fmt.Sprintf("CONTROL_PLANE_ENDPOINT_PORT=%d", theLab.Workload.Port()))
 	})
 
-	It("prepares three hosts and a manifest", func(ctx SpecContext) {
+	It("prepares three hosts, from live media, and a manifest", func(ctx SpecContext) {
 		p.next(ctx, "kubectl label namespace default")
-		createRegistration(ctx)
+		createRegistration(ctx, initial)
 		Eventually(func(g Gomega) {
 			registration := &infrav1.ElementalRegistration{}
 			g.Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: "default", Name: "my-registration"}, registration)).To(Succeed())
@@ -61,10 +64,15 @@ var _ = Describe("The walk-through", Ordered, func() {
 		config, err := os.ReadFile(p.file("iso/my-config.yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		for _, name := range hostNames {
-			_, err := theLab.AddHost(ctx, name, initial, config)
+			_, err := theLab.AddLiveHost(ctx, name, media, config)
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Eventually(freeHosts, patience, look).WithContext(ctx).Should(ConsistOf(hostNames))
+		for _, name := range hostNames {
+			Expect(host(ctx, name)).To(And(run(initial), HaveField("Labels", HaveKeyWithValue("serial", labhost.SerialNumber(name)))))
+			Expect(calls(name, "install")).To(Equal(1))
+			Expect(modes(name)).To(Equal([]string{"live", "active"}))
+		}
 		Expect(p.next(ctx, "kubectl get elementalhosts")).To(ContainSubstring("initial-version"))
 
 		p.next(ctx, "CONTROL_PLANE_ENDPOINT_HOST=")
@@ -77,7 +85,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Eventually(host, patience, look).WithContext(ctx).WithArguments(controlPlaneHost).Should(And(
 			run(next), HaveField("Status.OS.Version", "upgraded-version"),
 			HaveField("Labels", Not(HaveKey(infrav1.InPlaceUpgradeLabel)))))
-		Expect(theLab.Host(controlPlaneHost).Boots()).To(HaveLen(2))
+		Expect(modes(controlPlaneHost)).To(Equal([]string{"live", "active", "active"}))
 		Expect(p.next(ctx, "elemental-agent --version")).To(MatchRegexp(`^Agent version v\S+, commit \S+\n$`))
 	})
 
@@ -125,7 +133,8 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Expect(host(ctx, replaced[0].Status.NodeRef.Name)).To(run(next))
 		Eventually(freeHosts, patience, look).WithContext(ctx).Should(HaveLen(1))
 		Expect(len(theLab.Host(worker.Status.NodeRef.Name).Boots())).To(BeNumerically(">", former), "its host was reset")
-		Expect(resets(worker.Status.NodeRef.Name)).To(Equal(1))
+		Expect(calls(worker.Status.NodeRef.Name, "reset")).To(Equal(1))
+		Expect(calls(worker.Status.NodeRef.Name, "install")).To(Equal(1), "it did not boot its media again")
 	})
 
 	It("brings the freed host to the image when the pool is scaled up again", func(ctx SpecContext) {
@@ -172,12 +181,18 @@ var _ = Describe("The walk-through", Ordered, func() {
 	})
 })
 
-// createRegistration makes the door of the hosts; their names are those that their network gives them.
-func createRegistration(ctx context.Context) {
+// createRegistration makes the door of the hosts, which are installed with an image; their names are those that their network
+// gives them.
+func createRegistration(ctx context.Context, install image.Image) {
 	GinkgoHelper()
 	registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "my-registration"}}
 	registration.Spec.Approval = infrav1.ApprovalAuto
+	registration.Spec.HostLabels = map[string]string{"serial": "${System Information/Serial Number}"}
 	registration.Spec.Config.Elemental.Agent.Hostname.UseExisting = true
+	registration.Spec.Config.Elemental.Agent.PostInstall.Reboot = true
+	registration.Spec.Config.Elemental.Install = map[string]runtime.RawExtension{
+		"device": {Raw: fmt.Appendf(nil, "%q", labhost.LiveDevice)}, "systemUri": {Raw: fmt.Appendf(nil, "%q", install.URI())},
+	}
 	Expect(theLab.Kube.Create(ctx, registration)).To(Succeed())
 }
 
@@ -202,18 +217,27 @@ func edit(file string, of image.Image) {
 	Expect(os.WriteFile(file, []byte(edited.String()), 0o600)).To(Succeed())
 }
 
-// resets counts how often a host was reset.
-func resets(name string) int {
+// calls counts how often a command of the elemental CLI ran to its end on a host.
+func calls(name, command string) int {
 	GinkgoHelper()
 	all, err := theLab.Host(name).Calls()
 	Expect(err).NotTo(HaveOccurred())
 	count := 0
 	for _, call := range all {
-		if call.Is("elemental", "reset") && call.RC == 0 {
+		if call.Is("elemental", command) && call.RC == 0 {
 			count++
 		}
 	}
 	return count
+}
+
+// modes of all boots of a host.
+func modes(name string) []string {
+	all := []string{}
+	for _, boot := range theLab.Host(name).Boots() {
+		all = append(all, boot.Mode)
+	}
+	return all
 }
 
 func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {

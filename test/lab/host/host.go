@@ -79,6 +79,10 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	return h, nil
 }
 
+// SerialNumber of a host that runs from live media, in its firmware.
+func SerialNumber(name string) string { return "SN-" + name }
+
+// insertMedia puts live media into the drive of a bare machine.
 func (h *Host) insertMedia(ctx context.Context) error {
 	src, err := source.Parse(h.opts.Image)
 	if err != nil {
@@ -91,7 +95,9 @@ func (h *Host) insertMedia(ctx context.Context) error {
 	if err := boot.Insert(ctx, h.disk, src, source.Options{Transport: transport}); err != nil {
 		return err
 	}
-	return h.disk.WriteFile(LiveDevice, nil)
+	return errors.Join(
+		h.disk.WriteFile(LiveDevice, nil),
+		h.disk.WriteFile("/sys/class/dmi/id/product_serial", []byte(SerialNumber(h.opts.Name)+"\n")))
 }
 
 func (h *Host) install(ctx context.Context) error {
