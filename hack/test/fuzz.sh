@@ -7,7 +7,7 @@
 # Runs each fuzz target of the repository for TIME (default 20s). An input that fails is written to the package's
 # testdata/fuzz, where it is a test case from then on: commit it with the correction.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 failed=""
 while IFS=: read -r file target; do

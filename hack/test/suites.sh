@@ -8,7 +8,7 @@
 # ALONGSIDE with them, without those in LEAVE_OUT. A suite mostly waits: for a reboot, a drain, a time-out. Each line is shown as it comes, with the name
 # of its suite, and is kept in bin/logs. Fails if a suite fails, and says which.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 folder=$1
 shift

@@ -7,7 +7,7 @@
 # Runs every check of this folder, or those named, and fails if one of them fails. Each is a script that prints nothing
 # but what is wrong and what to do. The cheap ones come first.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 
 [ $# -gt 0 ] || set -- license-headers file-length gofmt package-comments agent-imports tidy generated lint e2e
