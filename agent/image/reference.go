@@ -6,35 +6,20 @@ package image
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// parse reads an image URI as the elemental CLI does: "oci:", "docker:", with or without slashes, or
-// a bare reference. A pinned digest replaces the tag, but not a digest that the operator wrote: another
+// parse reads an image URI. A pinned digest replaces the tag, but not a digest that the operator wrote: another
 // host has found out the first, and could be wrong.
-// Source: elemental-toolkit, ImageSource.
 func parse(uri, digest string) (name.Reference, error) {
-	bare := uri
-	for _, scheme := range []string{"oci", "docker"} {
-		if rest, found := strings.CutPrefix(uri, scheme+":"); found {
-			bare = strings.TrimPrefix(rest, "//")
-		}
-	}
-	for _, scheme := range []string{"dir:", "file:", "http:", "https:"} {
-		if strings.HasPrefix(bare, scheme) {
-			return nil, terminalf("image %q is not in a registry: use oci://<registry>/<repository>:<tag>", uri)
-		}
-	}
-	if bare == "" {
-		return nil, terminalf("osVersionManagement.osVersion.imageUri is empty: set it to oci://<registry>/<repository>:<tag>")
-	}
-	reference, err := name.ParseReference(bare)
+	reference, err := imageuri.Parse(uri)
 	if err != nil {
-		return nil, terminalf("image %q is not a valid reference: use oci://<registry>/<repository>:<tag>", uri)
+		return nil, &Terminal{Message: err.Error()}
 	}
 	if digest == "" {
 		return reference, nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
@@ -86,6 +87,10 @@ func imageOf(version *unstructured.Unstructured) (osversion.Pin, *Problem, error
 	if image = strings.TrimSpace(image); err != nil || image == "" {
 		return osversion.Pin{}, &Problem{infrav1.ManagedOSVersionWithoutImageReason, fmt.Sprintf(
 			"ManagedOSVersion %s has no spec.metadata.upgradeImage: correct it, or name another in managedOSVersionName", version.GetName())}, nil
+	}
+	if _, err := imageuri.Parse(image); err != nil {
+		return osversion.Pin{}, &Problem{infrav1.ManagedOSVersionWithoutImageReason, fmt.Sprintf(
+			"spec.metadata.upgradeImage of ManagedOSVersion %s: %s", version.GetName(), err)}, nil
 	}
 	return osversion.Pin{Name: version.GetName(), Image: image, ResourceVersion: version.GetResourceVersion()}, nil, nil
 }

@@ -61,5 +61,7 @@ var _ = Describe("A ManagedOSVersion", Ordered, func() {
 			infrav1.ManagedOSVersionNotContainerReason, `of type "iso", and hosts are upgraded to those of type "container" only`),
 		Entry("when it names none", elementaloperator.ManagedOSVersion("default", "none", "container", " "),
 			infrav1.ManagedOSVersionWithoutImageReason, "has no spec.metadata.upgradeImage"),
+		Entry("when it names one that no host can fetch", elementaloperator.ManagedOSVersion("default", "web", "container", "https://a/os"),
+			infrav1.ManagedOSVersionWithoutImageReason, `upgradeImage of ManagedOSVersion web: image "https://a/os" is not in a registry`),
 	)
 })

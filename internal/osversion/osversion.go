@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -33,6 +34,41 @@ func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
 		version.ImageURI = ""
 	}
 	return version, nil
+}
+
+// Image is the image that an OS version asks for, and whether it asks for one; it may be empty where it should
+// not be. One that a ManagedOSVersion stands for is not asked for.
+func Image(management infrav1.OSVersionManagement) (uri string, asked bool) {
+	fields := struct {
+		ImageURI *string `json:"imageUri"`
+	}{}
+	err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields)
+	if err != nil || fields.ImageURI == nil || Unresolved(management) != "" {
+		return "", false
+	}
+	return *fields.ImageURI, true
+}
+
+// Unknown are the keys of an OS version that the elemental OS plugin does not know, sorted.
+func Unknown(management infrav1.OSVersionManagement) []string {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
+		return nil
+	}
+	for _, known := range Keys() {
+		delete(fields, known)
+	}
+	return slices.Sorted(maps.Keys(fields))
+}
+
+// Keys are all that an OS version may have, in the order of its documentation.
+func Keys() []string {
+	keys := []string{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[infrav1.OSVersion]()) {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // Hash identifies the OS that is meant. It does not depend on the order of keys or on white space, and

@@ -24,7 +24,9 @@ var _ admission.Validator[*infrav1.ElementalMachine] = &Machine{}
 // ValidateCreate refuses what no host could be found for. A machine that was moved here comes with its
 // host.
 func (*Machine) ValidateCreate(_ context.Context, machine *infrav1.ElementalMachine) (admission.Warnings, error) {
-	return nil, invalid("ElementalMachine", machine, validateMachineSpec(&machine.Spec, field.NewPath("spec")))
+	path, wanted := field.NewPath("spec"), machine.Spec.OSVersionManagement
+	errs := append(validateMachineSpec(&machine.Spec, path), validateImage(nil, wanted, path)...)
+	return warnOfOS(nil, wanted), invalid("ElementalMachine", machine, errs)
 }
 
 // ValidateUpdate refuses another host, and another selector once there is a host.
@@ -34,7 +36,8 @@ func (*Machine) ValidateUpdate(_ context.Context, before, after *infrav1.Element
 	}
 	path := field.NewPath("spec")
 	const replace = "it is set once: delete the Machine to have it replaced on another host"
-	errs := validateMachineSpec(&after.Spec, path)
+	was, wanted := before.Spec.OSVersionManagement, after.Spec.OSVersionManagement
+	errs := append(validateMachineSpec(&after.Spec, path), validateImage(was, wanted, path)...)
 	if before.Spec.ProviderID != "" && after.Spec.ProviderID != before.Spec.ProviderID {
 		errs = append(errs, field.Forbidden(path.Child("providerID"), replace))
 	}
@@ -45,7 +48,7 @@ func (*Machine) ValidateUpdate(_ context.Context, before, after *infrav1.Element
 		errs = append(errs, field.Forbidden(path.Child("selector"),
 			"the machine has its host: change the selector in the ElementalMachineTemplate that new machines are made from"))
 	}
-	return nil, invalid("ElementalMachine", after, errs)
+	return warnOfOS(was, wanted), invalid("ElementalMachine", after, errs)
 }
 
 // ValidateDelete refuses nothing.

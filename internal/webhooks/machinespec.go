@@ -5,11 +5,16 @@ package webhooks
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
@@ -29,4 +34,44 @@ func validateMachineSpec(spec *infrav1.ElementalMachineSpec, path *field.Path) f
 		}
 	}
 	return errs
+}
+
+// validateImage refuses an image that no host could fetch: it would be rolled out, and change nothing but the
+// hosts' outcomes. One that is there already does not keep the object from being changed otherwise.
+func validateImage(before, after infrav1.OSVersionManagement, path *field.Path) field.ErrorList {
+	image, asked := osversion.Image(after)
+	if !asked || equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	if _, err := imageuri.Parse(image); err != nil {
+		return field.ErrorList{field.Invalid(path.Child("osVersionManagement", infrav1.OSVersionKey, "imageUri"), image, err.Error())}
+	}
+	return nil
+}
+
+// warnOfOS tells what of a changed OS version will do nothing. Unknown keys are not refused: another OS plugin, or
+// an agent of another version, may know more than this manager, and what it is told is passed on as it is.
+func warnOfOS(before, after infrav1.OSVersionManagement) admission.Warnings {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	warnings := admission.Warnings{}
+	for _, key := range osversion.Unknown(after) {
+		warnings = append(warnings, fmt.Sprintf("osVersion.%.60s is passed on to the hosts, whose elemental OS plugin ignores it: it knows %s",
+			key, strings.Join(osversion.Keys(), ", ")))
+	}
+	if name := osversion.Unresolved(after); name != "" && written(before) != written(after) {
+		warnings = append(warnings, fmt.Sprintf("osVersion.imageUri does not count beside managedOSVersionName %.60q: remove that to have this image",
+			name))
+	}
+	return warnings
+}
+
+// written is the image that an OS version names, whether it counts or not.
+func written(management infrav1.OSVersionManagement) string {
+	version := infrav1.OSVersion{}
+	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &version); err != nil {
+		return ""
+	}
+	return version.ImageURI
 }

@@ -49,7 +49,8 @@ func (*MachineTemplate) Default(_ context.Context, template *infrav1.ElementalMa
 
 // ValidateCreate refuses what no machine could be made from.
 func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
-	return nil, invalid("ElementalMachineTemplate", template, validateTemplate(template))
+	wanted := template.Spec.Template.Spec.OSVersionManagement
+	return warnOfOS(nil, wanted), invalid("ElementalMachineTemplate", template, validateTemplate(nil, template))
 }
 
 // ValidateUpdate refuses a change of anything but osVersionManagement. Cluster API asks by a dry run
@@ -58,7 +59,8 @@ func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infra
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	errs := validateTemplate(after)
+	was, wanted := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
+	errs := validateTemplate(was, after)
 	dryRun, err := isTopologyDryRun(ctx, after)
 	if err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infra
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec"),
 			"only osVersionManagement may be changed: for another change create a new ElementalMachineTemplate and refer to that"))
 	}
-	return nil, invalid("ElementalMachineTemplate", after, errs)
+	return warnOfOS(was, wanted), invalid("ElementalMachineTemplate", after, errs)
 }
 
 // ValidateDelete refuses nothing.
@@ -75,10 +77,11 @@ func (*MachineTemplate) ValidateDelete(context.Context, *infrav1.ElementalMachin
 	return nil, nil
 }
 
-func validateTemplate(template *infrav1.ElementalMachineTemplate) field.ErrorList {
+// validateTemplate refuses what no machine could be made from. The OS that the template had is none of a new one.
+func validateTemplate(was infrav1.OSVersionManagement, template *infrav1.ElementalMachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	spec := &template.Spec.Template.Spec
-	errs := validateMachineSpec(spec, path)
+	errs := append(validateMachineSpec(spec, path), validateImage(was, spec.OSVersionManagement, path)...)
 	if spec.ProviderID != "" {
 		errs = append(errs, field.Forbidden(path.Child("providerID"), "it names one machine's host: remove it from the template"))
 	}

@@ -91,6 +91,15 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		Entry("not with an OS that is no object", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement = raw(`"oci://os:v1"`)
 		}, "spec.template.spec.osVersionManagement.osVersion"),
+		Entry("not with an image that is in no registry", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = image("http://os:v1")
+		}, `spec.template.spec.osVersionManagement.osVersion.imageUri: Invalid value: "http://os:v1": image "http://os:v1" is not in a registry: use oci://`),
+		Entry("not with an empty image", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = image("")
+		}, "imageUri is empty"),
+		Entry("with an image that does not count", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":"","managedOSVersionName":"v2"}`)
+		}, ""),
 		Entry("not with a selector that selects nothing valid", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("no value!")
 		}, "spec.template.spec.selector"),
@@ -124,6 +133,9 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		Entry("not to an OS that is none", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":1}`)
 		}, false, "spec.template.spec.osVersionManagement.osVersion"),
+		Entry("not to a directory", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = image("dir:///os")
+		}, false, "is not in a registry"),
 		Entry("not in its selector", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("b")
 		}, false, immutable),
@@ -179,6 +191,8 @@ var _ = DescribeTable("ElementalMachine is changed",
 	Entry("in its OS", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://os:v2") }, ""),
 	Entry("not to an OS that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = raw(`[]`) },
 		"spec.osVersionManagement.osVersion"),
+	Entry("not to an image that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://a b") },
+		"spec.osVersionManagement.osVersion.imageUri"),
 	Entry("in its selector, while it has no host", false, func(m *infrav1.ElementalMachine) { m.Spec.Selector = selector("b") }, ""),
 	Entry("not in its selector, once it has a host", true, func(m *infrav1.ElementalMachine) { m.Spec.Selector = nil }, "spec.selector"),
 	Entry("by the first host", false, func(m *infrav1.ElementalMachine) {
