@@ -74,9 +74,10 @@ func imageVariable(global, specific []runtimehooksv1.Variable) (string, error) {
 	return image, nil
 }
 
-// imagePatch keeps what else the template asks of the OS.
+// imagePatch keeps what else the template asks of the OS, but for a ManagedOSVersion, beside which the image would
+// not count.
 func imagePatch(image string) map[string]any {
 	within := func(key string, value any) map[string]any { return map[string]any{key: value} }
-	osVersion := within(infrav1.OSVersionKey, within("imageUri", image))
+	osVersion := within(infrav1.OSVersionKey, map[string]any{"imageUri": image, "managedOSVersionName": nil, "resolvedFrom": nil})
 	return within("spec", within("template", within("spec", within(coveredField, osVersion))))
 }

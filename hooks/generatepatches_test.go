@@ -99,6 +99,20 @@ var _ = Describe("The variable of a ClusterClass", func() {
 		}))
 	})
 
+	It("takes the place of a ManagedOSVersion, beside which it would not count", func() {
+		request := &runtimehooksv1.GeneratePatchesRequest{
+			Variables: []runtimehooksv1.Variable{variable(hooks.OSImageVariable, `"`+image+`"`)},
+			Items: []runtimehooksv1.GeneratePatchesRequestItem{item("a", templateObject("a", map[string]any{
+				"osVersionManagement": map[string]any{"osVersion": map[string]any{
+					"managedOSVersionName": "v1", "resolvedFrom": "v0", "imageUri": "oci://registry/os:0", "debug": true,
+				}},
+			}))},
+		}
+		Expect(patchedSpecs(request, generate(request))).To(HaveKeyWithValue("a", map[string]any{
+			"osVersionManagement": map[string]any{"osVersion": map[string]any{"imageUri": image, "debug": true}},
+		}))
+	})
+
 	It("can be overridden for some of the machines", func() {
 		request := &runtimehooksv1.GeneratePatchesRequest{
 			Variables: []runtimehooksv1.Variable{variable(hooks.OSImageVariable, `"`+image+`"`)},

@@ -12,7 +12,8 @@ import (
 )
 
 // OSImageVariable is the variable of a ClusterClass that names the OS image of all Elemental machines. It
-// may be overridden for a control plane or a MachineDeployment. Unset, the templates of the class decide.
+// may be overridden for a control plane or a MachineDeployment. Unset, the templates of the class decide;
+// set, it counts before an image or a ManagedOSVersion of theirs.
 const OSImageVariable = "elementalOSImage"
 
 // longestImage is that of an image reference, with room for the scheme.
