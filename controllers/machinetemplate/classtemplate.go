@@ -34,7 +34,11 @@ func (r *Reconciler) tellTopologies(ctx context.Context, template *infrav1.Eleme
 	if len(classes) == 0 || template.Generation == 1 {
 		return ctrl.Result{}, nil
 	}
-	if wait := classSettleTime - r.Owners.Clock.Since(lastChange(template)); wait > 0 {
+	changed, err := r.lastChange(ctx, template)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if wait := classSettleTime - r.Owners.Clock.Since(changed); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	clusters := &clusterv1.ClusterList{}
@@ -70,15 +74,19 @@ func classesOf(template *infrav1.ElementalMachineTemplate) []string {
 	return classes
 }
 
-// lastChange is when anything but the status was last written.
-func lastChange(template *infrav1.ElementalMachineTemplate) time.Time {
-	last := template.CreationTimestamp.Time
-	for _, entry := range template.ManagedFields {
+// lastChange is when anything but the status was last written. The cache keeps no record of who wrote what when.
+func (r *Reconciler) lastChange(ctx context.Context, template *infrav1.ElementalMachineTemplate) (time.Time, error) {
+	live := &infrav1.ElementalMachineTemplate{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(template), live); err != nil {
+		return time.Time{}, fmt.Errorf("reading when ElementalMachineTemplate %s was changed: %w", template.Name, err)
+	}
+	last := live.CreationTimestamp.Time
+	for _, entry := range live.ManagedFields {
 		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
 			last = entry.Time.Time
 		}
 	}
-	return last
+	return last, nil
 }
 
 // contentOf identifies what all templates of a class hold.

@@ -4,6 +4,7 @@
 package machinetemplate_test
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -58,11 +59,16 @@ var _ = Describe("A template of a ClusterClass", func() {
 	})
 
 	It("gives Cluster API's cache time to see the change", func() {
-		w.patch(imageB)
-		clock.SetTime(time.Now())
-		Expect(w.reconcile().RequeueAfter).To(BeNumerically("~", 2*time.Second, time.Second))
+		var changed time.Time
+		Eventually(func() time.Duration {
+			w.patch(fmt.Sprintf("%s-%d", imageB, time.Now().UnixNano()))
+			changed = w.template.ManagedFields[len(w.template.ManagedFields)-1].Time.Time
+			return changed.Sub(w.template.CreationTimestamp.Time)
+		}).Should(BeNumerically(">", 2*time.Second), "it was made long ago")
+		clock.SetTime(changed.Add(time.Second))
+		Expect(w.reconcile().RequeueAfter).To(Equal(time.Second))
 		Expect(told()).To(BeEmpty())
-		clock.SetTime(time.Now().Add(time.Minute))
+		clock.SetTime(changed.Add(2 * time.Second))
 		w.reconcile()
 		Expect(told()).NotTo(BeEmpty())
 	})

@@ -96,9 +96,18 @@ func (r *Reconciler) point(ctx context.Context, seen *observation, candidate pla
 	case errors.Is(err, owner.ErrReferenceChanged), apierrors.IsConflict(err):
 		return notQuiet(candidate, "somebody else is changing it"), nil
 	case apierrors.IsForbidden(err):
-		return notQuiet(candidate, "an admission webhook refused the change"), nil
+		return notQuiet(candidate, refusal(err)), nil
 	}
 	return nil, err
+}
+
+// refusal is what the API server says: whether it was our guard, somebody's policy or a right that is missing, and
+// what to do.
+func refusal(err error) string {
+	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) {
+		return "the change was refused: " + shortened(refused.Status().Message)
+	}
+	return "the change was refused: " + shortened(err.Error())
 }
 
 func notQuiet(candidate placed, noise string) *waiting {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -68,6 +69,23 @@ var _ = Describe("A template", func() {
 		Expect(w.template.Annotations).NotTo(HaveKey(infrav1.RolloutOptionsAnnotation), "no owner refers to it by its own name")
 
 		By("and nothing is written any more")
+		version := w.template.ResourceVersion
+		w.reconcile()
+		Expect(w.template.ResourceVersion).To(Equal(version))
+	})
+
+	It("that may not be rolled out says who refused it, and why", func() {
+		config := rest.CopyConfig(plane.Config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
+		stranger, err := client.New(config, client.Options{Scheme: plane.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		w.reconciler.Owners.Client = writesBy{Client: c, writer: stranger}
+		w.patch(imageB)
+		w.reconcile()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.message(infrav1.RolledOutCondition)).To(HavePrefix(`MachineDeployment md: the change was refused: ` +
+			`machinedeployments.cluster.x-k8s.io "md" is forbidden: User "stranger" cannot patch resource "machinedeployments"`))
+		Expect(w.refersTo()).To(Equal("t"))
 		version := w.template.ResourceVersion
 		w.reconcile()
 		Expect(w.template.ResourceVersion).To(Equal(version))
@@ -370,4 +388,14 @@ func (c crashing) Patch(ctx context.Context, object client.Object, patch client.
 		return context.Canceled
 	}
 	return c.Client.Patch(ctx, object, patch, options...)
+}
+
+// writesBy patches as somebody else.
+type writesBy struct {
+	client.Client
+	writer client.Client
+}
+
+func (w writesBy) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return w.writer.Patch(ctx, object, patch, options...)
 }

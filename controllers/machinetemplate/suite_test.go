@@ -12,7 +12,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,13 +45,35 @@ var _ = BeforeSuite(func() {
 	Expect(elementaloperator.Install(plane.Config)).To(Succeed())
 })
 
-// newReconciler reads the API server itself, so that a call sees all that was written before it.
+// cached reads the API server itself, so that a call sees all that was written before it, but no more of an object
+// than the manager's cache keeps.
+type cached struct{ client.Client }
+
+func (k cached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := k.Client.Get(ctx, key, object, options...)
+	object.SetManagedFields(nil)
+	return err
+}
+
+func (k cached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := k.Client.List(ctx, list, options...); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		object, err := meta.Accessor(item)
+		if err == nil {
+			object.SetManagedFields(nil)
+		}
+		return err
+	})
+}
+
 func newReconciler() (*machinetemplate.Reconciler, *events.FakeRecorder) {
 	recorder := events.NewFakeRecorder(100)
 	return &machinetemplate.Reconciler{
-		Client:   c,
+		Client:   cached{c},
 		Live:     c,
-		Owners:   &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
+		Owners:   &owner.Owners{Client: cached{c}, Live: c, Clock: clock.RealClock{}},
 		Recorder: recorder,
 	}, recorder
 }
