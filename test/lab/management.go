@@ -66,7 +66,7 @@ func (l *Lab) startProviders(ctx context.Context) error {
 			return err
 		}
 		if !slices.Contains(l.Managers, provider) {
-			if err := provider.Announce(ctx, l.Kube, l.options.gates()); err != nil {
+			if err := l.announce(ctx, provider); err != nil {
 				return err
 			}
 		}
@@ -90,6 +90,14 @@ func (l *Lab) startProviders(ctx context.Context) error {
 	return starting.Wait()
 }
 
+// announce has a manager of Cluster API run with the feature gates that its Deployment has.
+func (l *Lab) announce(ctx context.Context, provider *capi.Provider) error {
+	if l.options.Install != nil {
+		return provider.AdoptGates(ctx, l.Kube)
+	}
+	return provider.Announce(ctx, l.Kube, l.options.gates())
+}
+
 func (l *Lab) providers() []*capi.Provider {
 	all := []*capi.Provider{l.Core, l.Bootstrap, l.ControlPlane}
 	return append(all, l.Managers...)
@@ -110,7 +118,10 @@ func (l *Lab) newProviders() error {
 	if l.options.WithoutProvider {
 		return nil
 	}
-	return l.newManagers()
+	if err := l.newManagers(); err != nil {
+		return err
+	}
+	return l.nameServices()
 }
 
 func (l *Lab) registerExtension(ctx context.Context) error {

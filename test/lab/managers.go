@@ -29,8 +29,14 @@ func leaseTimes() []string {
 	return []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s"}
 }
 
-// services are what stands in front of several replicas of our manager.
-type services struct{ hooks, api *process.Balancer }
+// extensionService is where our ExtensionConfig says that hooks are answered.
+const extensionService = "elemental-runtime-extension." + ManagerNamespace + ".svc:443"
+
+// services are what stands in front of several replicas of our manager, and names is by what Cluster API finds them.
+type services struct {
+	hooks, api *process.Balancer
+	names      *process.Proxy
+}
 
 func (s services) close() {
 	for _, balancer := range []*process.Balancer{s.hooks, s.api} {
@@ -38,6 +44,22 @@ func (s services) close() {
 			balancer.Close()
 		}
 	}
+	if s.names != nil {
+		s.names.Close()
+	}
+}
+
+// nameServices has Cluster API's managers find ours by the Service that an installed ExtensionConfig names.
+func (l *Lab) nameServices() (err error) {
+	if l.options.Install == nil {
+		return nil
+	}
+	l.services.names, err = process.NewProxy(map[string]int{extensionService: l.Provider.ServicePort})
+	if err != nil {
+		return err
+	}
+	l.Core.Env, l.ControlPlane.Env = l.services.names.Env(), l.services.names.Env()
+	return nil
 }
 
 // newManagers describes the replicas of our manager. The first brings the manifests.
@@ -69,7 +91,7 @@ func (l *Lab) newManagers() error {
 			"--diagnostics-address="+onLoopback(metricsPorts[i]), "--insecure-diagnostics",
 			"--elemental-api-bind-address="+onLoopback(apiPorts[i]),
 			"--elemental-api-endpoint="+onLoopback(apiPort),
-			"--elemental-api-cert-dir="+apiCertDir,
+			"--elemental-api-cert-dir="+apiCertDir, "--extension-cert-dir="+l.ExtensionCertDir(),
 		)
 		l.Managers = append(l.Managers, manager)
 		l.ports = append(l.ports, managerPorts{hooks: hookPorts[i], api: apiPorts[i], metrics: metricsPorts[i]})
@@ -80,6 +102,10 @@ func (l *Lab) newManagers() error {
 	}
 	return nil
 }
+
+// ExtensionCertDir is where our manager looks for the certificate of the Service of its hooks. It does not exist, until
+// somebody puts there what a kubelet would.
+func (l *Lab) ExtensionCertDir() string { return filepath.Join(l.env.Dir, "extension-tls") }
 
 // managerPorts are where a replica serves.
 type managerPorts struct{ hooks, api, metrics int }

@@ -49,7 +49,8 @@ type Options struct {
 	// Managers is how many replicas of our manager run, one of them elected. Default one, without an election.
 	Managers int
 	// Install is called when the management cluster's API server is ready and no manager runs yet, to have something else
-	// install the objects of providers there, as clusterctl does. Those of the lab are added to them. Default: nothing.
+	// install the objects of providers there, as clusterctl does. Those of the lab are added to them, managers of Cluster API
+	// have the feature gates of their Deployments, and find ours by the Service of its hooks. Default: nothing.
 	Install func(ctx context.Context, l *Lab) error
 	// Handover puts a balancer in front of the Elemental API of a single replica, too, so that another lab can take it
 	// over.

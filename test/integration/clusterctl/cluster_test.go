@@ -153,4 +153,6 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 	})
 
 	describeMoves(func() *scenario.Cluster { return cluster }, boots)
+	// A release is never older where a cluster is moved to.
+	describeUpgrade(func() *scenario.Cluster { return cluster }, boots)
 })

@@ -32,13 +32,7 @@ var directory string
 func writeRepository(ctx context.Context) {
 	GinkgoHelper()
 	directory = GinkgoT().TempDir()
-	release, repository := filepath.Join(directory, "release"), filepath.Join(directory, "repository")
-	for _, step := range [][]string{{"release.sh", release}, {"repository.sh", release, repository}} {
-		command := exec.CommandContext(ctx, filepath.Join(root, "hack", "release", step[0]), step[1:]...)
-		command.Env = append(os.Environ(), "RELEASE_TAG="+tag)
-		said, err := command.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(said))
-	}
+	repository := writeRelease(ctx, tag)
 	config, err := os.ReadFile(filepath.Join(repository, "clusterctl.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	said, err := exec.CommandContext(ctx, tool("clusterctl"), "version", "--output", "short").Output()
@@ -58,6 +52,19 @@ func writeRepository(ctx context.Context) {
 		config = fmt.Appendf(config, "- name: %s\n  type: %s\n  url: file://%s\n", provider.name, provider.kind, filepath.Join(folder, provider.file))
 	}
 	Expect(os.WriteFile(filepath.Join(directory, "clusterctl.yaml"), config, 0o644)).To(Succeed())
+}
+
+// writeRelease adds a release of this provider to the repository.
+func writeRelease(ctx context.Context, tag string) (repository string) {
+	GinkgoHelper()
+	release, repository := filepath.Join(directory, "release"), filepath.Join(directory, "repository")
+	for _, step := range [][]string{{"release.sh", release}, {"repository.sh", release, repository}} {
+		command := exec.CommandContext(ctx, filepath.Join(root, "hack", "release", step[0]), step[1:]...)
+		command.Env = append(os.Environ(), "RELEASE_TAG="+tag)
+		said, err := command.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(said))
+	}
+	return repository
 }
 
 const clusterAPIMetadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
@@ -102,6 +109,7 @@ func (p *plane) run(ctx context.Context, args ...string) (string, error) {
 func (p *plane) variables() []string {
 	exported := []string{
 		"EXP_RUNTIME_SDK=true", "EXP_IN_PLACE_UPDATES=true", "CLUSTER_TOPOLOGY=true",
+		"EXP_RECONCILER_RATE_LIMITING=false", // for speed
 		"ELEMENTAL_API_ENDPOINT=" + endpoint,
 		"ELEMENTAL_OS_IMAGE=" + cmp.Or(p.image, "oci://registry.example.com/os:v1"), "CONTROL_PLANE_ENDPOINT_HOST=192.168.122.50",
 	}

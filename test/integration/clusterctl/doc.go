@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package clusterctl tries the assets of a release with the real clusterctl, on labs that clusterctl installed: init,
-// generate, describe, alpha rollout, and move between two management clusters.
+// generate, describe, alpha rollout, move between two management clusters, upgrade, and delete.
 //
-// clusterctl creates the same objects as anywhere. Nothing runs their Deployments: the lab starts the managers as processes
-// and points webhooks and the ExtensionConfig to them. cert-manager is stood for by its CRDs.
+// clusterctl creates the same objects as anywhere. Nothing runs their Deployments: the lab starts the managers as processes,
+// with the feature gates of their Deployments, points webhooks to them, and leads to the Service of the ExtensionConfig.
+// cert-manager is stood for by its CRDs.
 package clusterctl

@@ -246,5 +246,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(history(ctx, source)).To(ContainElements(former), "what had ended is not begun again")
 			})
 		})
+
+		describeRemoval()
 	})
 }

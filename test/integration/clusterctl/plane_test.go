@@ -5,20 +5,24 @@ package clusterctl_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
@@ -29,62 +33,120 @@ type plane struct {
 	image string
 	// told is what clusterctl told last beside its output.
 	told string
+	// initialising is what clusterctl told of its init.
+	initialising string
 }
 
-// startPlane starts a lab, in which clusterctl installs all providers, as docs/install.md says.
+// startPlane starts a lab, in which clusterctl installs all providers with the one command of docs/install.md. The managers
+// start while the command runs, as Pods do.
 func startPlane(ctx context.Context, options lab.Options) *plane {
 	GinkgoHelper()
+	p, initialised := &plane{}, make(chan error, 1)
 	options.WithoutExtension = true
-	options.Install = func(ctx context.Context, l *lab.Lab) error {
-		return (&plane{Lab: l}).install(ctx)
+	options.Install = func(installing context.Context, l *lab.Lab) error {
+		p.Lab = l
+		if err := p.installCertManager(installing); err != nil {
+			return err
+		}
+		go func() { // it goes on after the installation
+			_, err := p.run(ctx, "init", "--infrastructure", "elemental", "--runtime-extension", "elemental")
+			initialised <- err
+		}()
+		if err := p.awaitRefusal(installing, initialised); err != nil {
+			return err
+		}
+		if err := p.forgetWebhooks(installing); err != nil {
+			return err
+		}
+		return p.issueCertificate(installing)
 	}
-	p := &plane{Lab: suite.StartLab(ctx, options)}
-	p.accepts(ctx, p.ctl(ctx, "generate", "provider", "--runtime-extension", "elemental"))
-	p.ctl(ctx, "init", "--runtime-extension", "elemental")
-	p.connectExtension(ctx)
+	suite.StartLab(ctx, options)
+	Eventually(initialised, patience).WithContext(ctx).Should(Receive(BeNil()))
+	p.initialising = p.told
+	p.awaitDiscovered(ctx)
 	return p
 }
 
-// install installs all but the runtime extension, whose ExtensionConfig Cluster API wants to look at first.
-func (p *plane) install(ctx context.Context) error {
+func (p *plane) installCertManager(ctx context.Context) error {
 	if _, err := p.Kubectl(ctx, "apply", "--filename", filepath.Join("testdata", "cert-manager-crds.yaml")); err != nil {
 		return err
 	}
-	if _, err := p.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all"); err != nil {
-		return err
-	}
-	if _, err := p.run(ctx, "init", "--infrastructure", "elemental"); err != nil {
-		return err
-	}
-	// They name Services, which lead nowhere here. The lab makes others once their servers run.
-	for _, kind := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
-		if _, err := p.Kubectl(ctx, "delete", kind, "--all"); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := p.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
+	return err
 }
 
-// connectExtension does for the ExtensionConfig what Service, DNS and cert-manager do in a real cluster, and waits until
-// Cluster API has asked what hooks there are.
-func (p *plane) connectExtension(ctx context.Context) {
-	GinkgoHelper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.ManagerNamespace, Name: "elemental-runtime-extension-cert"},
-		Data:       map[string][]byte{"ca.crt": p.Management.Authority().CertPEM},
+// awaitRefusal waits until all is installed but the ExtensionConfig, which needs a webhook of Cluster API, whose manager
+// does not run.
+func (p *plane) awaitRefusal(ctx context.Context, ended <-chan error) error {
+	return scenario.Await(ctx, "the ExtensionConfig to be refused", patience, func(ctx context.Context) (string, error) {
+		select {
+		case err := <-ended:
+			return "", fmt.Errorf("clusterctl ended before a manager ran: %w", err)
+		default:
+		}
+		// Without Pods a Service refuses connections. Here nothing does that for its address.
+		if _, err := p.Kubectl(ctx, "delete", "service", "capi-webhook-service", "--namespace", "capi-system", "--ignore-not-found"); err != nil {
+			return "", err
+		}
+		events, err := audit.Read(p.Management.AuditLog())
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(events, refusesExtension) {
+			return "it has not been written", nil
+		}
+		return "", nil
+	})
+}
+
+func writesExtension(event auditv1.Event) bool {
+	return event.ObjectRef != nil && event.ObjectRef.Resource == "extensionconfigs" && event.Verb == "create"
+}
+
+func refusesExtension(event auditv1.Event) bool {
+	return writesExtension(event) && !audit.Succeeded(event)
+}
+
+// forgetWebhooks deletes those that name Services, which lead nowhere here. The lab makes others once their servers run.
+// Cluster API's own stay: the lab calls them elsewhere.
+func (p *plane) forgetWebhooks(ctx context.Context) error {
+	_, err := p.Kubectl(ctx, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations",
+		"--selector", clusterv1.ProviderNameLabel+"=infrastructure-elemental")
+	return err
+}
+
+// issueCertificate does for the Service of the hooks what cert-manager and kubelet do in a real cluster.
+func (p *plane) issueCertificate(ctx context.Context) error {
+	const service = "elemental-runtime-extension"
+	authority := p.Management.Authority()
+	pair, err := authority.Server(service, service+"."+lab.ManagerNamespace+".svc")
+	if err != nil {
+		return err
 	}
-	Expect(p.Kube.Create(ctx, secret)).To(Succeed())
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"clientConfig": map[string]any{
-		"service": nil, "url": fmt.Sprintf("https://127.0.0.1:%d", p.Provider.ServicePort),
-	}}})
-	Expect(err).NotTo(HaveOccurred())
-	_, err = p.Kubectl(ctx, "patch", "extensionconfig", capi.ExtensionName, "--type", "merge", "--patch", string(patch))
-	Expect(err).NotTo(HaveOccurred())
+	if err := authority.WriteServing(p.ExtensionCertDir(), pair); err != nil {
+		return err
+	}
+	return p.Kube.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.ManagerNamespace, Name: service + "-cert"},
+		Data:       map[string][]byte{"ca.crt": authority.CertPEM, "tls.crt": pair.CertPEM, "tls.key": pair.KeyPEM},
+	})
+}
+
+// discovered is the condition by which Cluster API says whether it knows the hooks; nil before it has asked for them.
+func (p *plane) discovered(ctx context.Context) (*metav1.Condition, error) {
 	config := &runtimev1.ExtensionConfig{}
-	Eventually(func(g Gomega) {
-		g.Expect(p.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, config)).To(Succeed())
-		g.Expect(conditions.IsTrue(config, runtimev1.ExtensionConfigDiscoveredCondition)).To(BeTrue(), "%v", config.Status.Conditions)
-	}, patience, look).WithContext(ctx).Should(Succeed())
+	if err := p.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, config); err != nil {
+		return nil, err
+	}
+	return meta.FindStatusCondition(config.Status.Conditions, runtimev1.ExtensionConfigDiscoveredCondition), nil
+}
+
+// awaitDiscovered waits until our manager answers and Cluster API, which nobody tells that, has asked it: after as long a
+// time as it has failed before.
+func (p *plane) awaitDiscovered(ctx context.Context) {
+	GinkgoHelper()
+	Expect(p.Provider.AwaitReady(ctx)).To(Succeed())
+	Eventually(p.discovered, 2*patience, look).WithContext(ctx).Should(HaveField("Status", metav1.ConditionTrue))
 }
 
 // kubectl runs kubectl as a person would, and tells it.

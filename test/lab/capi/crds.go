@@ -52,21 +52,37 @@ func hasCondition(object *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// convertAs gives a CRD that exists the conversion of another.
-func convertAs(ctx context.Context, kube client.Client, crd *unstructured.Unstructured) error {
-	conversion, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion")
-	if err != nil || !found || crd.GetKind() != kindCRD {
-		return err
+// callAs gives a CRD that exists the conversion of another, and a webhook configuration that exists the webhooks.
+func callAs(ctx context.Context, kube client.Client, object *unstructured.Unstructured) error {
+	var change map[string]any
+	switch object.GetKind() {
+	case kindValidating, kindMutating:
+		change = map[string]any{"webhooks": object.Object["webhooks"]}
+	case kindCRD:
+		conversion, found, err := conversionOf(object)
+		if err != nil || !found {
+			return err
+		}
+		change = map[string]any{"spec": map[string]any{"conversion": conversion}}
+	default:
+		return nil
+	}
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("encoding a change of what is called: %w", err)
+	}
+	return kube.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+}
+
+// conversionOf is the conversion of a CRD, for a merge patch.
+func conversionOf(crd *unstructured.Unstructured) (conversion map[string]any, found bool, err error) {
+	conversion, found, err = unstructured.NestedMap(crd.Object, "spec", "conversion")
+	if err != nil || !found {
+		return nil, false, err
 	}
 	if config, isMap, _ := unstructured.NestedMap(conversion, "webhook", "clientConfig"); isMap {
 		config["service"] = nil // a merge patch would leave it beside the URL
-		if err := unstructured.SetNestedField(conversion, config, "webhook", "clientConfig"); err != nil {
-			return err
-		}
+		err = unstructured.SetNestedField(conversion, config, "webhook", "clientConfig")
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": conversion}})
-	if err != nil {
-		return fmt.Errorf("encoding a conversion: %w", err)
-	}
-	return kube.Patch(ctx, crd.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	return conversion, true, err
 }

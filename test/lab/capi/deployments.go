@@ -6,10 +6,15 @@ package capi
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+const gatesFlag = "--feature-gates="
 
 // Announce creates the Deployment that the provider has in a real cluster, with the feature gates that
 // its process really has: our provider reads Cluster API's gates from there. Nothing runs it.
@@ -27,6 +32,23 @@ func (p *Provider) Announce(ctx context.Context, kube client.Client, gates strin
 	return nil
 }
 
+// AdoptGates has the manager start with the feature gates of its Deployment, which something else has installed.
+func (p *Provider) AdoptGates(ctx context.Context, kube client.Client) error {
+	for _, object := range p.loaded.OfKind(kindDeployment) {
+		installed := &appsv1.Deployment{}
+		if err := kube.Get(ctx, client.ObjectKeyFromObject(object), installed); err != nil {
+			return fmt.Errorf("reading the gates of %s: %w", p.Name, err)
+		}
+		for _, container := range installed.Spec.Template.Spec.Containers {
+			given := slices.DeleteFunc(slices.Clone(container.Args), func(arg string) bool { return !isGates(arg) })
+			p.Args = append(slices.DeleteFunc(p.Args, isGates), given...)
+		}
+	}
+	return nil
+}
+
+func isGates(arg string) bool { return strings.HasPrefix(arg, gatesFlag) }
+
 func setGates(deployment *unstructured.Unstructured, gates string) error {
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if err != nil {
@@ -34,7 +56,7 @@ func setGates(deployment *unstructured.Unstructured, gates string) error {
 	}
 	for i := range containers {
 		if container, isMap := containers[i].(map[string]any); isMap {
-			container["args"] = []any{"--leader-elect", "--feature-gates=" + gates}
+			container["args"] = []any{"--leader-elect", gatesFlag + gates}
 			delete(container, "ports")
 		}
 	}

@@ -138,13 +138,13 @@ func clientConfig(config map[string]any, port int, ca []byte) map[string]any {
 	}
 }
 
-// Create creates the objects, and takes those that exist for created. Of CRDs that exist the conversion is made these
-// objects': what installed them may have named a Service.
+// Create creates the objects, and takes those that exist for created. What exists and calls a server is made to call it as
+// these objects do: what installed it may have named a Service.
 func (m Manifests) Create(ctx context.Context, kube client.Client) error {
 	for _, object := range m {
 		err := kube.Create(ctx, object.DeepCopy())
 		if apierrors.IsAlreadyExists(err) {
-			err = convertAs(ctx, kube, object)
+			err = callAs(ctx, kube, object)
 		}
 		if err != nil {
 			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)

@@ -30,6 +30,8 @@ type Provider struct {
 	Manifests []string
 	// Args besides those that every manager gets.
 	Args []string
+	// Env is added to the environment.
+	Env []string
 	// Roles are files with the ClusterRoles that the manager's user is granted. None: it may do everything.
 	Roles []string
 
@@ -97,7 +99,7 @@ func (p *Provider) Start(ctx context.Context, env Env) error {
 		"--webhook-cert-dir=" + certs,
 		fmt.Sprintf("--health-addr=127.0.0.1:%d", p.healthPort),
 	}, p.Args...)
-	p.Process, err = process.Start(process.Spec{Name: p.Name, Path: p.Binary, Args: args, LogDir: env.Dir, Died: env.Died})
+	p.Process, err = process.Start(process.Spec{Name: p.Name, Path: p.Binary, Args: args, Env: p.Env, LogDir: env.Dir, Died: env.Died})
 	if err != nil {
 		return err
 	}
