@@ -44,5 +44,6 @@
 //
 // It ends with exit code 0 when all of it is done, and whoever started it reboots. "run" does nothing in
 // recovery while a reset is pending or without an identity, and outside of recovery it asks for recovery
-// again as long as reset.json is there.
+// again as long as reset.json is there. Where it is not, and the host is not in recovery, "run" removes what
+// would reset the host there: power was lost when the partition was formatted already.
 package agent

@@ -54,6 +54,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if pending {
 		return a.continueReset(ctx, facts, phases)
 	}
+	if err := a.abandonReset(ctx, facts); err != nil {
+		return err
+	}
 	return a.loop(ctx, api, host, phases, board)
 }
 
@@ -112,6 +115,14 @@ func (a *Agent) continueReset(ctx context.Context, facts osplugin.Facts, phases 
 		return err
 	}
 	return a.Plugin.Reboot(ctx)
+}
+
+// abandonReset: no reset is pending. In recovery one may be under way all the same, which does not see the work directory.
+func (a *Agent) abandonReset(ctx context.Context, facts osplugin.Facts) error {
+	if facts.Mode == osplugin.ModeRecovery {
+		return nil
+	}
+	return a.Plugin.AbandonReset(ctx)
 }
 
 func (a *Agent) idle(ctx context.Context, reason string) error {

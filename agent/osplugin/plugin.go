@@ -128,6 +128,8 @@ type Resetter interface {
 	// TriggerReset makes the next boot go to recovery, which runs "elemental-agent reset". It does not
 	// reboot.
 	TriggerReset(ctx context.Context) error
+	// AbandonReset undoes what TriggerReset has left for recovery systems to come. It does nothing where nothing is left.
+	AbandonReset(ctx context.Context) error
 	// Reset resets the host and keeps the agent's configuration. It is called in recovery, can be
 	// repeated, and takes the registration's spec.config.elemental.reset.
 	Reset(ctx context.Context, options json.RawMessage) error

@@ -60,6 +60,8 @@ func (o *os_) Bootstrap(ctx context.Context, data wire.Bootstrap) error {
 
 func (o *os_) TriggerReset(context.Context) error { o.triggered++; return nil }
 
+func (o *os_) AbandonReset(context.Context) error { return nil }
+
 // fakeAPI accepts reports and has bootstrap data, or not.
 type fakeAPI struct{ err error }
 

@@ -220,6 +220,9 @@ func (p *Plugin) ResetsInRun() {}
 // Reset installs the OS anew.
 func (p *Plugin) Reset(context.Context, json.RawMessage) error { return p.change(install) }
 
+// AbandonReset does nothing.
+func (p *Plugin) AbandonReset(context.Context) error { return nil }
+
 // Installed is always true.
 func (p *Plugin) Installed() bool { return true }
 

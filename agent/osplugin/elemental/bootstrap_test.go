@@ -164,6 +164,13 @@ var _ = Describe("A reset", func() {
 		Expect(r.path("/oem/91_custom.yaml")).To(BeAnExistingFile())
 	})
 
+	It("leaves nothing to recovery that was not carried out there", func() {
+		Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
+		Expect(r.plugin.AbandonReset(ctx)).To(Succeed())
+		Expect(r.path("/oem/reset-cloud-config.yaml")).NotTo(BeAnExistingFile())
+		Expect(r.plugin.AbandonReset(ctx)).To(Succeed())
+	})
+
 	It("mounts /oem again, which the CLI leaves unmounted", func() {
 		r.boot(0, "recovery")
 		r.write("/proc/mounts", "x /run auto rw 0 0\n")

@@ -51,6 +51,12 @@ func (p *Plugin) TriggerReset(ctx context.Context) error {
 	return p.editGrub(ctx, map[string]string{nextEntry: recoveryEntry})
 }
 
+// AbandonReset removes the file that resets the host in recovery. One that lost power after its persistent partition was
+// formatted has it still, and would be reset whenever its recovery system is booted.
+func (p *Plugin) AbandonReset(context.Context) error {
+	return system.RemoveFile(p.host.Path(resetConfig))
+}
+
 // keepForRecovery copies who the host is and how it reaches the API to /oem: the recovery system mounts
 // neither /etc nor /var.
 func (p *Plugin) keepForRecovery() error {

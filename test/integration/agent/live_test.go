@@ -139,6 +139,26 @@ var _ = Describe("A host on live media", func() {
 		Entry("without power before its reboot", "before", "systemctl reboot", unplugged, 1, "live", "active"),
 	)
 
+	It("is reset once, by nothing that is left of a reset that lost power", func() {
+		var once sync.Once
+		m := newMachine(fromMedia(image.OS{}), func(m *machine) {
+			m.met = func(m *machine, moment rendezvous.Moment) {
+				if moment.Done && strings.Join(moment.Argv, " ") == "elemental reset" {
+					once.Do(func() {
+						defer GinkgoRecover()
+						Expect(unplugged(GinkgoT().Context(), m)).To(Succeed())
+					})
+				}
+			}
+		})
+		m.desire(wire.Desired{Reset: true})
+		Eventually(m.api.Requests, patience).Should(ContainElement(HavePrefix("DELETE")))
+		Eventually(m.last, patience).Should(HaveField("OS.BootMode", "active"))
+		Expect(m.api.Hosts()).To(Equal([]string{m.name()}))
+		Expect(m.modes()).To(Equal([]string{"live", "active", "recovery", "active"}))
+		Expect(m.Path("/oem/reset-cloud-config.yaml")).NotTo(BeAnExistingFile(), "its next recovery is not a reset")
+	})
+
 	It("is installed when the CLI is killed the first time", func() {
 		m := newMachine(fromMedia(image.OS{UpgradeKilled: true}))
 		m.expectOne()
