@@ -53,9 +53,9 @@ func (o *observation) request() *infrav1.HostUpgradeRequest {
 }
 
 // withdraw takes the attempt back from the host, but not its outcome. Whether the host has begun in the
-// meantime is known only when it has answered: see takeBack.
+// meantime is known only when it has answered: see takeBack. From a host that has gone meanwhile there is nothing to take.
 func (r *Reconciler) withdraw(ctx context.Context, o *observation) error {
-	return r.patchHost(ctx, o, "withdrawing the attempt from", func(host *infrav1.ElementalHost) {
+	return client.IgnoreNotFound(r.patchHost(ctx, o, "withdrawing the attempt from", func(host *infrav1.ElementalHost) {
 		if host.Spec.Upgrade == nil || host.Spec.Upgrade.Attempt != o.attempt {
 			return
 		}
@@ -64,7 +64,7 @@ func (r *Reconciler) withdraw(ctx context.Context, o *observation) error {
 			delete(host.Labels, infrav1.InPlaceUpgradeLabel)
 		}
 		delete(host.Annotations, infrav1.BlockMoveAnnotation)
-	})
+	}))
 }
 
 // patchHost writes a change of the host if it is one, with the resourceVersion that was read: the
