@@ -68,7 +68,7 @@ func (t *topology) add(name string, labels map[string]string) {
 		machine.Labels[key] = value
 	}
 	host := &infrav1.ElementalHost{ObjectMeta: t.meta(name)}
-	host.Spec.MachineRef = &corev1.ObjectReference{Name: name}
+	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.node(name)}}
 	create(machine, host, node)
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: node.Name}

@@ -5,8 +5,8 @@
 // not come to its end is the last that is looked at:
 //
 //	observe      what is booted goes into the report; always
-//	unapproved   a host that nobody vouches for only reports
 //	reset        boot into recovery, which runs "elemental-agent reset"
+//	unapproved   a host that nobody vouches for only reports
 //	upgrade      see package upgrade; a host for which another OS is desired is not bootstrapped before
 //	             it runs it
 //	bootstrap    place the bootstrap data, reboot into it, wait for it

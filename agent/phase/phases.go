@@ -66,7 +66,7 @@ func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn
 		return err
 	}
 	request := request{desired: desired, facts: facts, newer: newer, withdrawn: withdrawn}
-	for _, state := range []state{p.unapproved, p.reset, p.upgrade, p.bootstrap} {
+	for _, state := range []state{p.reset, p.unapproved, p.upgrade, p.bootstrap} {
 		next, err := state(ctx, request)
 		if err != nil || !next {
 			return err
@@ -147,7 +147,7 @@ func (p *Phases) say(phase, message string) {
 }
 
 // unapproved: nothing is done to a host that nobody vouches for, except to end what was begun when
-// somebody did.
+// somebody did, and to wipe it, which is how an operator gets rid of a host that is not trusted any more.
 func (p *Phases) unapproved(ctx context.Context, request request) (bool, error) {
 	if request.desired.Approved {
 		return true, nil

@@ -170,6 +170,8 @@ var _ = Describe("A desired state", func() {
 			wire.HostFinalizingRegistration, false, 1, 0),
 		Entry("reset first", wire.Desired{Approved: true, Reset: true, Bootstrap: true, Upgrade: upgradeTo("oci:2", true)},
 			wire.HostTriggeringReset, false, 1, 1),
+		Entry("reset, although nobody vouches for the host any more", wire.Desired{Reset: true, Bootstrap: true, Upgrade: upgradeTo("oci:2", true)},
+			wire.HostTriggeringReset, false, 1, 1),
 		Entry("upgrade, then bootstrap", wire.Desired{Approved: true, Bootstrap: true, Upgrade: upgradeTo("oci:2", true)},
 			wire.HostRunning, true, 2, 0),
 		Entry("no bootstrap before the upgrade is triggered", wire.Desired{Approved: true, Bootstrap: true, Upgrade: upgradeTo("oci:2", false)},

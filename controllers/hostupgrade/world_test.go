@@ -126,7 +126,7 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 	Expect(live.Status().Update(ctx, machine)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
-	host.Spec.MachineRef = &corev1.ObjectReference{Name: name}
+	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
 	host.Status.Phase = infrav1.HostPhaseRunning
 	host.Status.OS = infrav1.HostOS{ImageURI: oldImage, Digest: oldDigest, BootID: "boot-1", Version: "OS v1"}

@@ -20,6 +20,7 @@ type Check struct {
 func Checks() []Check {
 	return []Check{
 		{"Paused", checkPaused},
+		{"Approved", checkApproved},
 		{"Quarantine", checkQuarantine},
 		{"OtherAttempt", checkOtherAttempt},
 		{"OtherUpgrades", checkOtherUpgrades},

@@ -27,6 +27,9 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Expect(found[0].Message).To(HavePrefix(message))
 	Expect(found[0].Message).NotTo(BeEmpty())
 },
+	Entry("the host is approved", checkApproved, infrav1.PreflightPass, "", ""),
+	Entry("the host is not approved any more", checkApproved, infrav1.PreflightBlock, "ElementalHost/h", "is not approved, and its agent upgrades nothing",
+		func(_ *Snapshot, subject *Subject) { subject.Host.Spec.Approved = false }),
 	Entry("nothing is paused", checkPaused, infrav1.PreflightPass, "", ""),
 	Entry("the Machine is paused", checkPaused, infrav1.PreflightBlock, "Machine/m", "is paused", func(s *Snapshot, subject *Subject) {
 		subject.Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
@@ -84,13 +87,18 @@ func typical(changes ...func(*Snapshot, *Subject)) (*Snapshot, *Subject) {
 		Nodes:            []corev1.Node{*newNode("n")},
 	}
 	subject := &Subject{
-		Machine: &s.Machines[0], Node: &s.Nodes[0], Host: &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: "h"}},
+		Machine: &s.Machines[0], Node: &s.Nodes[0], Host: newHost("h"),
 		Attempt: "u/12345678",
 	}
 	for _, change := range changes {
 		change(s, subject)
 	}
 	return s, subject
+}
+
+// newHost is approved.
+func newHost(name string) *infrav1.ElementalHost {
+	return &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.ElementalHostSpec{Approved: true}}
 }
 
 // newNode is Ready.

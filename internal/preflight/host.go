@@ -25,6 +25,15 @@ func checkPaused(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	return pass()
 }
 
+// checkApproved names the host whose agent would not even answer an attempt.
+func checkApproved(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	if subject.Host.Spec.Approved {
+		return pass()
+	}
+	return block("ElementalHost/"+subject.Host.Name,
+		"is not approved, and its agent upgrades nothing until it is: set its spec.approved to true, or delete its Machine, which resets the host")
+}
+
 func checkOtherAttempt(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	if subject.Rival == nil {
 		return pass()

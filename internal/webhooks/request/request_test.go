@@ -91,7 +91,7 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	machine.Status.Phase = string(clusterv1.MachinePhaseRunning)
 	Expect(live.Status().Update(ctx, machine)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
-	host.Spec.MachineRef = &corev1.ObjectReference{Namespace: w.namespace, Name: name}
+	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Namespace: w.namespace, Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.node(name)}}
 	Expect(live.Create(ctx, node)).To(Succeed())
