@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -52,11 +53,11 @@ func checkBootstrap(host *infrav1.ElementalHost) error {
 	switch {
 	case !host.Spec.Approved:
 		return refuse(http.StatusForbidden, "host %s is not approved: an operator has to set spec.approved", host.Name)
-	case host.Labels[infrav1.NeedsResetLabel] == labelTrue:
+	case hoststate.HasLabel(host, infrav1.NeedsResetLabel):
 		return refuse(http.StatusForbidden, "host %s has to reset itself", host.Name)
 	case host.Spec.MachineRef == nil || secret == nil || secret.Name == "":
 		return refuse(http.StatusNotFound, "there is no bootstrap data for host %s yet", host.Name)
-	case bootstrapped(host):
+	case hoststate.Bootstrapped(host):
 		// Whoever has the host's key now needs what is in it no more, and could join another node with it.
 		return refuse(http.StatusForbidden, "host %s is bootstrapped: its bootstrap data are not handed out again", host.Name)
 	case secret.Namespace != "" && secret.Namespace != host.Namespace:

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // deleteTries bounds how often a deletion is decided anew because the host changed meanwhile.
@@ -45,7 +46,7 @@ func (s *Server) deleteHost(r *http.Request) (reply, error) {
 
 // checkDelete refuses a host that serves a Machine and was not asked to reset.
 func checkDelete(host *infrav1.ElementalHost) error {
-	if host.Labels[infrav1.NeedsResetLabel] == labelTrue || host.Spec.MachineRef == nil {
+	if hoststate.HasLabel(host, infrav1.NeedsResetLabel) || host.Spec.MachineRef == nil {
 		return nil
 	}
 	return refuse(http.StatusConflict, "host %s serves ElementalMachine %s and was not asked to reset: delete its Machine first",

@@ -17,13 +17,11 @@ import (
 // revisionLength in hex digits. Two revisions of one host have to differ, no more.
 const revisionLength = 16
 
-const labelTrue = "true"
-
 // Desired is all that is asked of a host. It depends on the host alone: no time, no other object.
 func Desired(host *infrav1.ElementalHost) wire.Desired {
 	desired := wire.Desired{
 		Approved: host.Spec.Approved,
-		Reset:    host.Labels[infrav1.NeedsResetLabel] == labelTrue && host.Labels[infrav1.ResetLabel] != labelTrue,
+		Reset:    hoststate.HasLabel(host, infrav1.NeedsResetLabel) && !hoststate.HasLabel(host, infrav1.ResetLabel),
 	}
 	desired.Upgrade = upgradeOf(host, desired.Reset)
 	desired.Bootstrap = mayBootstrap(host) && !desired.Reset && finished(host, desired.Upgrade)
@@ -40,7 +38,7 @@ func upgradeOf(host *infrav1.ElementalHost, reset bool) *wire.Upgrade {
 		return managedUpgrade(host)
 	case reset:
 		return nil
-	case pending(host):
+	case hoststate.Pending(host):
 		return ownUpgrade(hoststate.ManualAttempt(host), host)
 	case wantsOtherImage(host) && !succeeded(host, hoststate.IdleAttempt(host)):
 		return ownUpgrade(hoststate.IdleAttempt(host), host)
@@ -75,7 +73,7 @@ func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
 // wantsOtherImage says whether an idle host runs another image than it should. A host that has not
 // reported its OS yet is not known to.
 func wantsOtherImage(host *infrav1.ElementalHost) bool {
-	if bootstrapped(host) || host.Status.OS == (infrav1.HostOS{}) {
+	if hoststate.Bootstrapped(host) || host.Status.OS == (infrav1.HostOS{}) {
 		return false
 	}
 	wanted, err := osversion.Decode(host.Spec.OSVersionManagement)
@@ -85,18 +83,8 @@ func wantsOtherImage(host *infrav1.ElementalHost) bool {
 	return !osversion.SameImage(wanted.ImageURI, host.Status.OS.ImageURI)
 }
 
-func pending(host *infrav1.ElementalHost) bool {
-	return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending ||
-		host.Labels[infrav1.InPlaceUpdateLabel] == infrav1.InPlaceUpgradePending
-}
-
-// bootstrapped believes the label, which outlives a move, and the report, which comes first.
-func bootstrapped(host *infrav1.ElementalHost) bool {
-	return host.Labels[infrav1.BootstrappedLabel] == labelTrue || host.Status.Bootstrapped
-}
-
 func mayBootstrap(host *infrav1.ElementalHost) bool {
-	return host.Spec.Approved && host.Spec.BootstrapSecret != nil && !bootstrapped(host)
+	return host.Spec.Approved && host.Spec.BootstrapSecret != nil && !hoststate.Bootstrapped(host)
 }
 
 // finished says whether nothing is left to do of an upgrade. One that failed leaves the host on an OS

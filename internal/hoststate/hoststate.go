@@ -25,13 +25,10 @@ func Installed(host *infrav1.ElementalHost) bool {
 	return HasLabel(host, infrav1.InstalledLabel)
 }
 
-// Bootstrapped says whether the host has applied its bootstrap data. The label stands in for a host
-// that has not reported yet.
+// Bootstrapped says whether the host has applied its bootstrap data: by its report, which comes first, or by
+// its label, which outlives a move, and an agent that has lost its memory.
 func Bootstrapped(host *infrav1.ElementalHost) bool {
-	if Reported(host) {
-		return host.Status.Bootstrapped
-	}
-	return HasLabel(host, infrav1.BootstrappedLabel)
+	return host.Status.Bootstrapped || HasLabel(host, infrav1.BootstrappedLabel)
 }
 
 // HasLabel says whether one of the host's yes-or-no labels says yes.
