@@ -131,6 +131,7 @@ func (b *Board) Run(ctx context.Context) error {
 			err = b.coalesce(ctx)
 		} else {
 			failures++
+			b.doubt()
 			b.log.Warn("Report was not accepted, trying again", "error", err, "failures", failures)
 			err = b.wait(ctx, b.policy.Delay(failures), changed)
 		}
@@ -187,6 +188,14 @@ func (b *Board) accept(report wire.Report) {
 	b.accepted = &report
 	close(b.settled)
 	b.settled = make(chan struct{})
+}
+
+// doubt what the API knows: a report that was not accepted may have been stored all the same, so that the one
+// before has to be sent again if the host returns to it.
+func (b *Board) doubt() {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.accepted = nil
 }
 
 func (b *Board) pending() bool {

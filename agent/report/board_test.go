@@ -37,6 +37,19 @@ func (s *sender) Report(_ context.Context, report wire.Report) error {
 	return nil
 }
 
+func (s *sender) fail(times int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.fails = times
+}
+
+// failed says whether it has failed as often as it was told to.
+func (s *sender) failed() bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.fails == 0
+}
+
 func (s *sender) messages() []string {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -124,6 +137,17 @@ var _ = Describe("The board", func() {
 			second()
 		}
 		Eventually(func() []string { clock.Advance(time.Second); return to.messages() }).Should(Equal([]string{"first"}))
+	})
+
+	It("takes a change back that may have been stored, although it was not accepted", func() {
+		second()
+		Eventually(to.messages).Should(Equal([]string{"first"}))
+		to.fail(1)
+		say("a")
+		second()
+		Eventually(to.failed).Should(BeTrue())
+		say("first")
+		Eventually(func() []string { clock.Advance(time.Second); return to.messages() }).Should(Equal([]string{"first", "first"}))
 	})
 
 	It("flushes at once, and knows when", func() {
