@@ -95,17 +95,18 @@ func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.Elemental
 		return node{}, fmt.Errorf("reading ElementalHost %s: %w", machine.Spec.HostRef.Name, err)
 	}
 	found.onTarget = err == nil && runs(host, wanted)
-	if found.onTarget && found.target.digest == "" {
-		found.target.digest = host.Status.OS.Digest
+	if found.onTarget {
+		found.target.digest = cmp.Or(host.Status.OS.Digest, found.target.digest)
 	}
 	return found, nil
 }
 
-// runs says whether a host runs what is wanted of it: the digest that the rollout is pinned to, and else
-// the image.
+// runs says whether a host runs what is wanted of it: the digest that the rollout is pinned to, or the image.
+// The first alone would never be true of a host that was added after the image's tag had moved: the pin is
+// for those whose turn comes in a rollout, and nothing brings a node to another digest of its image.
 func runs(host *infrav1.ElementalHost, wanted wish) bool {
-	if wanted.pinned != "" && host.Status.OS.Digest != "" {
-		return host.Status.OS.Digest == wanted.pinned
+	if wanted.pinned != "" && host.Status.OS.Digest == wanted.pinned {
+		return true
 	}
 	return hoststate.Runs(host, wanted.os) == hoststate.MatchSame
 }

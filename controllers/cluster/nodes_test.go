@@ -123,6 +123,10 @@ var _ = Describe("The status line of a cluster", func() {
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:222222222222"))
 		Expect(get(ctx, p.cluster)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
+		By("one that was added after the tag had moved: it runs the image, which is all that is asked of it")
+		update(ctx, p.hosts[1], func() { p.hosts[1].Status.OS.Digest = "sha256:3333333333333333" }, true)
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + v2Image))
+
 		By("one that falls back weeks later")
 		update(ctx, p.hosts[1], func() { p.hosts[1].Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} }, true)
 		update(ctx, p.machines[1], func() {
