@@ -13,43 +13,49 @@ type Check struct {
 	Name string
 	// Run is pure. It returns what it found amiss, and nothing where all is well.
 	Run func(*Snapshot, *Subject) []infrav1.PreflightResult
+	// Final is a check that a waiver could not help against: what it finds stops the attempt later all the same.
+	Final bool
 }
 
 // Checks in the order in which they are reported. The quarantine comes first: a bad image is not even
 // offered to another host.
 func Checks() []Check {
 	return []Check{
-		{"Paused", checkPaused},
-		{"Approved", checkApproved},
-		{"Quarantine", checkQuarantine},
-		{"OtherAttempt", checkOtherAttempt},
-		{"OtherUpgrades", checkOtherUpgrades},
-		{"NodeReady", checkNodeReady},
-		{"NodeSchedulable", checkNodeSchedulable},
-		{"Maintenance", checkMaintenance},
-		{"OtherNodes", checkOtherNodes},
-		{"Machines", checkMachines},
-		{"ControlPlaneQuorum", checkQuorum},
-		{"KubeletVersion", checkKubeletVersion},
-		{"FreeSpace", checkFreeSpace},
-		{"Certificates", checkCertificates},
-		{"KubeVirt", checkKubeVirt},
-		{"VirtAPI", checkVirtAPI},
-		{"VirtHandler", checkVirtHandler},
-		{"Migrations", checkMigrations},
-		{"Volumes", checkVolumes},
-		{"Backups", checkBackups},
+		{Name: "Paused", Run: checkPaused},
+		{Name: "Approved", Run: checkApproved, Final: true},
+		{Name: "Quarantine", Run: checkQuarantine, Final: true},
+		{Name: "OtherAttempt", Run: checkOtherAttempt},
+		{Name: "OtherUpgrades", Run: checkOtherUpgrades},
+		{Name: "NodeReady", Run: checkNodeReady},
+		{Name: "NodeSchedulable", Run: checkNodeSchedulable},
+		{Name: "Maintenance", Run: checkMaintenance},
+		{Name: "OtherNodes", Run: checkOtherNodes},
+		{Name: "Machines", Run: checkMachines},
+		{Name: "ControlPlaneQuorum", Run: checkQuorum},
+		{Name: "KubeletVersion", Run: checkKubeletVersion},
+		{Name: "FreeSpace", Run: checkFreeSpace, Final: true},
+		{Name: "Certificates", Run: checkCertificates},
+		{Name: "KubeVirt", Run: checkKubeVirt},
+		{Name: "VirtAPI", Run: checkVirtAPI},
+		{Name: "VirtHandler", Run: checkVirtHandler},
+		{Name: "Migrations", Run: checkMigrations},
+		{Name: "Volumes", Run: checkVolumes},
+		{Name: "Backups", Run: checkBackups},
 	}
 }
 
 // Run all checks on a subject and return what is not as it should be. A check that is waived does not block: what it
-// found is a warning, and is handed to waived.
+// found is a warning, and is handed to waived. One that cannot be waived says so.
 func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.PreflightResult)) []infrav1.PreflightResult {
 	results := []infrav1.PreflightResult{}
 	for _, check := range Checks() {
 		for _, result := range check.Run(s, subject) {
 			result.Check = check.Name
-			if result.Verdict == infrav1.PreflightBlock && waivers.Has(check.Name) {
+			switch {
+			case result.Verdict != infrav1.PreflightBlock || !waivers.Has(check.Name):
+			case check.Final:
+				result.Message += "; this check cannot be waived"
+			default:
 				result.Verdict = infrav1.PreflightWarn
 				waived(result)
 			}

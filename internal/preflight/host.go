@@ -42,8 +42,9 @@ func checkOtherAttempt(_ *Snapshot, subject *Subject) []infrav1.PreflightResult 
 		"is an unfinished attempt on the same host: wait for its end, or set its spec.cancel")
 }
 
-// checkFreeSpace compares what the host measured when it prepared. The elemental CLI itself reports
-// success after it has filled the state partition (Harvester issues 7457 and 10687).
+// checkFreeSpace compares what the host measured when it prepared. It holds an agent that did not judge that by
+// itself: ours ends the attempt as Failed where there is less than five times the size of the image, which no waiver
+// keeps it from. The elemental CLI itself reports success after it has filled the state partition (Harvester issues 7457 and 10687).
 func checkFreeSpace(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	report := subject.Report
 	if report.FreeBytes == 0 || report.ImageBytes == 0 || report.FreeBytes >= report.ImageBytes {

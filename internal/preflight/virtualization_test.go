@@ -196,6 +196,17 @@ var _ = Describe("Run", func() {
 		Expect(Blockers(results)).To(HaveExactElements(HavePrefix("Node/n: was cordoned by someone else")))
 		Expect(results[0].Verdict).To(Equal(warns))
 	})
+
+	DescribeTable("lets nobody waive what stops the attempt later all the same, and says what to do instead",
+		func(name, message string, change ...func(*Snapshot, *Subject)) {
+			s, subject := typical(change...)
+			results := Run(s, subject, Waivers{name}, func(infrav1.PreflightResult) { Fail("is waived") })
+			Expect(Blockers(results)).To(HaveExactElements(And(ContainSubstring(message), HaveSuffix("; this check cannot be waived"))))
+			Expect(Blockers(Run(s, subject, nil, nil))).To(HaveExactElements(Not(ContainSubstring("waived"))))
+		},
+		Entry("a bad image", "Quarantine", "patch the template to a good image, or take the digest off annotation", digest, quarantined(`{"sha256:new":"x"}`)),
+		Entry("a full disk", "FreeSpace", "free some, or delete snapshots", measured(512<<20, 1<<30)),
+	)
 })
 
 var _ = DescribeTable("ByCheck", func(expected []infrav1.PreflightResult, found ...infrav1.PreflightResult) {
