@@ -88,23 +88,13 @@ func (h *Handlers) observeAttempts(ctx context.Context, wanted *wantedOS, seen *
 		switch {
 		case attempt.Name == wanted.upgradeName():
 			seen.attempt = attempt
-		case !hasEnded(attempt) && seen.unfinished == "":
+		case !attempt.Status.Phase.IsEnd() && seen.unfinished == "":
 			seen.unfinished = attempt.Name
 		case attempt.Status.Phase == infrav1.UpgradeSucceeded && attempt.Spec.HostName == seen.host.Name:
 			seen.succeeded = append(seen.succeeded, attempt.Spec.OSVersionHash)
 		}
 	}
 	return nil
-}
-
-// hasEnded says whether an attempt will do nothing more to its host. A lost host may come back.
-func hasEnded(attempt *infrav1.ElementalHostUpgrade) bool {
-	switch attempt.Status.Phase {
-	case infrav1.UpgradeSucceeded, infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeSuperseded, infrav1.UpgradeAborted:
-		return true
-	case infrav1.UpgradePending, infrav1.UpgradeProgressing, infrav1.UpgradeHostLost:
-	}
-	return false
 }
 
 // satisfies says whether the host, by itself, is what is wanted: booted into the image, and in nobody's

@@ -79,7 +79,7 @@ func (h *Handlers) renew(ctx context.Context, attempt *infrav1.ElementalHostUpgr
 // leaving is the answer while an attempt is being deleted: another one follows it, but what its host has
 // begun is brought to its end first.
 func leaving(attempt *infrav1.ElementalHostUpgrade) answer {
-	if hasEnded(attempt) {
+	if attempt.Status.Phase.IsEnd() {
 		return inProgress(requested)
 	}
 	return answer{retryAfter: requestedRetrySeconds, message: progressMessage(attempt)}

@@ -123,18 +123,11 @@ func (r *Reconciler) newestAttempts(ctx context.Context, cluster client.ObjectKe
 		if attempt.Spec.ClusterName != cluster.Name {
 			continue
 		}
-		if other := newest[attempt.Spec.ElementalMachineName]; other == nil || isNewer(attempt, other) {
+		if other := newest[attempt.Spec.ElementalMachineName]; other == nil || infrav1.OldestFirst(other, attempt) < 0 {
 			newest[attempt.Spec.ElementalMachineName] = attempt
 		}
 	}
 	return newest, nil
-}
-
-func isNewer(a, b *infrav1.ElementalHostUpgrade) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name > b.Name
-	}
-	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
 // wish is the OS that a machine is to run in the end.

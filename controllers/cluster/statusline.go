@@ -104,7 +104,7 @@ func statusLine(nodes []node) metav1.Condition {
 // news says what there is to tell of a node besides what it runs, and how urgent that is.
 func (n node) news() (what string, urgent urgency) {
 	switch {
-	case n.attempt != nil && isActive(n.attempt):
+	case n.attempt != nil && n.attempt.Status.Phase.IsActive():
 		return activity(n.attempt)
 	case n.attempt != nil && !n.onTarget && endings[n.attempt.Status.Phase] != "":
 		return endings[n.attempt.Status.Phase] + because(n.attempt.Status.Message), held
@@ -114,16 +114,6 @@ func (n node) news() (what string, urgent urgency) {
 		return "", calm
 	default:
 		return "", waits
-	}
-}
-
-// isActive says whether an attempt has steps left to do.
-func isActive(attempt *infrav1.ElementalHostUpgrade) bool {
-	switch attempt.Status.Phase {
-	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -154,7 +154,7 @@ var _ = Describe("The status line", func() {
 		} {
 			attempt := &infrav1.ElementalHostUpgrade{}
 			attempt.Status.Phase = phase
-			Expect(isActive(attempt) || slices.Contains(through, phase) || endings[phase] != "").To(BeTrue(), string(phase))
+			Expect(attempt.Status.Phase.IsActive() || slices.Contains(through, phase) || endings[phase] != "").To(BeTrue(), string(phase))
 		}
 	})
 })

@@ -102,7 +102,7 @@ func inLine(object client.Object) any {
 		return []string{of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
 		what := ""
-		if !isActive(of) {
+		if !of.Status.Phase.IsActive() {
 			what = of.Status.Message
 		}
 		return []any{of.Status.Phase, of.Status.Step, what, blockedBy(of), conditions.IsTrue(of, clusterv1.PausedCondition)}

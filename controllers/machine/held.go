@@ -54,7 +54,7 @@ func (r *Reconciler) unfinished(ctx context.Context, namespace, cluster, pool st
 	found := []*infrav1.ElementalHostUpgrade{}
 	for i := range list.Items {
 		attempt := &list.Items[i]
-		if attempt.Spec.ClusterName != cluster || !inProgress(attempt.Status.Phase) {
+		if attempt.Spec.ClusterName != cluster || !attempt.Status.Phase.IsActive() {
 			continue
 		}
 		if of, err := r.poolOf(ctx, attempt); err != nil {

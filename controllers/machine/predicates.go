@@ -114,7 +114,7 @@ func pauseChanged() predicate.Funcs {
 
 // endOf an attempt; empty while it is in progress.
 func endOf(upgrade *infrav1.ElementalHostUpgrade) infrav1.UpgradePhase {
-	if inProgress(upgrade.Status.Phase) {
+	if upgrade.Status.Phase.IsActive() {
 		return ""
 	}
 	return upgrade.Status.Phase

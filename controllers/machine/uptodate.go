@@ -146,28 +146,12 @@ func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMac
 	for i := range upgrades.Items {
 		upgrade := &upgrades.Items[i]
 		// The first by name, so that the message does not depend on the order of a list.
-		if inProgress(upgrade.Status.Phase) && (name == "" || upgrade.Name < name) {
+		if upgrade.Status.Phase.IsActive() && (name == "" || upgrade.Name < name) {
 			name = upgrade.Name
 		}
-		if last == nil || newer(upgrade, last) {
+		if last == nil || infrav1.OldestFirst(last, upgrade) < 0 {
 			last = upgrade
 		}
 	}
 	return name, last, nil
-}
-
-func newer(a, b *infrav1.ElementalHostUpgrade) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name > b.Name
-	}
-	return b.CreationTimestamp.Before(&a.CreationTimestamp)
-}
-
-func inProgress(phase infrav1.UpgradePhase) bool {
-	switch phase {
-	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing:
-		return true
-	default:
-		return false
-	}
 }

@@ -4,7 +4,6 @@
 package nodepause
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,9 +91,7 @@ func (r *Reconciler) attempts(ctx context.Context, cluster *clusterv1.Cluster) (
 	return found, nil
 }
 
-func newestFirst(a, b *infrav1.ElementalHostUpgrade) int {
-	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(b.Name, a.Name))
-}
+func newestFirst(a, b *infrav1.ElementalHostUpgrade) int { return infrav1.OldestFirst(b, a) }
 
 func (r *Reconciler) observeSubject(ctx context.Context, machine *clusterv1.Machine, own *infrav1.ElementalMachine,
 	attempts []*infrav1.ElementalHostUpgrade, wishes *wishes,

@@ -78,13 +78,5 @@ func isUpdating(object interface{ GetAnnotations() map[string]string }) bool {
 
 // isActive says whether an attempt has steps left to do, and nobody has broken it off.
 func isActive(attempt *infrav1.ElementalHostUpgrade) bool {
-	if !attempt.DeletionTimestamp.IsZero() || attempt.Spec.Cancel {
-		return false
-	}
-	switch attempt.Status.Phase {
-	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing:
-		return true
-	default:
-		return false
-	}
+	return attempt.Status.Phase.IsActive() && attempt.DeletionTimestamp.IsZero() && !attempt.Spec.Cancel
 }

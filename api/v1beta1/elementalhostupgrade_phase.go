@@ -1,0 +1,26 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import "cmp"
+
+// IsEnd says whether an attempt in this phase does nothing more by itself. HostLost is none: the attempt goes on
+// when its host comes back.
+func (p UpgradePhase) IsEnd() bool {
+	switch p {
+	case UpgradeSucceeded, UpgradeRolledBack, UpgradeFailed, UpgradeSuperseded, UpgradeAborted:
+		return true
+	case UpgradePending, UpgradeProgressing, UpgradeHostLost:
+	}
+	return false
+}
+
+// IsActive says whether an attempt in this phase has steps left to do and is at them, or about to be. HostLost is
+// not: nothing is done until the host comes back, and so the phase is neither an end nor active.
+func (p UpgradePhase) IsActive() bool { return !p.IsEnd() && p != UpgradeHostLost }
+
+// OldestFirst orders attempts by age, and those of the same second by name.
+func OldestFirst(a, b *ElementalHostUpgrade) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+func TestPhaseIsAnEndOrActiveOrThatOfALostHost(t *testing.T) {
+	for phase, expected := range map[infrav1.UpgradePhase]struct{ end, active bool }{
+		"":                         {active: true},
+		infrav1.UpgradePending:     {active: true},
+		infrav1.UpgradeProgressing: {active: true},
+		infrav1.UpgradeHostLost:    {},
+		infrav1.UpgradeSucceeded:   {end: true},
+		infrav1.UpgradeRolledBack:  {end: true},
+		infrav1.UpgradeFailed:      {end: true},
+		infrav1.UpgradeSuperseded:  {end: true},
+		infrav1.UpgradeAborted:     {end: true},
+	} {
+		if phase.IsEnd() != expected.end || phase.IsActive() != expected.active {
+			t.Errorf("phase %q: end %v, active %v", phase, phase.IsEnd(), phase.IsActive())
+		}
+	}
+}
+
+func TestOldestFirst(t *testing.T) {
+	made := func(name string, second int64) *infrav1.ElementalHostUpgrade {
+		return &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Time{Time: time.Unix(second, 0)}}}
+	}
+	for _, pair := range [][2]*infrav1.ElementalHostUpgrade{{made("b", 1), made("a", 2)}, {made("a", 1), made("b", 1)}} {
+		if infrav1.OldestFirst(pair[0], pair[1]) >= 0 || infrav1.OldestFirst(pair[1], pair[0]) <= 0 {
+			t.Errorf("%s is not older than %s", pair[0].Name, pair[1].Name)
+		}
+	}
+	if infrav1.OldestFirst(made("a", 1), made("a", 1)) != 0 {
+		t.Error("an attempt is older than itself")
+	}
+}
