@@ -45,6 +45,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, 
 		return err
 	}
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	// One for all: it remembers what clusters do not have.
 	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient()), Now: clock.RealClock{}.Now}
 	for _, add := range []func() error{
 		func() error { return addControllers(ctx, mgr, workloads, owners, ahead, o) },
@@ -88,24 +89,24 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 	if err != nil {
 		return err
 	}
-	kube := mgr.GetClient()
+	kube, connector := mgr.GetClient(), ahead.Workload
 	limits := controller.Options{MaxConcurrentReconciles: o.concurrency}
 	for _, add := range []reconciler{
 		&cluster.Reconciler{Client: kube, WatchFilterValue: o.watchFilter},
-		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube), WatchFilterValue: o.watchFilter},
+		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, WatchFilterValue: o.watchFilter},
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
 		&predrain.Reconciler{
-			Client: kube, Workload: workload.NewConnector(workloads, kube), Clusters: workloads, VirtualMachines: predrain.KubeVirt{},
+			Client: kube, Workload: connector, Clusters: workloads, VirtualMachines: predrain.KubeVirt{},
 			Recorder: mgr.GetEventRecorder("predrain"), Clock: clock.RealClock{}, WatchFilterValue: o.watchFilter,
 		},
 		&hostupgrade.Reconciler{
-			Client: kube, APIReader: mgr.GetAPIReader(), Workload: workload.NewConnector(workloads, kube), Clusters: workloads,
+			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Clusters: workloads,
 			Owners: wantedByOwners{owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
 		},
 		&nodepause.Reconciler{
-			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: workload.NewConnector(workloads, kube),
+			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: connector,
 			Owners: owners, Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
 	} {

@@ -21,7 +21,8 @@ const lookAgain = 10 * time.Minute
 
 // features remembers what a workload cluster does not have, as long as it is connected.
 type features struct {
-	clock      clock.PassiveClock
+	clock clock.PassiveClock
+	// mutex is not held while a cluster is asked: many ask, and one of them may have little time.
 	mutex      sync.Mutex
 	noKubeVirt time.Time // when that was found
 }
@@ -35,20 +36,29 @@ func (c *Cluster) HasKubeVirt(ctx context.Context, node *corev1.Node) (bool, err
 	if node != nil {
 		_, labelled = node.Labels[kubevirt.SchedulableLabel]
 	}
-	c.features.mutex.Lock()
-	defer c.features.mutex.Unlock()
-	if !labelled && c.features.clock.Since(c.features.noKubeVirt) < lookAgain {
+	if !labelled && c.features.hadNoKubeVirt() {
 		return false, nil
 	}
 	installed, err := kubevirt.Installed(ctx, c.live)
-	switch {
-	case err != nil:
-	case installed:
-		c.features.noKubeVirt = time.Time{}
-	default:
-		c.features.noKubeVirt = c.features.clock.Now()
+	if err == nil {
+		c.features.rememberKubeVirt(installed)
 	}
 	return installed, err
+}
+
+func (f *features) hadNoKubeVirt() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.clock.Since(f.noKubeVirt) < lookAgain
+}
+
+func (f *features) rememberKubeVirt(installed bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.noKubeVirt = time.Time{}
+	if !installed {
+		f.noKubeVirt = f.clock.Now()
+	}
 }
 
 // Live reads and writes the workload cluster without a cache.

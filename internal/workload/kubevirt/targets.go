@@ -136,6 +136,7 @@ func noTarget(reasons map[string][]string) string {
 	return "no other node can take it: " + strings.Join(parts, ", ")
 }
 
+// isReady is workload.IsReady, which imports this package.
 func isReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
