@@ -56,12 +56,7 @@ func rivalOf(upgrade *infrav1.ElementalHostUpgrade, others []infrav1.ElementalHo
 }
 
 // older orders attempts by age, and those of the same second by name.
-func older(a, b *infrav1.ElementalHostUpgrade) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name < b.Name
-	}
-	return a.CreationTimestamp.Before(&b.CreationTimestamp)
-}
+func older(a, b *infrav1.ElementalHostUpgrade) bool { return infrav1.OldestFirst(a, b) < 0 }
 
 // unlessHistory reads the attempt live; nil if it is history, or gone.
 func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infrav1.ElementalHostUpgrade, error) {

@@ -146,9 +146,4 @@ func (o *observation) isControlPlane() bool {
 func isHostEnd(phase infrav1.HostUpgradePhase) bool { return hoststate.Ended(phase) }
 
 // isEnded says whether a phase is an end that the attempt does not come back from by itself.
-func isEnded(phase infrav1.UpgradePhase) bool {
-	return slices.Contains([]infrav1.UpgradePhase{
-		infrav1.UpgradeSucceeded, infrav1.UpgradeRolledBack, infrav1.UpgradeFailed,
-		infrav1.UpgradeSuperseded, infrav1.UpgradeAborted,
-	}, phase)
-}
+func isEnded(phase infrav1.UpgradePhase) bool { return phase.IsEnd() }
