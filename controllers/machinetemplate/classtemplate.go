@@ -34,33 +34,36 @@ func (r *Reconciler) tellTopologies(ctx context.Context, template *infrav1.Eleme
 	if len(classes) == 0 || template.Generation == 1 {
 		return ctrl.Result{}, nil
 	}
-	changed, err := r.lastChange(ctx, template)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if wait := classSettleTime - r.Owners.Clock.Since(changed); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
+	if wait, err := r.settling(ctx, template); err != nil || wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	clusters := &clusterv1.ClusterList{}
 	if err := r.Client.List(ctx, clusters); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing Clusters: %w", err)
 	}
 	for _, class := range classes {
-		content, err := r.contentOf(ctx, template.Namespace, class)
-		if err != nil {
+		if err := r.tellClusters(ctx, clusters.Items, client.ObjectKey{Namespace: template.Namespace, Name: class}); err != nil {
 			return ctrl.Result{}, err
-		}
-		for i := range clusters.Items {
-			cluster := &clusters.Items[i]
-			if !cluster.Spec.Topology.IsDefined() || cluster.GetClassKey() != (client.ObjectKey{Namespace: template.Namespace, Name: class}) {
-				continue
-			}
-			if err := r.tellTopology(ctx, cluster, content); err != nil {
-				return ctrl.Result{}, err
-			}
 		}
 	}
 	return ctrl.Result{}, nil
+}
+
+// tellClusters of a class what its templates hold.
+func (r *Reconciler) tellClusters(ctx context.Context, clusters []clusterv1.Cluster, class client.ObjectKey) error {
+	content, err := r.contentOf(ctx, class.Namespace, class.Name)
+	if err != nil {
+		return err
+	}
+	for i := range clusters {
+		if !clusters[i].Spec.Topology.IsDefined() || clusters[i].GetClassKey() != class {
+			continue
+		}
+		if err := r.tellTopology(ctx, &clusters[i], content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // classesOf a template are its owners: Cluster API makes a ClusterClass the owner of the templates it names.
@@ -74,11 +77,12 @@ func classesOf(template *infrav1.ElementalMachineTemplate) []string {
 	return classes
 }
 
-// lastChange is when anything but the status was last written. The cache keeps no record of who wrote what when.
-func (r *Reconciler) lastChange(ctx context.Context, template *infrav1.ElementalMachineTemplate) (time.Time, error) {
+// settling is what is left of the settle time after anything but the status was last written. The cache keeps no
+// record of who wrote what when.
+func (r *Reconciler) settling(ctx context.Context, template *infrav1.ElementalMachineTemplate) (time.Duration, error) {
 	live := &infrav1.ElementalMachineTemplate{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(template), live); err != nil {
-		return time.Time{}, fmt.Errorf("reading when ElementalMachineTemplate %s was changed: %w", template.Name, err)
+		return 0, fmt.Errorf("reading when ElementalMachineTemplate %s was changed: %w", template.Name, err)
 	}
 	last := live.CreationTimestamp.Time
 	for _, entry := range live.ManagedFields {
@@ -86,7 +90,7 @@ func (r *Reconciler) lastChange(ctx context.Context, template *infrav1.Elemental
 			last = entry.Time.Time
 		}
 	}
-	return last, nil
+	return max(0, classSettleTime-r.Owners.Clock.Since(last)), nil
 }
 
 // contentOf identifies what all templates of a class hold.
