@@ -54,7 +54,7 @@ var _ = Describe("troubleshooting.md", func() {
 	It("has an entry for every preflight check", func() {
 		source := page("../internal/preflight/checks.go")
 		names := []string{}
-		for _, match := range regexp.MustCompile(`(?m)^\t\t\{"([A-Za-z]+)", check`).FindAllStringSubmatch(source, -1) {
+		for _, match := range regexp.MustCompile(`(?m)^\t\t\{Name: "([A-Za-z]+)", Run: check`).FindAllStringSubmatch(source, -1) {
 			names = append(names, match[1])
 		}
 		Expect(missingRows(page("troubleshooting.md"), names)).To(BeEmpty())
