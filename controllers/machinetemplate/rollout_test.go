@@ -379,23 +379,3 @@ var _ = Describe("A template", func() {
 		Consistently(func() int { return len(w.clones()) }, "1s").Should(Equal(1))
 	})
 })
-
-// crashing is a manager that is killed before it changes a reference.
-type crashing struct{ client.Client }
-
-func (c crashing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	if _, isOwner := object.(*clusterv1.MachineDeployment); isOwner {
-		return context.Canceled
-	}
-	return c.Client.Patch(ctx, object, patch, options...)
-}
-
-// writesBy patches as somebody else.
-type writesBy struct {
-	client.Client
-	writer client.Client
-}
-
-func (w writesBy) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return w.writer.Patch(ctx, object, patch, options...)
-}

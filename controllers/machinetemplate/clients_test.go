@@ -1,0 +1,31 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// crashing is a manager that is killed before it changes a reference.
+type crashing struct{ client.Client }
+
+func (c crashing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if _, isOwner := object.(*clusterv1.MachineDeployment); isOwner {
+		return context.Canceled
+	}
+	return c.Client.Patch(ctx, object, patch, options...)
+}
+
+// writesBy patches as somebody else.
+type writesBy struct {
+	client.Client
+	writer client.Client
+}
+
+func (w writesBy) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return w.writer.Patch(ctx, object, patch, options...)
+}
