@@ -95,7 +95,7 @@ func (l *Lab) announce(ctx context.Context, provider *capi.Provider) error {
 	if l.options.Install != nil {
 		return provider.AdoptGates(ctx, l.Kube)
 	}
-	return provider.Announce(ctx, l.Kube, l.options.gates())
+	return provider.Announce(ctx, l.Kube, l.options.gates(provider.Name))
 }
 
 func (l *Lab) providers() []*capi.Provider {
@@ -107,14 +107,12 @@ func (l *Lab) newProviders() error {
 	newClusterAPI := func(name, manifest string) *capi.Provider {
 		return &capi.Provider{
 			Name: name, Binary: l.options.tool(name), Manifests: []string{l.options.manifest(manifest)},
-			Args: []string{"--feature-gates=" + l.options.gates(), "--diagnostics-address=0", "--leader-elect=false", "--v=2"},
+			Args: []string{"--feature-gates=" + l.options.gates(name), "--diagnostics-address=0", "--leader-elect=false", "--v=2"},
 		}
 	}
-	l.Core = newClusterAPI("capi-core", "core.yaml")
-	l.Bootstrap = newClusterAPI("capi-cabpk", "bootstrap-kubeadm.yaml")
-	l.ControlPlane = newClusterAPI("capi-kcp", "control-plane-kubeadm.yaml")
-	// The bootstrap provider knows fewer gates than the others.
-	l.Bootstrap.Args[0] = "--feature-gates=ReconcilerRateLimiting=false"
+	l.Core = newClusterAPI(core, "core.yaml")
+	l.Bootstrap = newClusterAPI(bootstrap, "bootstrap-kubeadm.yaml")
+	l.ControlPlane = newClusterAPI(controlPlane, "control-plane-kubeadm.yaml")
 	if l.options.WithoutProvider {
 		return nil
 	}

@@ -18,10 +18,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-// Feature gates of Cluster API's managers.
+// Cluster API's managers, by their binaries.
 const (
-	gatesOn  = "ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,ReconcilerRateLimiting=false"
-	gatesOff = "ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=false,ReconcilerRateLimiting=false"
+	core         = "capi-core"
+	bootstrap    = "capi-cabpk"
+	controlPlane = "capi-kcp"
 )
 
 // Options of a lab.
@@ -95,11 +96,19 @@ func (o *Options) complete() error {
 	return nil
 }
 
-func (o *Options) gates() string {
-	if o.WithoutInPlaceUpdates {
-		return gatesOff
+// gates are the feature gates of one of Cluster API's managers. Each is given those that its own components name, and
+// waits for nothing between two tries.
+func (o *Options) gates(manager string) string {
+	const quick = "ReconcilerRateLimiting=false"
+	inPlace := fmt.Sprintf("ClusterTopology=true,InPlaceUpdates=%t,%s", !o.WithoutInPlaceUpdates, quick)
+	switch manager {
+	case core:
+		return "RuntimeSDK=true," + inPlace
+	case controlPlane:
+		return inPlace
+	default:
+		return quick
 	}
-	return gatesOn
 }
 
 // tool is a binary built by 'make tools'.
