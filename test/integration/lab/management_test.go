@@ -5,6 +5,7 @@ package lab_test
 
 import (
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
 const name = "lab"
@@ -72,14 +74,14 @@ var _ = Describe("The management cluster", func() {
 	}, SpecTimeout(patience))
 
 	It("announces the feature gates that Cluster API's managers really run with", func(ctx SpecContext) {
-		for namespace, provider := range map[string]string{
-			"capi-system":                       "capi-controller-manager",
-			"capi-kubeadm-control-plane-system": "capi-kubeadm-control-plane-controller-manager",
+		isGates := func(arg string) bool { return strings.HasPrefix(arg, "--feature-gates=") }
+		for key, manager := range map[client.ObjectKey]*capi.Provider{
+			{Namespace: "capi-system", Name: "capi-controller-manager"}:                                             theLab.Core,
+			{Namespace: "capi-kubeadm-control-plane-system", Name: "capi-kubeadm-control-plane-controller-manager"}: theLab.ControlPlane,
 		} {
 			deployment := &appsv1.Deployment{}
-			Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: provider}, deployment)).To(Succeed())
-			Expect(theLab.Core.Args).To(ContainElement(HavePrefix("--feature-gates=")))
-			gates := theLab.Core.Args[slices.IndexFunc(theLab.Core.Args, func(arg string) bool { return arg[:8] == "--featur" })]
+			Expect(theLab.Kube.Get(ctx, key, deployment)).To(Succeed())
+			gates := manager.Args[slices.IndexFunc(manager.Args, isGates)]
 			Expect(deployment.Spec.Template.Spec.Containers[0].Args).To(ContainElement(gates))
 			Expect(gates).To(ContainSubstring("InPlaceUpdates=true"))
 		}
