@@ -5,14 +5,11 @@ package image
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
-
-var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // parse reads an image URI. A pinned digest replaces the tag, but not a digest that the operator wrote: another
 // host has found out the first, and could be wrong.
@@ -24,7 +21,7 @@ func parse(uri, digest string) (name.Reference, error) {
 	if digest == "" {
 		return reference, nil
 	}
-	if !digestPattern.MatchString(digest) {
+	if !imageuri.IsDigest(digest) {
 		return nil, terminalf("digest %q is not of the form sha256:<64 hex digits>", digest)
 	}
 	if _, written := reference.(name.Digest); written {

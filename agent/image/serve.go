@@ -14,6 +14,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
 // repository is the name under which an image is served.
@@ -59,7 +61,7 @@ func (s *Store) handler(digest, mediaType string) http.Handler {
 }
 
 func (s *Store) sendBlob(w http.ResponseWriter, r *http.Request, digest, name string) {
-	if !digestPattern.MatchString(name) {
+	if !imageuri.IsDigest(name) {
 		http.NotFound(w, r)
 		return
 	}

@@ -5,7 +5,6 @@ package hostapi
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -39,8 +39,6 @@ var (
 		string(clusterv1.MachineExternalDNS), string(clusterv1.MachineInternalDNS),
 	}
 	bootModes = []string{"", "active", "passive", "recovery", "live"}
-
-	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
 // statusOf checks a report and returns the part of the status that it stands for.
@@ -87,7 +85,7 @@ func (c *checker) text(field, value string, limit int) {
 
 // digest of a resolved image: the rollout's other hosts are told to fetch it.
 func (c *checker) digest(field, value string) {
-	if value != "" && !digestPattern.MatchString(value) {
+	if value != "" && !imageuri.IsDigest(value) {
 		c.refuse("%s is %q, want sha256:<64 hex digits>", field, shorten(value, maxShort))
 	}
 }
