@@ -41,11 +41,8 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 // host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a person.
 func (r *Reconciler) awaitNode(ctx context.Context, o *observation, waitFor string) (sequence.Result, error) {
 	timeout := o.options.Timeouts.Reboot.Duration
-	since := workload.UnreachableSince(o.node).Time
-	if assessing := o.enteredAt(stepAssess); since.Before(assessing) && !since.IsZero() {
-		since = assessing
-	}
-	if since.IsZero() || o.now.Sub(since) < timeout {
+	silent := workload.UnreachableSince(o.node).Time
+	if silent.IsZero() || o.now.Sub(later(silent, o.enteredAt(stepAssess))) < timeout {
 		return sequence.Wait(pollCluster, "%s", waitFor), nil
 	}
 	return sequence.Wait(pollCluster, "%s; its kubelet has not answered for %s: look at the console of ElementalHost %s, or delete Machine %s",
@@ -55,11 +52,14 @@ func (r *Reconciler) awaitNode(ctx context.Context, o *observation, waitFor stri
 // goodSince is when the node became Ready, or this attempt began to look at it: a reboot that is quick
 // enough leaves the Ready condition as it was.
 func (o *observation) goodSince() time.Time {
-	ready, looked := workload.ReadySince(o.node).Time, o.enteredAt(stepAssess)
-	if ready.After(looked) {
-		return ready
+	return later(workload.ReadySince(o.node).Time, o.enteredAt(stepAssess))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return looked
+	return b
 }
 
 // assessHost judges by what is booted, never by what the next boot would be.

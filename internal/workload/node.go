@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -16,31 +17,27 @@ import (
 )
 
 // IsReady says whether the Node's Ready condition is True.
-func IsReady(node *corev1.Node) bool {
-	condition := readyCondition(node)
-	return condition != nil && condition.Status == corev1.ConditionTrue
-}
+func IsReady(node *corev1.Node) bool { return readyIs(node, corev1.ConditionTrue) != nil }
+
+// IsUnreachable says whether the Node's kubelet does not answer. That is what Cluster API takes for it, whose drain does not
+// wait for such a Node either.
+func IsUnreachable(node *corev1.Node) bool { return readyIs(node, corev1.ConditionUnknown) != nil }
 
 // ReadySince is when the Node became Ready; zero if it is not.
 func ReadySince(node *corev1.Node) metav1.Time {
-	if condition := readyCondition(node); condition != nil && condition.Status == corev1.ConditionTrue {
-		return condition.LastTransitionTime
-	}
-	return metav1.Time{}
+	return ptr.Deref(readyIs(node, corev1.ConditionTrue), corev1.NodeCondition{}).LastTransitionTime
 }
 
 // UnreachableSince is when the Node's kubelet was found not to answer; zero if it is not, or not known.
 func UnreachableSince(node *corev1.Node) metav1.Time {
-	if condition := readyCondition(node); condition != nil && condition.Status == corev1.ConditionUnknown {
-		return condition.LastTransitionTime
-	}
-	return metav1.Time{}
+	return ptr.Deref(readyIs(node, corev1.ConditionUnknown), corev1.NodeCondition{}).LastTransitionTime
 }
 
-func readyCondition(node *corev1.Node) *corev1.NodeCondition {
+// readyIs is the Node's Ready condition, if it has the status.
+func readyIs(node *corev1.Node, status corev1.ConditionStatus) *corev1.NodeCondition {
 	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
-			return &node.Status.Conditions[i]
+		if condition := &node.Status.Conditions[i]; condition.Type == corev1.NodeReady && condition.Status == status {
+			return condition
 		}
 	}
 	return nil

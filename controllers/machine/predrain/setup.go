@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
@@ -117,6 +118,6 @@ func labelChanged() predicate.Funcs {
 			return ""
 		}
 		value, labelled := node.Labels[kubevirt.SchedulableLabel]
-		return fmt.Sprint(labelled, value, isUnreachable(node))
+		return fmt.Sprint(labelled, value, workload.IsUnreachable(node))
 	})
 }

@@ -6,9 +6,10 @@ package predrain
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // yields says why the deletion of a Machine does not wait for its virtual machines, or no more; empty while it does.
@@ -34,7 +35,7 @@ func nodeYields(s *scope, now time.Time) string {
 		return "the API server of the workload cluster has not answered for " + patience(s).String()
 	case s.workload != nil && s.node == nil:
 		return "Node " + s.machine.Status.NodeRef.Name + " is gone"
-	case s.node != nil && isUnreachable(s.node):
+	case s.node != nil && workload.IsUnreachable(s.node):
 		return "the kubelet of Node " + s.node.Name + " does not answer"
 	}
 	return ""
@@ -56,7 +57,7 @@ func inTime(s *scope, now time.Time) bool {
 // hasTime says whether a workload cluster that fails may be tried again although the Node is not waited for: not for one
 // that is known to be dead, whose Machine is about to be remediated.
 func hasTime(s *scope, now time.Time) bool {
-	return (s.node == nil || !isUnreachable(s.node)) && inTime(s, now)
+	return (s.node == nil || !workload.IsUnreachable(s.node)) && inTime(s, now)
 }
 
 func isExcluded(machine *clusterv1.Machine) bool {
@@ -69,14 +70,4 @@ func isExcluded(machine *clusterv1.Machine) bool {
 func isTimedOut(machine *clusterv1.Machine, now time.Time) bool {
 	seconds := ptr.Deref(machine.Spec.Deletion.NodeDrainTimeoutSeconds, 0)
 	return seconds > 0 && now.Sub(machine.DeletionTimestamp.Time) >= time.Duration(seconds)*time.Second
-}
-
-// isUnreachable is what Cluster API takes for it, and its drain does not wait for either.
-func isUnreachable(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionUnknown
-		}
-	}
-	return false
 }
