@@ -5,8 +5,8 @@
 # usage: hack/test/suites.sh FOLDER [ginkgo flags...]
 #
 # Runs each suite beneath a folder with a lab of its own, PARALLEL at a time (default 4), the longest first, and the package
-# ALONGSIDE with them, without those in LEAVE_OUT. A suite mostly waits: for a reboot, a drain, a time-out. Each line is shown as it comes, with the name
-# of its suite, and is kept in bin/logs. Fails if a suite fails, and says which.
+# ALONGSIDE with them, without those in LEAVE_OUT. A suite mostly waits: for a reboot, a drain, a time-out. Each line is
+# shown as it comes, with the name of its suite, and is kept in bin/logs. Fails if a suite fails, and says which.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 

@@ -95,7 +95,7 @@ func (l *Lab) announce(ctx context.Context, provider *capi.Provider) error {
 	if l.options.Install != nil {
 		return provider.AdoptGates(ctx, l.Kube)
 	}
-	return provider.Announce(ctx, l.Kube, l.options.gates(provider.Name))
+	return provider.Announce(ctx, l.Kube)
 }
 
 func (l *Lab) providers() []*capi.Provider {

@@ -14,14 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const gatesFlag = "--feature-gates="
-
 // Announce creates the Deployment that the provider has in a real cluster, with the feature gates that
 // its process really has: our provider reads Cluster API's gates from there. Nothing runs it.
-func (p *Provider) Announce(ctx context.Context, kube client.Client, gates string) error {
+func (p *Provider) Announce(ctx context.Context, kube client.Client) error {
 	for _, object := range p.loaded.OfKind(kindNamespace, kindDeployment) {
 		if object.GetKind() == kindDeployment {
-			if err := setGates(object, gates); err != nil {
+			if err := setGates(object, gatesIn(p.Args)); err != nil {
 				return fmt.Errorf("announcing %s: %w", p.Name, err)
 			}
 		}
@@ -40,23 +38,31 @@ func (p *Provider) AdoptGates(ctx context.Context, kube client.Client) error {
 			return fmt.Errorf("reading the gates of %s: %w", p.Name, err)
 		}
 		for _, container := range installed.Spec.Template.Spec.Containers {
-			given := slices.DeleteFunc(slices.Clone(container.Args), func(arg string) bool { return !isGates(arg) })
-			p.Args = append(slices.DeleteFunc(p.Args, isGates), given...)
+			p.Args = append(slices.DeleteFunc(p.Args, isGates), gatesIn(container.Args)...)
 		}
 	}
 	return nil
 }
 
-func isGates(arg string) bool { return strings.HasPrefix(arg, gatesFlag) }
+func isGates(arg string) bool { return strings.HasPrefix(arg, "--feature-gates=") }
 
-func setGates(deployment *unstructured.Unstructured, gates string) error {
+// gatesIn are those arguments that are feature gates.
+func gatesIn(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return !isGates(arg) })
+}
+
+func setGates(deployment *unstructured.Unstructured, gates []string) error {
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if err != nil {
 		return fmt.Errorf("reading the containers of Deployment %s: %w", deployment.GetName(), err)
 	}
+	args := []any{"--leader-elect"}
+	for _, gate := range gates {
+		args = append(args, gate)
+	}
 	for i := range containers {
 		if container, isMap := containers[i].(map[string]any); isMap {
-			container["args"] = []any{"--leader-elect", gatesFlag + gates}
+			container["args"] = slices.Clone(args)
 			delete(container, "ports")
 		}
 	}
