@@ -179,7 +179,9 @@ var _ = Describe("An ElementalMachine", func() {
 		machine, host := w.running(ctx, "m1")
 		update(ctx, host, func() { host.Finalizers = nil }, false)
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
-		Eventually(gone(ctx, host)).Should(BeTrue())
+		// Only the host's return is left to tell the machine.
+		Eventually(get(ctx, machine)).Should(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostNotFoundReason))
 		again := w.host(ctx, "m1")
 		Eventually(get(ctx, machine)).Should(SatisfyAll(
 			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostReplacedReason),

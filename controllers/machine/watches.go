@@ -22,19 +22,26 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// hostToMachines maps a host to the machine it serves and, if it is free, to the machines that wait for
-// one like it.
+// hostToMachines maps a host to the machine it serves, to the machines that name it and, if it is free, to the
+// machines that wait for one like it. A host that was lost and is registered anew is named by a machine that it
+// knows nothing of.
 func (r *Reconciler) hostToMachines(ctx context.Context, object client.Object) []reconcile.Request {
 	host, ok := object.(*infrav1.ElementalHost)
 	if !ok {
 		return nil
 	}
+	requests := r.machines(ctx, client.InNamespace(host.Namespace), client.MatchingFields{association.MachineHostIndex: host.Name})
 	if ref := host.Spec.MachineRef; ref != nil {
-		return []reconcile.Request{request(host.Namespace, ref.Name)}
+		return append(requests, request(host.Namespace, ref.Name))
 	}
 	if !hoststate.Free(host) {
-		return nil
+		return requests
 	}
+	return append(requests, r.waitingFor(ctx, host)...)
+}
+
+// waitingFor are the machines that wait for a host like this one.
+func (r *Reconciler) waitingFor(ctx context.Context, host *infrav1.ElementalHost) []reconcile.Request {
 	waiting := &infrav1.ElementalMachineList{}
 	if err := r.Client.List(ctx, waiting,
 		client.InNamespace(host.Namespace),

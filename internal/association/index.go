@@ -21,6 +21,8 @@ const (
 	HostMachineIndex = "spec.machineRef.name"
 	// WaitingMachineIndex finds the ElementalMachines without a host; its one value is WaitingMachine.
 	WaitingMachineIndex = "elemental.waiting"
+	// MachineHostIndex finds ElementalMachines by the name of the ElementalHost in spec.hostRef.
+	MachineHostIndex = "spec.hostRef.name"
 )
 
 // Values of the indexes that answer yes or no.
@@ -39,6 +41,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&infrav1.ElementalHost{}, FreeHostIndex, indexFreeHost},
 		{&infrav1.ElementalHost{}, HostMachineIndex, indexHostMachine},
 		{&infrav1.ElementalMachine{}, WaitingMachineIndex, indexWaitingMachine},
+		{&infrav1.ElementalMachine{}, MachineHostIndex, indexMachineHost},
 	}
 	for _, index := range indexes {
 		if err := indexer.IndexField(ctx, index.object, index.field, index.values); err != nil {
@@ -66,6 +69,13 @@ func indexWaitingMachine(object client.Object) []string {
 	machine, ok := object.(*infrav1.ElementalMachine)
 	if ok && machine.Spec.HostRef == nil && machine.DeletionTimestamp.IsZero() {
 		return []string{WaitingMachine}
+	}
+	return nil
+}
+
+func indexMachineHost(object client.Object) []string {
+	if machine, ok := object.(*infrav1.ElementalMachine); ok && machine.Spec.HostRef != nil {
+		return []string{machine.Spec.HostRef.Name}
 	}
 	return nil
 }
