@@ -164,7 +164,7 @@ test: ## Run every test that needs no container engine
 
 .PHONY: test-unit
 test-unit: tools lab-binaries ## Run the tests of all packages but the integration suites
-	packages=$$(go list ./...) && go test -timeout 30m $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)$(if $(ALONGSIDE),|^$(MODULE)$(ALONGSIDE:.%=%)$$)')
+	packages=$$(go list ./...) && hack/test/unit.sh $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)$(if $(ALONGSIDE),|^$(MODULE)$(ALONGSIDE:.%=%)$$)')
 
 .PHONY: test-integration
 test-integration: tools tools-kubevirt lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)

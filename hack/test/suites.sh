@@ -14,8 +14,9 @@ folder=$1
 shift
 parallel=${PARALLEL:-4}
 logs=$PWD/bin/logs
-rm -rf "$logs"
 mkdir -p "$logs"
+# Those of the unit tests stay.
+find "$logs" -type f ! -name unit.log -delete
 
 # longest_first prints the suites' packages. A suite that is not named here runs last.
 longest_first() {
@@ -43,20 +44,10 @@ run_suite() {
 export -f run_suite
 export logs
 
-# summarize says again, last, which suites failed, where, and which specs were tried twice: the lines above are very many.
-summarize() {
-  local log name
-  for log in "$logs"/*.log; do
-    name=$(basename "$log" .log)
-    sed -E 's/\x1b\[[0-9;]*m//g' "$log" | grep -aE '^\s*\[(FAIL|PANICKED|TIMEDOUT|INTERRUPTED)\]|^FAIL\s|^panic:|\[FLAKEY TEST' |
-      sort -u | cut -c1-240 | sed "s/^/[$name] /"
-  done | tee "$logs/summary.txt"
-}
-
 [ -z "${LEAVE_OUT:-}" ] || echo "==> left out on this machine: $LEAVE_OUT (LONG=1 runs them)"
 # What the suites share is compiled once, before they compete for it.
 go vet "./$folder/..." || exit 1
 longest_first | xargs -P "$parallel" -I '{}' bash -c 'run_suite "$@" || exit 1' _ '{}' "$@"
 code=$?
-summarize
+hack/test/summarize.sh
 exit "$code"
