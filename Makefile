@@ -25,6 +25,8 @@ export GOFLAGS := -trimpath -buildvcs=false
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 # Gomega's own default, a second, is too short for a machine that does other things too.
 export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 60s
+# Without it an Eventually that is given a context waits for ever.
+export GOMEGA_ENFORCE_DEFAULT_TIMEOUTS_WHEN_USING_CONTEXTS := true
 
 BUILD_TOOLS := hack/tools/build.sh
 CONTROLLER_GEN := bin/tools/controller-gen

@@ -78,7 +78,8 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 
 		clock.SetTime(time.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
 		DeferCleanup(func() { clock.SetTime(time.Now()) })
-		update(ctx, machine, func() { machine.Labels["touched"] = "true" }, false)
+		// The machine itself may be gone by now.
+		update(ctx, host, func() { host.Labels["touched"] = "true" }, false)
 		Eventually(gone(ctx, machine)).Should(BeTrue())
 		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
