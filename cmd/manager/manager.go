@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,6 +16,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
@@ -31,6 +33,9 @@ import (
 const (
 	managerName      = "cluster-api-elemental-manager"
 	leaderElectionID = "controller-leader-election-elemental"
+	// gracefulShutdown is how long all that runs has to end after a signal. The lease is released after that, which takes less
+	// than is left until kubelet kills the process: see terminationGracePeriodSeconds in config/manager.
+	gracefulShutdown = 20 * time.Second
 )
 
 // newManager makes the manager with everything that runs in it.
@@ -60,6 +65,7 @@ func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
 		LeaseDuration:                 &o.leaseDuration,
 		RenewDeadline:                 &o.renewDeadline,
 		RetryPeriod:                   &o.retryPeriod,
+		GracefulShutdownTimeout:       ptr.To(gracefulShutdown),
 		Cache:                         cacheOptions(o),
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor:   []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},

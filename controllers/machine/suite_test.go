@@ -6,6 +6,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,15 +64,21 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(stop)
 })
 
-// reads counts the reconciles: each begins with the read of an ElementalMachine.
-var reads atomic.Int64
+// reads counts the reconciles of each ElementalMachine, by its key: each begins with its read.
+var reads sync.Map
+
+func reconcilesOf(machine *infrav1.ElementalMachine) int64 {
+	count, _ := reads.LoadOrStore(client.ObjectKeyFromObject(machine), &atomic.Int64{})
+	return count.(*atomic.Int64).Load()
+}
 
 // counting is the manager's client, with its reads of ElementalMachines counted.
 func counting(mgr ctrl.Manager) client.Client {
 	return interceptor.NewClient(notWatching{mgr.GetClient()}, interceptor.Funcs{
 		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if _, isMachine := object.(*infrav1.ElementalMachine); isMachine {
-				reads.Add(1)
+				count, _ := reads.LoadOrStore(key, &atomic.Int64{})
+				count.(*atomic.Int64).Add(1)
 			}
 			return inner.Get(ctx, key, object, options...)
 		},
@@ -86,14 +93,14 @@ func (notWatching) Watch(context.Context, client.ObjectList, ...client.ListOptio
 }
 
 // settling is long against the time that a write needs to come back as an event.
-const settling = 300 * time.Millisecond
+const settling = time.Second
 
-// lastReads is what settled has seen before.
-var lastReads int64
-
-// settled says whether nothing has been reconciled since it was last asked.
-func settled() bool {
-	now := reads.Load()
-	defer func() { lastReads = now }()
-	return now == lastReads
+// settled says whether a machine has not been reconciled since that was last asked.
+func settled(machine *infrav1.ElementalMachine) func() bool {
+	last := int64(-1)
+	return func() bool {
+		now := reconcilesOf(machine)
+		defer func() { last = now }()
+		return now == last
+	}
 }

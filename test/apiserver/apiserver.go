@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/feature"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,7 +115,12 @@ func (s *Server) NewManager() (manager.Manager, error) {
 		Scheme:                 s.Scheme,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		Controller:             config.Controller{SkipNameValidation: &unnamed},
+		Controller: config.Controller{
+			SkipNameValidation: &unnamed,
+			// On a busy machine it keeps a manager from ending: https://github.com/kubernetes-sigs/controller-runtime/issues/3538,
+			// mended in v0.25. That others keep it from that is to be noticed.
+			UsePriorityQueue: ptr.To(false),
+		},
 	}
 	if install := s.environment.WebhookInstallOptions; len(install.Paths) > 0 {
 		options.WebhookServer = webhook.NewServer(webhook.Options{
