@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -43,6 +44,9 @@ func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
 	config, err := restConfig(o)
 	if err != nil {
 		return nil, err
+	}
+	if o.contention {
+		goruntime.SetBlockProfileRate(1)
 	}
 	tlsOptions, metricsOptions, err := flags.GetManagerOptions(o.manager)
 	if err != nil {
@@ -98,10 +102,12 @@ func newHookServer(o *options, tlsOptions []func(*tls.Config)) (*runtimeserver.S
 	}
 	extension := &extensionCertificate{dir: o.extensionCertDir}
 	server, err := runtimeserver.New(runtimeserver.Options{
-		Catalog: catalog,
-		Port:    o.webhookPort,
-		CertDir: o.webhookCertDir,
-		TLSOpts: append(slices.Clone(tlsOptions), extension.forItsName),
+		Catalog:  catalog,
+		Port:     o.webhookPort,
+		CertDir:  o.webhookCertDir,
+		CertName: o.webhookCertName,
+		KeyName:  o.webhookKeyName,
+		TLSOpts:  append(slices.Clone(tlsOptions), extension.forItsName),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the server of webhooks and hooks: %w", err)

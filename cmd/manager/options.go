@@ -33,6 +33,7 @@ type options struct {
 	clusterQPS      float32
 	clusterBurst    int
 	profilerAddress string
+	contention      bool
 	healthAddress   string
 	manager         flags.ManagerOptions
 
@@ -42,8 +43,10 @@ type options struct {
 	retryPeriod    time.Duration
 	leaseNamespace string
 
-	webhookPort    int
-	webhookCertDir string
+	webhookPort     int
+	webhookCertDir  string
+	webhookCertName string
+	webhookKeyName  string
 	// extensionCertDir may be empty, and may not exist.
 	extensionCertDir string
 
@@ -67,6 +70,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.Float32Var(&o.clusterQPS, "clustercache-client-qps", 20, "Queries per second to each workload cluster.")
 	fs.IntVar(&o.clusterBurst, "clustercache-client-burst", 30, "Queries at once to each workload cluster.")
 	fs.StringVar(&o.profilerAddress, "profiler-address", "", "Address of the pprof profiler. Default: off.")
+	fs.BoolVar(&o.contention, "contention-profiling", false, "Profile what waits for locks, too.")
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoints.")
 	flags.AddManagerOptions(fs, &o.manager)
 	feature.MutableGates.AddFlag(fs)
@@ -85,7 +89,9 @@ func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet) {
 
 func (o *options) addServerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks and of the runtime extension.")
-	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Directory with tls.crt and tls.key of the webhooks.")
+	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Directory with certificate and key of the webhooks.")
+	fs.StringVar(&o.webhookCertName, "webhook-cert-name", "tls.crt", "File with the certificate in --webhook-cert-dir.")
+	fs.StringVar(&o.webhookKeyName, "webhook-key-name", "tls.key", "File with the key in --webhook-cert-dir.")
 	fs.StringVar(&o.extensionCertDir, "extension-cert-dir", "/etc/elemental/extension", "Directory with tls.crt and tls.key of the runtime extension's Service, shown to callers who ask for it by name. May be missing.")
 	fs.StringVar(&o.apiBindAddress, "elemental-api-bind-address", hostapi.DefaultBindAddress, "Address of the Elemental API that hosts talk to.")
 	fs.StringVar(&o.apiEndpoint, "elemental-api-endpoint", "", "Host and port under which hosts reach the Elemental API. Required.")
