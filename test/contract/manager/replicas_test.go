@@ -14,8 +14,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -138,5 +140,31 @@ var _ = Describe("Several replicas", Ordered, func() {
 		leader.Stop()
 		Expect(leader.Result()).NotTo(HaveOccurred(), "it ends in time and without complaint")
 		Eventually(leads, patience).WithArguments(other).Should(BeTrue())
+	})
+
+	It("leave to others what is in another namespace, or has another label, when they are told to", func(ctx SpecContext) {
+		for _, r := range replicas {
+			r.Stop()
+		}
+		Expect(server.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(Succeed())
+		register := func(namespace, name, filter string) *infrav1.ElementalRegistration {
+			GinkgoHelper()
+			registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.WatchLabel: filter},
+			}}
+			Expect(server.Client.Create(ctx, registration)).To(Succeed())
+			return registration
+		}
+		others := []*infrav1.ElementalRegistration{register("default", "elsewhere", "tenant"), register("tenant", "unlabelled", "somebody")}
+		own := register("tenant", "own", "tenant")
+		startTenant(ctx, "--namespace=tenant", "--watch-filter=tenant")
+		uri := func(ctx context.Context, registration *infrav1.ElementalRegistration) (string, error) {
+			err := server.Client.Get(ctx, client.ObjectKeyFromObject(registration), registration)
+			return registration.Spec.Config.Elemental.Registration.URI, err
+		}
+		Eventually(uri, patience).WithContext(ctx).WithArguments(own).ShouldNot(BeEmpty())
+		for _, other := range others {
+			Consistently(uri, calm).WithContext(ctx).WithArguments(other).Should(BeEmpty())
+		}
 	})
 })

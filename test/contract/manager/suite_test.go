@@ -33,6 +33,8 @@ import (
 const (
 	namespace = "elemental-system"
 	patience  = 2 * time.Minute
+	// calm is how long nothing must happen.
+	calm = 2 * time.Second
 )
 
 // replica of the manager, and its ports.
@@ -49,6 +51,8 @@ var (
 	server   *apiserver.Server
 	replicas []*replica
 	caller   *http.Client
+	// startTenant starts one more, with flags of its own.
+	startTenant func(ctx context.Context, args ...string) *replica
 )
 
 func TestManager(t *testing.T) {
@@ -81,23 +85,27 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for i := range 2 {
 		replicas = append(replicas, startReplica(ctx, i, root, dir))
 	}
+	startTenant = func(ctx context.Context, args ...string) *replica {
+		GinkgoHelper()
+		return startReplica(ctx, len(replicas), root, dir, args...)
+	}
 })
 
-func startReplica(ctx context.Context, index int, root, dir string) *replica {
+func startReplica(ctx context.Context, index int, root, dir string, args ...string) *replica {
 	GinkgoHelper()
 	ports, err := process.Ports(4)
 	Expect(err).NotTo(HaveOccurred())
 	r := &replica{hooks: ports[0], api: ports[1], diagnostics: ports[2], health: ports[3]}
 	r.Process, err = process.Start(process.Spec{
 		Name: fmt.Sprintf("manager-%d", index), Path: filepath.Join(root, "bin", "manager"), LogDir: dir,
-		Args: []string{
+		Args: append([]string{
 			"--kubeconfig=" + writeKubeconfig(ctx, dir), "--leader-elect", "--leader-elect-namespace=" + namespace,
 			fmt.Sprintf("--webhook-port=%d", r.hooks), "--webhook-cert-dir=" + dir,
 			fmt.Sprintf("--elemental-api-bind-address=127.0.0.1:%d", r.api), "--elemental-api-cert-dir=" + dir,
 			"--elemental-api-endpoint=elemental.example.com:9090",
 			fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", r.diagnostics),
 			fmt.Sprintf("--health-addr=127.0.0.1:%d", r.health),
-		},
+		}, args...),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(r.Stop)
