@@ -123,6 +123,8 @@ func (l *Lab) newManager(index int) *capi.Provider {
 	return &capi.Provider{
 		Name: name, User: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Namespace: ManagerNamespace,
 		Roles: []string{filepath.Join(rbac, "role.yaml"), filepath.Join(rbac, "leader_election_role.yaml")},
+		// As its Deployment has it: by these it asks workload clusters whether it is a Pod of theirs.
+		Env: []string{"POD_NAMESPACE=" + ManagerNamespace, "POD_NAME=" + name, "POD_UID=" + name},
 	}
 }
 

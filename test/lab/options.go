@@ -42,6 +42,9 @@ type Options struct {
 	WithoutProvider bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool
+	// WorkloadAccount has workload clusters reached as the account of config/workload, which may do what its role grants and
+	// no more. Default: as an administrator.
+	WorkloadAccount bool
 	// KubeVirt puts KubeVirt on the workload clusters, for what 'make tools-kubevirt' has to have been run, and lets hosts
 	// run virtual machines.
 	KubeVirt bool

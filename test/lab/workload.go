@@ -4,8 +4,11 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,8 +26,19 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
 )
 
-// WorkloadUser is who Cluster API and our manager are in the workload cluster: they share a kubeconfig.
-const WorkloadUser = "cluster-api"
+// Who Cluster API and our manager are in the workload cluster: they share a kubeconfig.
+const (
+	workloadAdmin   = "cluster-api"
+	workloadAccount = "system:serviceaccount:kube-system:cluster-api-elemental"
+)
+
+// WorkloadUser is who Cluster API and our manager are in workload clusters.
+func (l *Lab) WorkloadUser() string {
+	if l.options.WorkloadAccount {
+		return workloadAccount
+	}
+	return workloadAdmin
+}
 
 // workloadControllers are those of kube-controller-manager that nodes, Pods and budgets depend on.
 func workloadControllers() []string {
@@ -171,7 +185,7 @@ func (l *Lab) ConnectWorkload(ctx context.Context, namespace, cluster string) er
 
 // ConnectTo does so with any workload cluster.
 func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, cluster string) error {
-	kubeconfig, err := workload.Kubeconfig(WorkloadUser)
+	kubeconfig, err := l.workloadKubeconfig(ctx, workload)
 	if err != nil {
 		return err
 	}
@@ -190,4 +204,20 @@ func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, 
 		}
 	}
 	return nil
+}
+
+// workloadKubeconfig is by what a workload cluster is reached.
+func (l *Lab) workloadKubeconfig(ctx context.Context, workload *kube.Cluster) ([]byte, error) {
+	if !l.options.WorkloadAccount {
+		return workload.Kubeconfig(workloadAdmin)
+	}
+	script := exec.CommandContext(ctx, filepath.Join(l.options.Root, "hack", "print-workload-kubeconfig.sh"))
+	script.Env = append(os.Environ(), "KUBECTL="+l.options.tool("kubectl"), "KUBECONFIG="+AdminKubeconfig(workload))
+	complained := &bytes.Buffer{}
+	script.Stderr = complained
+	kubeconfig, err := script.Output()
+	if err != nil {
+		return nil, fmt.Errorf("making the account of config/workload: %w: %s", err, complained)
+	}
+	return kubeconfig, nil
 }

@@ -42,7 +42,7 @@ func TestStorage(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
+	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true, WorkloadAccount: true})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 3, Spare: 1})
 	var err error
 	longhorn, err = storage.NewLonghorn(ctx, theLab.WorkloadKube, clock.RealClock{})

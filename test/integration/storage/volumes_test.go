@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
@@ -163,7 +162,7 @@ func isStorage(pod string) bool { return strings.HasPrefix(pod, storage.Namespac
 // evictions that our manager was granted, in their order.
 func evictions() []audit.Eviction {
 	GinkgoHelper()
-	return slices.DeleteFunc(audit.Evictions(suite.Audit(theLab.Workload)), func(e audit.Eviction) bool { return e.User != lab.WorkloadUser })
+	return slices.DeleteFunc(audit.Evictions(suite.Audit(theLab.Workload)), func(e audit.Eviction) bool { return e.User != theLab.WorkloadUser() })
 }
 
 // expectStorageLast asserts that of a Node's Pods those of Longhorn were evicted after all others.

@@ -45,7 +45,7 @@ var _ = Describe("Many virtual machines on a node", func() {
 		moves, err := crowd.Moves(ctx, wanted)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(moves).To(BeNumerically(">=", size))
-		calls, single := scenario.Calls(suite.Audit(cluster.Workload()), began), 0
+		calls, single := scenario.Calls(suite.Audit(cluster.Workload()), cluster.Lab.WorkloadUser(), began), 0
 		GinkgoWriter.Println(moves, "moves:", calls)
 		looks := calls["list nodes"]
 		for call, count := range calls {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
@@ -116,11 +115,11 @@ func (c *Crowd) Moves(ctx context.Context, wanted image.Image) (int, error) {
 	return moves, err
 }
 
-// Calls counts what our manager asked of the workload cluster since a time, by "verb resource/subresource": writes,
+// Calls counts what a user asked of the workload cluster since a time, by "verb resource/subresource": writes,
 // lists, and reads of what has to do with virtual machines.
-func Calls(events []auditv1.Event, since time.Time) map[string]int {
+func Calls(events []auditv1.Event, user string, since time.Time) map[string]int {
 	calls := map[string]int{}
-	for _, event := range audit.ByUser(events, lab.WorkloadUser) {
+	for _, event := range audit.ByUser(events, user) {
 		if event.ObjectRef == nil || event.RequestReceivedTimestamp.Time.Before(since) {
 			continue
 		}

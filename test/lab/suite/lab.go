@@ -27,6 +27,9 @@ func StartLab(ctx context.Context, options lab.Options) *lab.Lab {
 		defer started.Stop()
 		Expect(started.Err()).NotTo(HaveOccurred(), "no process died by itself")
 		Expect(audit.Forbidden(Audit(started.Management), lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
+		if options.WorkloadAccount {
+			Expect(audit.Forbidden(Audit(started.Workload), started.WorkloadUser())).To(BeEmpty(), "the account of config/workload has all the rights that are used")
+		}
 	})
 	return started
 }

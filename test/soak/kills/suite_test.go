@@ -82,7 +82,7 @@ func openStage(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(gate.Close)
 	Expect(gate.Guard(ctx, management, theLab.Management, theLab.Kube, lab.ManagerUser)).To(Succeed())
-	Expect(gate.Guard(ctx, workload, theLab.Workload, theLab.WorkloadKube, lab.WorkloadUser)).To(Succeed())
+	Expect(gate.Guard(ctx, workload, theLab.Workload, theLab.WorkloadKube, theLab.WorkloadUser())).To(Succeed())
 	place, err := rendezvous.Open(host.Path(), scene.call)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(place.Close)

@@ -65,7 +65,7 @@ var _ = Describe("500 virtual machines on a node", func() {
 		Expect(crowd.Running(ctx)).To(Equal(crowd.Instances), "none restarts")
 		moves, err := crowd.Moves(ctx, wanted)
 		Expect(err).NotTo(HaveOccurred())
-		calls, total := scenario.Calls(suite.Audit(cluster.Workload()), began), 0
+		calls, total := scenario.Calls(suite.Audit(cluster.Workload()), cluster.Lab.WorkloadUser(), began), 0
 		for _, count := range calls {
 			total += count
 		}
