@@ -30,7 +30,7 @@ const (
 var global = regexp.MustCompile(`^(Namespace|CustomResourceDefinition|ClusterRole|ClusterRoleBinding|.*WebhookConfiguration|ExtensionConfig)$`)
 
 var _ = Describe("Metadata YAML", func() {
-	It("is of the kind and version that clusterctl accepts, with a series for this release that names the contract of the CRDs", func() {
+	It("Validation Rules: is of the kind and version that clusterctl accepts, with a series for this release that names the contract of the CRDs", func() {
 		metadata := &clusterctlv1.Metadata{}
 		Expect(yaml.UnmarshalStrict([]byte(asset("metadata.yaml")), metadata)).To(Succeed())
 		Expect(metadata.APIVersion).To(Equal("clusterctl.cluster.x-k8s.io/v1alpha3"))

@@ -42,6 +42,30 @@ func writeRelease(tag, directory string) (string, error) {
 	return string(said), err
 }
 
+var _ = It("Creating a local provider repository: a folder for each provider and its version, with all of its assets", func() {
+	repository := GinkgoT().TempDir()
+	command := exec.Command(filepath.Join(root, "hack", "release", "repository.sh"), release, repository)
+	command.Env = append(os.Environ(), "RELEASE_TAG="+tag)
+	said, err := command.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(said))
+	for provider, patterns := range map[string][]string{
+		"infrastructure-elemental":    {infrastructure, "metadata.yaml", "cluster-template*.yaml", "clusterclass-*.yaml"},
+		"runtime-extension-elemental": {extension, "metadata.yaml"},
+	} {
+		expected := []string{}
+		for _, pattern := range patterns {
+			expected = append(expected, assets(pattern)...)
+		}
+		files, err := os.ReadDir(filepath.Join(repository, provider, tag))
+		Expect(err).NotTo(HaveOccurred())
+		names := []string{}
+		for _, file := range files {
+			names = append(names, file.Name())
+		}
+		Expect(names).To(ConsistOf(expected))
+	}
+})
+
 // asset of the release, as text.
 func asset(name string) string {
 	GinkgoHelper()
