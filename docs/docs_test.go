@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -106,6 +107,68 @@ var _ = Describe("reference.md", func() {
 		}
 	})
 })
+
+var _ = It("A table that kubectl prints of our kinds has their columns", func() {
+	table := regexp.MustCompile(`(?m)^(?:\$ )?kubectl .*\bget (\w+).*\n(?:\x60{3}\n\n\x60{3}console\n)?(NAME .+)$`)
+	seen := 0
+	pages, err := filepath.Glob("*.md")
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range pages {
+		for _, match := range table.FindAllStringSubmatch(page(path), -1) {
+			columns, ours := columnsOf(match[1])
+			if !ours {
+				continue
+			}
+			shown := strings.Fields(match[2])
+			if slices.Contains(shown, "...") {
+				shown = slices.DeleteFunc(shown, func(column string) bool { return column == "..." })
+				Expect(columns).To(ContainElements(shown), path+": "+match[0])
+			} else {
+				Expect(shown).To(Equal(columns), path+": "+match[0])
+			}
+			seen++
+		}
+	}
+	Expect(seen).To(BeNumerically(">=", 3))
+})
+
+// definition is what kubectl reads of a kind.
+type definition struct {
+	Spec struct {
+		Names struct {
+			Plural     string   `json:"plural"`
+			ShortNames []string `json:"shortNames"`
+		} `json:"names"`
+		Versions []struct {
+			Columns []struct {
+				Name     string `json:"name"`
+				Priority int    `json:"priority"`
+			} `json:"additionalPrinterColumns"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+// columnsOf a kind, by its plural or short name, as kubectl prints them.
+func columnsOf(name string) (columns []string, ours bool) {
+	GinkgoHelper()
+	files, err := filepath.Glob("../config/crd/bases/*.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, file := range files {
+		kind := definition{}
+		Expect(yaml.Unmarshal([]byte(page(file)), &kind)).To(Succeed())
+		if names := kind.Spec.Names; names.Plural != name && !slices.Contains(names.ShortNames, name) {
+			continue
+		}
+		columns = []string{"NAME"}
+		for _, column := range kind.Spec.Versions[0].Columns {
+			if column.Priority == 0 {
+				columns = append(columns, strings.ToUpper(column.Name))
+			}
+		}
+		return columns, true
+	}
+	return nil, false
+}
 
 var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)

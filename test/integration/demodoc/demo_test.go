@@ -95,6 +95,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Eventually(running, 2*patience, look).WithContext(ctx).WithArguments(client.MatchingLabels{clusterv1.ClusterNameLabel: "kubeadm"}).
 			Should(HaveLen(3))
 		p.next(ctx, "kubectl get machines")
+		p.nextTree(ctx, "clusterctl describe cluster")
 		Expect(host(ctx, controlPlaneHost)).To(And(run(next), HaveField("Spec.MachineRef", Not(BeNil()))))
 	})
 

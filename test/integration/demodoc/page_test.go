@@ -24,6 +24,8 @@ type page struct {
 	lab *lab.Lab
 	// left are the commands that have not been run.
 	left []string
+	// shown is what the page shows of what a command prints.
+	shown map[string]string
 	// home is the working and the home directory of the shell.
 	home string
 	// here replaces what is another in the lab, as for strings.NewReplacer.
@@ -32,7 +34,7 @@ type page struct {
 	exported []string
 }
 
-var block = regexp.MustCompile("(?ms)^```bash\n(.*?)^```$")
+var block = regexp.MustCompile("(?ms)^```bash\n(.*?)^```$(?:\n\n```console\n(.*?)^```$)?")
 
 // openPage lays out what a person who follows the page has: the repository, tools, a kubeconfig, a clusterctl
 // configuration with the release.
@@ -40,9 +42,11 @@ func openPage(ctx context.Context, l *lab.Lab) *page {
 	GinkgoHelper()
 	content, err := os.ReadFile(filepath.Join(l.Root(), "docs", "demo.md"))
 	Expect(err).NotTo(HaveOccurred())
-	p := &page{lab: l, home: filepath.Join(l.Dir(), "demodoc")}
+	p := &page{lab: l, home: filepath.Join(l.Dir(), "demodoc"), shown: map[string]string{}}
 	for _, found := range block.FindAllStringSubmatch(string(content), -1) {
-		p.left = append(p.left, strings.TrimSpace(found[1]))
+		command := strings.TrimSpace(found[1])
+		p.left = append(p.left, command)
+		p.shown[command] = found[2]
 	}
 	Expect(os.MkdirAll(filepath.Join(p.home, "iso"), 0o755)).To(Succeed())
 	Expect(os.Symlink(filepath.Join(l.Root(), "test"), filepath.Join(p.home, "test"))).To(Succeed())
@@ -109,12 +113,47 @@ func (p *page) export(variables ...string) { p.exported = append(p.exported, var
 // rename says what a name of the page is in the lab.
 func (p *page) rename(name, here string) { p.here = append(p.here, name, here) }
 
-// next runs the next command of the page, which has to begin like this, and returns what it said.
+// next runs the next command of the page, which has to begin like this, and returns what it said. Where the page shows that,
+// it has the columns that are shown.
 func (p *page) next(ctx context.Context, begins string) string {
 	GinkgoHelper()
+	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
+	shown := p.shown[p.left[0]]
 	said, err := p.run(ctx, begins)
 	Expect(err).NotTo(HaveOccurred(), said)
+	if shown != "" {
+		Expect(columns(said)).To(Equal(columns(shown)), said)
+	}
 	return said
+}
+
+// nextTree does so, and waits until what is said is what the page shows: conditions may come a moment later.
+func (p *page) nextTree(ctx context.Context, begins string) {
+	GinkgoHelper()
+	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
+	command := p.left[0]
+	p.next(ctx, begins)
+	Eventually(func() (string, error) {
+		said, err := p.enter(ctx, command)
+		return known(said), err
+	}, patience, look).Should(Equal(known(p.shown[command])))
+}
+
+// columns are the first line of a table.
+func columns(table string) []string {
+	first, _, _ := strings.Cut(table, "\n")
+	return strings.Fields(first)
+}
+
+var (
+	random = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+	age    = regexp.MustCompile(`\b\d+[smh](\d+s)?\b`)
+)
+
+// known is what is said without what is another each time: ages, the ends of names, and the width of columns.
+func known(said string) string {
+	said = age.ReplaceAllString(random.ReplaceAllString(said, "-RANDOM"), "AGE")
+	return strings.Join(strings.Fields(said), " ")
 }
 
 // nextOnWorkload runs it against the workload cluster.
@@ -128,10 +167,14 @@ func (p *page) nextOnWorkload(ctx context.Context, begins string) string {
 
 func (p *page) run(ctx context.Context, begins string) (string, error) {
 	GinkgoHelper()
-	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
 	command := p.left[0]
 	Expect(command).To(HavePrefix(begins), "the next command of the page")
 	p.left = p.left[1:]
+	return p.enter(ctx, command)
+}
+
+// enter runs a command in the shell of the page.
+func (p *page) enter(ctx context.Context, command string) (string, error) {
 	command = strings.NewReplacer(p.here...).Replace(command)
 	GinkgoWriter.Println("$", command)
 	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
