@@ -52,7 +52,7 @@ func image(uri string) infrav1.OSVersionManagement {
 }
 
 // host makes an approved, installed host that runs oci://os:v1.
-func (w *world) host(ctx SpecContext, name string) *infrav1.ElementalHost {
+func (w *world) host(ctx SpecContext, name string, changes ...func(*infrav1.ElementalHost)) *infrav1.ElementalHost {
 	GinkgoHelper()
 	host := &infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{
@@ -60,6 +60,9 @@ func (w *world) host(ctx SpecContext, name string) *infrav1.ElementalHost {
 			Labels: map[string]string{clusterv1.WatchLabel: watchFilter, corev1.LabelTopologyZone: "z1"},
 		},
 		Spec: infrav1.ElementalHostSpec{Approved: true, PubKey: "key"},
+	}
+	for _, change := range changes {
+		change(host)
 	}
 	Expect(server.Client.Create(ctx, host)).To(Succeed())
 	w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {

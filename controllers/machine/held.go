@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -80,15 +81,19 @@ func (r *Reconciler) poolOf(ctx context.Context, attempt *infrav1.ElementalHostU
 }
 
 // pausedToWaiting maps an attempt whose node is paused, or was so until now, to the machines of its pool: they wait for
-// it, or do not any more. An attempt that is not paused matters as long as another one of the pool is.
+// it, or do not any more. An attempt that is not paused matters as long as another one of the pool is. Of one whose
+// machine is gone the pool is not known any more: it is mapped to all that wait.
 func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) []reconcile.Request {
 	attempt, ok := object.(*infrav1.ElementalHostUpgrade)
 	if !ok {
 		return nil
 	}
 	pool, err := r.poolOf(ctx, attempt)
-	if err != nil || pool == "" {
+	if err != nil {
 		return nil
+	}
+	if pool == "" {
+		return r.machinesOf(ctx, attempt, waitsForNode)
 	}
 	if !hostupgrade.WaitsForApproval(attempt) {
 		others, err := r.unfinished(ctx, attempt.Namespace, attempt.Spec.ClusterName, pool)
@@ -100,7 +105,11 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 			return nil
 		}
 	}
-	return r.machinesOf(ctx, attempt, pool)
+	return r.machinesOf(ctx, attempt, func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
+}
+
+func waitsForNode(machine *infrav1.ElementalMachine) bool {
+	return conditions.GetReason(machine, infrav1.UpToDateCondition) == infrav1.WaitingForNodeReason
 }
 
 func anyPaused(attempts []*infrav1.ElementalHostUpgrade) bool {
@@ -112,8 +121,8 @@ func anyPaused(attempts []*infrav1.ElementalHostUpgrade) bool {
 	return false
 }
 
-// machinesOf the pool of an attempt.
-func (r *Reconciler) machinesOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade, pool string) []reconcile.Request {
+// machinesOf the Cluster of an attempt, of those that are meant.
+func (r *Reconciler) machinesOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade, are func(*infrav1.ElementalMachine) bool) []reconcile.Request {
 	list := &infrav1.ElementalMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(attempt.Namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: attempt.Spec.ClusterName}, client.UnsafeDisableDeepCopy); err != nil {
@@ -122,7 +131,7 @@ func (r *Reconciler) machinesOf(ctx context.Context, attempt *infrav1.ElementalH
 	}
 	requests := []reconcile.Request{}
 	for i := range list.Items {
-		if pausing.Pool(list.Items[i].Labels) == pool {
+		if are(&list.Items[i]) {
 			requests = append(requests, request(attempt.Namespace, list.Items[i].Name))
 		}
 	}

@@ -8,11 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -33,8 +33,8 @@ func changed(seen func(client.Object) any) predicate.Funcs {
 	}
 }
 
-// hostChanged passes what a machine reports or acts on. The progress of an upgrade is not among it, but
-// for the end of the time in which the host must not be interrupted.
+// hostChanged passes what a machine reports or acts on, and what keeps a host from being claimed. The progress of an
+// upgrade is not among it, but for the end of the time in which the host must not be interrupted.
 func hostChanged() predicate.Funcs {
 	return changed(func(object client.Object) any {
 		host, ok := object.(*infrav1.ElementalHost)
@@ -42,12 +42,17 @@ func hostChanged() predicate.Funcs {
 			return nil
 		}
 		return struct {
-			Labels  map[string]string
-			Spec    infrav1.ElementalHostSpec
-			Status  infrav1.ElementalHostStatus
-			Stopped bool
-			Deleted bool
-		}{host.Labels, host.Spec, seenStatus(host), hoststate.Interruptible(host), !host.DeletionTimestamp.IsZero()}
+			Labels   map[string]string
+			Proposed string
+			Paused   bool
+			Spec     infrav1.ElementalHostSpec
+			Status   infrav1.ElementalHostStatus
+			Stopped  bool
+			Deleted  bool
+		}{
+			host.Labels, host.Annotations[infrav1.ProposedLabelsAnnotation], annotations.HasPaused(host),
+			host.Spec, seenStatus(host), hoststate.Interruptible(host), !host.DeletionTimestamp.IsZero(),
+		}
 	})
 }
 
@@ -80,6 +85,23 @@ func machineChanged() predicate.Funcs {
 			strconv.FormatBool(has(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)),
 			strconv.FormatBool(has(machine.Annotations, runtimev1.PendingHooksAnnotation)),
 			strconv.FormatBool(hookFails(machine)),
+		}
+	})
+}
+
+// clusterChanged passes a Cluster that is paused or goes on, and what a machine waits for in it. One that comes is
+// waited for, too.
+func clusterChanged() predicate.Funcs {
+	return changed(func(object client.Object) any {
+		cluster, ok := object.(*clusterv1.Cluster)
+		if !ok {
+			return nil
+		}
+		initialized := cluster.Status.Initialization
+		return [...]bool{
+			ptr.Deref(cluster.Spec.Paused, false),
+			ptr.Deref(initialized.InfrastructureProvisioned, false),
+			ptr.Deref(initialized.ControlPlaneInitialized, false),
 		}
 	})
 }
@@ -132,8 +154,4 @@ func nodeChanged() predicate.Funcs {
 
 func request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
-}
-
-func objectMeta(key client.ObjectKey) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
 }

@@ -43,10 +43,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	clusterToMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalMachineList{}, mgr.GetScheme())
-	if err != nil {
-		return fmt.Errorf("mapping Clusters to ElementalMachines: %w", err)
-	}
+	var err error
 	log := mgr.GetLogger().WithValues("controller", controllerName)
 	r.controller, err = capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
@@ -57,8 +54,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("ElementalMachine"))),
 			machineChanged()).
 		Watches(&clusterv1.Cluster{},
-			handler.EnqueueRequestsFromMapFunc(clusterToMachines),
-			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
+			handler.EnqueueRequestsFromMapFunc(r.clusterToMachines),
+			clusterChanged()).
 		Watches(&infrav1.ElementalHost{},
 			handler.EnqueueRequestsFromMapFunc(r.hostToMachines),
 			hostChanged()).
@@ -71,7 +68,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHostUpgrade{},
 			handler.EnqueueRequestsFromMapFunc(r.pausedToWaiting),
 			pauseChanged()).
-		WatchesRawSource(r.ClusterCache.GetClusterSource(controllerName, r.clusterToUnreadyMachines)).
+		WatchesRawSource(r.ClusterCache.GetClusterSource(controllerName, r.clusterToMachines)).
 		Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)

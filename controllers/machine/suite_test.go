@@ -37,6 +37,8 @@ var (
 	workload *workloadCache
 	// clock of the controller.
 	clock *clocktesting.FakePassiveClock
+	// cached is what the controller has seen.
+	cached client.Reader
 )
 
 // watchFilter is what the controller under test looks after.
@@ -50,7 +52,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
-	workload = newWorkloadCache(mgr)
+	workload, cached = newWorkloadCache(mgr), mgr.GetCache()
 	clock = clocktesting.NewFakePassiveClock(time.Now())
 	Expect((&machine.Reconciler{
 		Client:           counting(mgr),

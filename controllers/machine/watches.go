@@ -7,7 +7,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -54,7 +53,7 @@ func (r *Reconciler) waitingFor(ctx context.Context, host *infrav1.ElementalHost
 	var requests []reconcile.Request
 	for i := range waiting.Items {
 		selector, err := association.Selector(&waiting.Items[i])
-		if err == nil && selector.Matches(labels.Set(host.Labels)) {
+		if err == nil && selector.Matches(association.VouchedLabels(host)) {
 			requests = append(requests, request(host.Namespace, waiting.Items[i].Name))
 		}
 	}
@@ -74,13 +73,18 @@ func upgradeToMachine(_ context.Context, object client.Object) []reconcile.Reque
 	return []reconcile.Request{request(upgrade.Namespace, upgrade.Spec.ElementalMachineName)}
 }
 
-// clusterToUnreadyMachines maps a Cluster that was connected, or lost, to the machines whose Node has
-// still to be found.
-func (r *Reconciler) clusterToUnreadyMachines(ctx context.Context, object client.Object) []reconcile.Request {
+// clusterToMachines maps a Cluster to its machines. When it is connected those that are ready are among them: the watch
+// of the Nodes has gone with the former connection, and a machine adds it to the new one.
+func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetName()})
+}
+
+// unready are the machines of a Cluster whose Node has still to be found.
+func (r *Reconciler) unready(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
 	machines := &infrav1.ElementalMachineList{}
 	if err := r.Client.List(ctx, machines,
-		client.InNamespace(object.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetName()},
+		client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
 		client.UnsafeDisableDeepCopy,
 	); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachines of a Cluster")
@@ -127,14 +131,13 @@ func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKe
 	if !ok {
 		return nil
 	}
-	host := &infrav1.ElementalHost{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: node.Name}, host)
-	if err != nil || host.Labels[clusterv1.ClusterNameLabel] != cluster.Name || host.Spec.MachineRef == nil {
+	name := r.machineOf(ctx, cluster, node.Name)
+	if name == "" {
 		// A Node need not have the name of its host.
-		return r.clusterToUnreadyMachines(ctx, &clusterv1.Cluster{ObjectMeta: objectMeta(cluster)})
+		return r.unready(ctx, cluster)
 	}
 	machine := &infrav1.ElementalMachine{}
-	key := client.ObjectKey{Namespace: cluster.Namespace, Name: host.Spec.MachineRef.Name}
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: name}
 	if err := r.Client.Get(ctx, key, machine); err != nil {
 		return nil
 	}
@@ -143,4 +146,29 @@ func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKe
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: key}}
+}
+
+// machineOf is the machine of a Node: the one that the host of its name serves, or whose Node Cluster API has found it
+// to be. It is empty while neither is known.
+func (r *Reconciler) machineOf(ctx context.Context, cluster client.ObjectKey, node string) string {
+	host := &infrav1.ElementalHost{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: node}, host)
+	if err == nil && host.Labels[clusterv1.ClusterNameLabel] == cluster.Name && host.Spec.MachineRef != nil {
+		return host.Spec.MachineRef.Name
+	}
+	owners := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, owners,
+		client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
+		client.UnsafeDisableDeepCopy,
+	); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
+		return ""
+	}
+	for i := range owners.Items {
+		if owners.Items[i].Status.NodeRef.Name == node {
+			return owners.Items[i].Spec.InfrastructureRef.Name
+		}
+	}
+	return ""
 }

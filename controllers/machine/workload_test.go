@@ -25,9 +25,11 @@ type workloadCache struct {
 	mgr    manager.Manager
 	events chan event.GenericEvent
 
-	mu      sync.Mutex
-	cut     map[client.ObjectKey]bool
-	watched map[client.ObjectKey]bool
+	mu  sync.Mutex
+	cut map[client.ObjectKey]bool
+	// watched are the clusters whose present connection is watched, and added those whose watch was added once: one of
+	// the management cluster's cache cannot be taken back.
+	watched, added map[client.ObjectKey]bool
 }
 
 func newWorkloadCache(mgr manager.Manager) *workloadCache {
@@ -36,6 +38,7 @@ func newWorkloadCache(mgr manager.Manager) *workloadCache {
 		events:  make(chan event.GenericEvent, 100),
 		cut:     map[client.ObjectKey]bool{},
 		watched: map[client.ObjectKey]bool{},
+		added:   map[client.ObjectKey]bool{},
 	}
 }
 
@@ -54,21 +57,32 @@ func (w *workloadCache) Watch(_ context.Context, cluster client.ObjectKey, watch
 	if w.cut[cluster] {
 		return clustercache.ErrClusterNotConnected
 	}
-	if w.watched[cluster] {
+	w.watched[cluster] = true
+	if w.added[cluster] {
 		return nil
 	}
-	w.watched[cluster] = true
+	w.added[cluster] = true
 	return watcher.Watch(w.mgr.GetCache())
+}
+
+// watches says whether the present connection to a cluster is watched, for Eventually.
+func (w *workloadCache) watches(cluster client.ObjectKey) func() bool {
+	return func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.watched[cluster]
+	}
 }
 
 func (w *workloadCache) GetClusterSource(_ string, mapFunc func(context.Context, client.Object) []ctrl.Request, _ ...clustercache.GetClusterSourceOption) source.Source {
 	return source.Channel(w.events, handler.EnqueueRequestsFromMapFunc(mapFunc))
 }
 
-// connect cuts or restores the connection to a cluster.
+// connect cuts or restores the connection to a cluster. Its watches go with it, as those of Cluster API's do.
 func (w *workloadCache) connect(cluster client.ObjectKey, connected bool) {
 	w.mu.Lock()
 	w.cut[cluster] = !connected
+	delete(w.watched, cluster)
 	w.mu.Unlock()
 	object := &clusterv1.Cluster{}
 	object.Namespace, object.Name = cluster.Namespace, cluster.Name
