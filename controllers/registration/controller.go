@@ -122,6 +122,7 @@ func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.E
 		var unusable *unusableKeyError
 		if errors.As(err, &unusable) {
 			condition.False(registration, infrav1.RegistrationTokenReadyCondition, infrav1.SigningKeyFailedReason, "%s", unusable.Error())
+			return ctrl.Result{RequeueAfter: keyRetry}, nil
 		}
 		return ctrl.Result{}, err
 	}
@@ -177,6 +178,10 @@ func writeBack(ctx context.Context, helper *patch.Helper, registration *infrav1.
 	}
 	return nil
 }
+
+// keyRetry is how soon it is looked again for a key that is missing or no key. Secrets are not watched, and an error would
+// be tried again ever more rarely, after up to 17 minutes.
+const keyRetry = 5 * time.Second
 
 // minRenewal keeps a very short tokenDuration from making the controller busy.
 const minRenewal = time.Second

@@ -175,6 +175,34 @@ var _ = Describe("An ElementalRegistration", func() {
 		Expect(verify(ctx, object, "mine", clock.Now())).To(Succeed())
 	})
 
+	It("looks again soon for a key that is missing, however long it has been", func(ctx SpecContext) {
+		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
+			r.Spec.PrivateKeyRef = &corev1.ObjectReference{Name: "mine"}
+		})
+		Eventually(get(ctx, object)).Should(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
+		Eventually(func(g Gomega) { // the manager's own reconciler may write in between
+			result, err := reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+			g.Expect(err).NotTo(HaveOccurred(), "an error would be tried again ever more rarely")
+			g.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Minute)))
+		}).Should(Succeed())
+	})
+
+	It("takes no key of a former one of its name, which goes with that, and makes its own then", func(ctx SpecContext) {
+		key, err := token.NewSigningKey()
+		Expect(err).NotTo(HaveOccurred())
+		formers := &corev1.Secret{Data: map[string][]byte{token.SecretKey: key}}
+		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
+			formers.Namespace, formers.Name = r.Namespace, r.Name
+			former := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Name: r.Name, UID: "of-the-former-one"}}
+			formers.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(former, infrav1.GroupVersion.WithKind("ElementalRegistration"))}
+			Expect(server.Client.Create(ctx, formers)).To(Succeed())
+		})
+		Eventually(get(ctx, object)).Should(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
+		Expect(server.Client.Delete(ctx, formers)).To(Succeed()) // as Kubernetes does
+		Eventually(get(ctx, object)).Should(ready)
+		Expect(verify(ctx, object, "r1", clock.Now())).To(Succeed())
+	})
+
 	It("says that the manager has no endpoint", func(ctx SpecContext) {
 		object := makeRegistration(ctx)
 		Eventually(get(ctx, object)).Should(ready)

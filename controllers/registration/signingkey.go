@@ -20,7 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
-// unusableKeyError says that a person has to do something about a registration's Secret.
+// unusableKeyError says that somebody has to do something about a registration's Secret.
 type unusableKeyError struct{ message string }
 
 func (e *unusableKeyError) Error() string { return e.message }
@@ -38,6 +38,9 @@ func (r *Reconciler) signingKey(ctx context.Context, registration *infrav1.Eleme
 		return nil, &unusableKeyError{fmt.Sprintf("Secret %s, named in spec.privateKeyRef, does not exist: create it or remove the reference", name)}
 	case err != nil:
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	case isFormers(secret, registration):
+		return nil, &unusableKeyError{fmt.Sprintf(
+			"Waiting for Secret %s to go with the deleted ElementalRegistration of this name that it was made for: it is made anew then", name)}
 	}
 	if _, err := token.ParseSigningKey(secret.Data[token.SecretKey]); err != nil {
 		return nil, &unusableKeyError{fmt.Sprintf(
@@ -45,6 +48,13 @@ func (r *Reconciler) signingKey(ctx context.Context, registration *infrav1.Eleme
 			token.SecretKey, name)}
 	}
 	return secret.Data[token.SecretKey], nil
+}
+
+// isFormers says whether a Secret was made for a registration of the same name that has been deleted: Kubernetes is about
+// to delete it, too, and with it the key of the tokens.
+func isFormers(secret *corev1.Secret, registration *infrav1.ElementalRegistration) bool {
+	maker := metav1.GetControllerOf(secret)
+	return maker != nil && maker.Kind == "ElementalRegistration" && maker.Name == registration.Name && maker.UID != registration.UID
 }
 
 // secretName names the Secret, and says whether it is the one that the controller makes.
