@@ -70,7 +70,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &infrav1.ElementalCluster{})),
-			predicate.Or(predicates.ClusterPausedTransitions(mgr.GetScheme(), log), endpointChanged())).
+			clusterChanged()).
 		Watches(&infrav1.ElementalMachine{}, toCluster, lineChanged()).
 		Watches(&infrav1.ElementalHost{}, toCluster, lineChanged()).
 		Watches(&infrav1.ElementalHost{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), domainChanged()).

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -108,6 +109,20 @@ var _ = Describe("An ElementalCluster", func() {
 			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
 		))
+	})
+
+	It("is told of its Cluster when that comes after it", func(ctx SpecContext) {
+		owner, object := makeCluster(ctx)
+		Expect(server.Client.Delete(ctx, owner)).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(cached.Get(ctx, client.ObjectKeyFromObject(owner), &clusterv1.Cluster{}))
+		}).Should(BeTrue())
+		own(ctx, owner, object)
+		Eventually(get(ctx, object)).Should(haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterOwnerReason))
+		settled(ctx, object)
+		again := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name}, Spec: owner.Spec}
+		Expect(server.Client.Create(ctx, again)).To(Succeed())
+		Eventually(get(ctx, object)).Should(haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 
 	It("keeps what the upgrade controller has written", func(ctx SpecContext) {

@@ -4,10 +4,13 @@
 package cluster_test
 
 import (
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -139,5 +142,30 @@ var _ = Describe("The status line of a cluster", func() {
 		By("a machine that goes")
 		Expect(server.Client.Delete(ctx, p.machines[1])).To(Succeed())
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 1 of 1 nodes on sha256:222222222222"))
+	})
+
+	It("is told of an image that is looked up, and of a host that comes into the cluster", func(ctx SpecContext) {
+		p := makePool(ctx)
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
+		template := ownertest.Template(p.cluster.Namespace, "managed", "")
+		template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"managedOSVersionName":"stable"}`)},
+		}
+		Expect(server.Client.Create(ctx, template)).To(Succeed())
+		update(ctx, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = template.Name }, false)
+		Eventually(p.says(ctx)).Should(Equal("OSNotManaged: 2 nodes, whose OS is not managed"))
+		settled(ctx, p.cluster)
+		update(ctx, template, func() {
+			template.Annotations = map[string]string{infrav1.ResolvedOSVersionAnnotation: fmt.Sprintf(
+				`{"managedOSVersionName":"stable","imageUri":%q,"resourceVersion":"1"}`, v1Image)}
+		}, false)
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
+
+		By("a host that was registered anew, and has reported before its machine has it again")
+		update(ctx, p.hosts[0], func() { delete(p.hosts[0].Labels, clusterv1.ClusterNameLabel) }, false)
+		update(ctx, p.hosts[0], func() { p.hosts[0].Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} }, true)
+		settled(ctx, p.cluster)
+		update(ctx, p.hosts[0], func() { p.hosts[0].Labels = map[string]string{clusterv1.ClusterNameLabel: "c1"} }, false)
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 1 of 2 nodes on sha256:111111111111"))
 	})
 })

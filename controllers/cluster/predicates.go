@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -41,15 +42,14 @@ func pausedState(object conditions.Getter) [2]string {
 	return [2]string{string(paused.Status), paused.Message}
 }
 
-// endpointChanged passes a Cluster whose control plane endpoint was written by somebody else.
-func endpointChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			after, okToo := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && okToo && before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint
-		},
-	}
+// clusterChanged passes a Cluster that comes or goes, and what is read of it: the pause, the control plane, and its
+// endpoint, which somebody else may have written.
+func clusterChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1.Cluster)
+		after, okToo := e.ObjectNew.(*clusterv1.Cluster)
+		return ok && okToo && (before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint ||
+			before.Spec.ControlPlaneRef != after.Spec.ControlPlaneRef ||
+			ptr.Deref(before.Spec.Paused, false) != ptr.Deref(after.Spec.Paused, false))
+	}}
 }

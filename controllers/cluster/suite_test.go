@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
@@ -23,7 +24,11 @@ func TestCluster(t *testing.T) {
 
 const watchFilter = "tested"
 
-var server *apiserver.Server
+var (
+	server *apiserver.Server
+	// cached is what the controller has seen.
+	cached client.Reader
+)
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(time.Minute)
@@ -31,6 +36,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	server = apiserver.StartForSuite()
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
+	cached = mgr.GetCache()
 	Expect((&cluster.Reconciler{Client: mgr.GetClient(), WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)

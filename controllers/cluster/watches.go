@@ -99,7 +99,7 @@ func inLine(object client.Object) any {
 	case *infrav1.ElementalMachine:
 		return []any{of.Spec.HostRef, of.Spec.OSVersionManagement, of.DeletionTimestamp.IsZero(), conditions.IsTrue(of, infrav1.OSDriftedCondition)}
 	case *infrav1.ElementalHost:
-		return []string{of.Status.OS.ImageURI, of.Status.OS.Digest}
+		return []string{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
 		what := ""
 		if !of.Status.Phase.IsActive() {
@@ -107,7 +107,8 @@ func inLine(object client.Object) any {
 		}
 		return []any{of.Status.Phase, of.Status.Step, what, blockedBy(of), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
-		return []any{of.Spec, of.Annotations[infrav1.RolloutDigestAnnotation], of.Annotations[infrav1.RolledOutHashAnnotation], of.Status.CurrentClone}
+		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation], of.Annotations[infrav1.RolloutDigestAnnotation],
+			of.Annotations[infrav1.RolledOutHashAnnotation], of.Status.CurrentClone}
 	default:
 		return object.GetGeneration()
 	}
