@@ -76,7 +76,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(clusterToHosts),
-			predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+			clusterChanged()).
 		Complete(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)

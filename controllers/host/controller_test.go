@@ -262,6 +262,30 @@ var _ = DescribeTable("A condition of a host",
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, infrav1.UnmanagedReason),
 )
 
+var _ = Describe("An ElementalHost of a paused Cluster", func() {
+	It("goes on when the Cluster has gone, and is paused by one that comes paused in its place", func(ctx SpecContext) {
+		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Labels[clusterv1.ClusterNameLabel] = "c1" })
+		paused := func() *clusterv1.Cluster {
+			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "c1"}}
+			cluster.Spec.Paused = ptr.To(true)
+			cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1"}
+			return cluster
+		}
+		goesOn := haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason)
+		stops := haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason)
+		rests := func() { Eventually(settled).WithPolling(reportInterval).MustPassRepeatedly(2).Should(BeTrue()) }
+
+		Eventually(get(ctx, host)).Should(goesOn)
+		rests()
+		cluster := paused()
+		Expect(server.Client.Create(ctx, cluster)).To(Succeed())
+		Eventually(get(ctx, host)).Should(stops)
+		rests()
+		Expect(server.Client.Delete(ctx, cluster)).To(Succeed())
+		Eventually(get(ctx, host)).Should(goesOn)
+	})
+})
+
 var _ = Describe("A host", func() {
 	It("has its facts on labels, and keeps them while it is silent", func(ctx SpecContext) {
 		host := makeHost(ctx)

@@ -6,6 +6,7 @@ package host
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -23,6 +24,16 @@ func hostChanged() predicate.Funcs {
 		return !ok || !okToo ||
 			!equality.Semantic.DeepEqual(seen(before), seen(after)) ||
 			pausedState(before) != pausedState(after)
+	}}
+}
+
+// clusterChanged passes a Cluster that is paused or goes on. One that goes pauses nothing any more, and one that comes
+// under its name may.
+func clusterChanged() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1.Cluster)
+		after, okToo := e.ObjectNew.(*clusterv1.Cluster)
+		return !ok || !okToo || ptr.Deref(before.Spec.Paused, false) != ptr.Deref(after.Spec.Paused, false)
 	}}
 }
 
