@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -101,7 +102,8 @@ func (r *Reconciler) attempts(ctx context.Context, namespace, field, value strin
 	}
 	requests := make([]ctrl.Request, 0, len(attempts.Items))
 	for i := range attempts.Items {
-		if stands(&attempts.Items[i]) {
+		// One that was paused just then has still to be taken back from its host.
+		if stands(&attempts.Items[i]) && !conditions.IsTrue(&attempts.Items[i], clusterv1.PausedCondition) {
 			continue
 		}
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&attempts.Items[i])})
