@@ -33,11 +33,11 @@ func marked(object client.Object) any {
 	case *infrav1.ElementalMachine:
 		return []any{goes, of.Spec.HostRef, isUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation]}
 	case *infrav1.ElementalHost:
-		return []any{of.Status.OS.ImageURI, of.Status.OS.Digest}
+		return []any{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
 		return []any{goes, of.Spec.Cancel, of.Status.Phase, hostupgrade.PastApproval(of)}
 	case *infrav1.ElementalMachineTemplate:
-		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation]}
+		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation], of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
 	default:
 		return []any{goes, object.GetGeneration()}
 	}

@@ -35,10 +35,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Named(controllerName).
 		For(&clusterv1.Cluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilterValue),
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+			asked())).
 		WithOptions(options).
-		Watches(&infrav1.ElementalCluster{}, toCluster, builder.WithPredicates(
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&infrav1.ElementalCluster{}, toCluster, builder.WithPredicates(asked())).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, changed).
 		Watches(&clusterv1.Machine{}, toCluster, changed).
 		Watches(&infrav1.ElementalMachine{}, toCluster, changed).
@@ -58,6 +57,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
 	}
 	return nil
+}
+
+// asked passes what people ask of a Cluster, and the labels by which it is the controller's and its ElementalCluster is
+// its own: either may come later.
+func asked() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 }
 
 // memberToCluster maps an object that belongs to a Cluster to it.
