@@ -103,9 +103,11 @@ type scope struct {
 	own     *infrav1.ElementalMachine
 	cluster *clusterv1.Cluster
 	options infrav1.NodeUpgradeOption
-	// workload is nil while the workload cluster cannot be reached, and node with it.
+	// workload is nil while the workload cluster cannot be reached, and node with it. One that fails is connected, and
+	// is no event when it answers again.
 	workload *workload.Cluster
 	node     *corev1.Node
+	fails    bool
 }
 
 // Reconcile puts the hook on a Machine, or does what it is for.
@@ -174,6 +176,7 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 	}
 	node, err := cluster.Node(ctx, s.machine.Status.NodeRef.Name)
 	if err != nil {
+		s.fails = true
 		return nil //nolint:nilerr // an API server that does not answer is waited for like a missing connection
 	}
 	s.workload, s.node = cluster, node

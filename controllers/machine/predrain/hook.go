@@ -27,6 +27,9 @@ func (r *Reconciler) guard(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.watchNodes(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
+	if s.fails {
+		return ctrl.Result{RequeueAfter: pollCluster}, nil
+	}
 	if s.node == nil || s.own == nil {
 		return ctrl.Result{}, nil
 	}

@@ -52,6 +52,16 @@ var _ = Describe("The hook of a Machine", func() {
 		Expect(w.hooked(ctx)).To(BeTrue())
 	})
 
+	It("comes soon where the workload cluster is connected and fails, which is no event when it is over", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.connector.fails = true
+		Expect(w.reconcile(ctx).RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Minute)))
+		Expect(w.hooked(ctx)).To(BeFalse())
+		w.connector.fails = false
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeTrue())
+	})
+
 	It("is not for Machines of other infrastructure", func(ctx SpecContext) {
 		w := newWorld(ctx, func(m *clusterv1.Machine) { m.Spec.InfrastructureRef.Kind = "OtherMachine" })
 		w.reconcile(ctx)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
@@ -33,6 +34,8 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		For(&clusterv1.Machine{}, builder.WithPredicates(changed(seenOfMachine))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), builder.WithPredicates(changed(seenOfCluster))).
+		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &clusterv1.Machine{}),
+			builder.WithPredicates(changed(seenOfOwn))).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.clusterToMachines)).
 		Build(r)
 	if err != nil {
@@ -63,6 +66,9 @@ func seenOfCluster(object client.Object) string {
 	}
 	return fmt.Sprint(cluster.DeletionTimestamp.IsZero(), cluster.Spec.Paused != nil && *cluster.Spec.Paused)
 }
+
+// seenOfOwn is whose Machine it is: the label may come later, as the ElementalMachine itself.
+func seenOfOwn(own client.Object) string { return own.GetLabels()[clusterv1.WatchLabel] }
 
 // clusterToMachines maps a Cluster to its Machines.
 func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {

@@ -78,14 +78,24 @@ func (g *guests) Restore(context.Context, predrain.Evacuation) (predrain.Progres
 	return predrain.Progress{Message: "starting virtual machines", After: time.Second}, nil
 }
 
-// connector connects to the API server of the suite.
-type connector struct{ cut bool }
+// connector connects to the API server of the suite, or to one that is connected and fails.
+type connector struct{ cut, fails bool }
 
 func (c *connector) Connect(context.Context, client.ObjectKey) (*workload.Cluster, error) {
-	if c.cut {
+	switch {
+	case c.cut:
 		return nil, workload.ErrUnreachable
+	case c.fails:
+		return workload.New(live, failing{live}), nil
 	}
 	return workload.New(live, live), nil
+}
+
+// failing fails to read.
+type failing struct{ client.Client }
+
+func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errFails
 }
 
 // world is a Machine with its Node, which has the same name as its namespace.
