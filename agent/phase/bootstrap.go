@@ -62,9 +62,8 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 	}
 	err = p.Plugin.Bootstrap(ctx, data)
 	if errors.Is(err, osplugin.ErrUnsupported) {
-		// Trying again does not help; another bootstrap Secret is another desired state.
+		// It is tried again: other data are the same desired state, and nobody tells of them.
 		p.say(wire.HostBootstrapping, err.Error())
-		return false, nil
 	}
 	if err != nil {
 		return false, err

@@ -232,10 +232,12 @@ var _ = Describe("A bootstrap", func() {
 		Expect(r.plugin.placed).To(BeZero())
 	})
 
-	It("says why data is refused, and does not reboot", func() {
+	It("says why data is refused, does not reboot, and takes others as soon as there are: they are the same wish", func() {
 		r.plugin.bootstrap = osplugin.ErrUnsupported
-		Expect(r.act(desired)).To(Succeed())
+		Expect(r.act(desired)).To(MatchError(osplugin.ErrUnsupported), "or nothing would have it tried again")
 		Expect(r.board.Report()).To(And(HaveField("Phase", wire.HostBootstrapping), HaveField("Message", ContainSubstring("not supported"))))
+		r.plugin.bootstrap = nil
+		Expect(r.act(desired)).To(MatchError(osplugin.ErrRestart), "it reboots into the bootstrap")
 	})
 
 	DescribeTable("survives an agent that is killed",
