@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 const (
@@ -124,7 +125,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 		return "pending", upgrades
 	}
 	what = cmp.Or(doing[step], step)
-	if blocked := blockedBy(attempt); blocked != "" {
+	if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
 		what, urgent = "held by "+blocked, held
 	} else if hostupgrade.WaitsForApproval(attempt) {
 		urgent = held
@@ -135,17 +136,6 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 		what, urgent = "paused while "+what, held
 	}
 	return strings.TrimSpace(what + " " + position), urgent
-}
-
-// blockedBy are the preflight checks that block an attempt, in the order in which they are run.
-func blockedBy(attempt *infrav1.ElementalHostUpgrade) string {
-	names := []string{}
-	for _, result := range attempt.Status.Preflight {
-		if result.Verdict == infrav1.PreflightBlock {
-			names = append(names, result.Check)
-		}
-	}
-	return strings.Join(names, " and ")
 }
 
 // because is the message of an end, as far as it fits.

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 // memberToCluster maps an object that belongs to a Cluster to the Cluster's ElementalCluster.
@@ -105,7 +106,7 @@ func inLine(object client.Object) any {
 		if !of.Status.Phase.IsActive() {
 			what = of.Status.Message
 		}
-		return []any{of.Status.Phase, of.Status.Step, what, blockedBy(of), conditions.IsTrue(of, clusterv1.PausedCondition)}
+		return []any{of.Status.Phase, of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation], of.Annotations[infrav1.RolloutDigestAnnotation],
 			of.Annotations[infrav1.RolledOutHashAnnotation], of.Status.CurrentClone}

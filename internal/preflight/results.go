@@ -15,6 +15,17 @@ func Blocking(results []infrav1.PreflightResult) string {
 	return strings.Join(Blockers(results), "; ")
 }
 
+// BlockedBy names the checks that block, as "NodeReady and Volumes", in the order in which they are run; empty if none does.
+func BlockedBy(results []infrav1.PreflightResult) string {
+	names := []string{}
+	for _, result := range results {
+		if result.Verdict == infrav1.PreflightBlock {
+			names = append(names, result.Check)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
 // Blockers are the lines of what blocks, each an object and what to do about it.
 func Blockers(results []infrav1.PreflightResult) []string {
 	lines := []string{}
