@@ -23,7 +23,10 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 		return sequence.Wait(pollCluster, "Cluster %s has no ElementalCluster", o.upgrade.Spec.ClusterName), nil
 	}
 	if host, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
-		return sequence.Wait(pollCluster, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, host)), err
+		return sequence.Wait(pollSlots, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, host)), err
+	}
+	if o.heldOff != "" { // the checks have not been run
+		return sequence.Wait(pollSlots, "%s", o.heldOff), nil
 	}
 	live, err := r.liveSlots(ctx, o)
 	if err != nil {
@@ -33,17 +36,15 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 		return sequence.Done(), nil
 	}
 	if len(live.arriving) > 0 {
-		return sequence.Wait(pollPods, "waiting for a free upgrade slot: moved here with cordoned nodes were %s", strings.Join(live.arriving, ", ")), nil
+		return sequence.Wait(pollSlots, "waiting for an upgrade slot of Cluster %s: moved here with cordoned nodes were %s",
+			o.upgrade.Spec.ClusterName, strings.Join(live.arriving, ", ")), nil
 	}
-	if waitFor := slotBlocker(live.taken, o.options.MaxConcurrent, o.isControlPlane()); waitFor != "" {
-		return sequence.Wait(pollCluster, "%s", waitFor+remedy(live.lost)), nil
-	}
-	if waitFor, err := evacuationBlocker(ctx, o, live.holders); err != nil || waitFor != "" {
-		return sequence.Wait(pollCluster, "%s", waitFor), err
+	if waitFor, err := slotBlocker(ctx, o, live); err != nil || waitFor != "" {
+		return sequence.Wait(pollSlots, "%s", waitFor), err
 	}
 	err = r.writeSlots(ctx, o, append(live.taken, o.slot()))
-	if apierrors.IsConflict(err) {
-		return sequence.Wait(pollPods, "waiting for a free upgrade slot"), nil
+	if apierrors.IsConflict(err) { // with another attempt, or with a write of something else, which wakes nobody
+		return sequence.Wait(pollPods, "waiting for an upgrade slot of Cluster %s", o.upgrade.Spec.ClusterName), nil
 	}
 	return sequence.Done(), err
 }
@@ -54,14 +55,17 @@ func (o *observation) slot() infrav1.UpgradeSlot {
 }
 
 // slotBlocker says what stands against one more disruptive upgrade; empty if nothing does.
-func slotBlocker(taken []infrav1.UpgradeSlot, maxConcurrent int32, controlPlane bool) string {
-	if len(taken) >= int(maxConcurrent) {
-		return fmt.Sprintf("waiting for a free upgrade slot: %d of %d taken by %s", len(taken), maxConcurrent, slotNames(taken))
+func slotBlocker(ctx context.Context, o *observation, held occupancy) (string, error) {
+	taken, most := len(held.taken), o.options.MaxConcurrent
+	if taken >= int(most) {
+		return fmt.Sprintf("waiting for an upgrade slot of Cluster %s: %d of %d taken by %s%s",
+			o.upgrade.Spec.ClusterName, taken, most, describe(held.holders, o.now), remedy(held.holders)), nil
 	}
-	if controlPlane && slices.ContainsFunc(taken, func(s infrav1.UpgradeSlot) bool { return s.ControlPlane }) {
-		return "waiting for the other control plane node: control plane nodes are upgraded one at a time"
+	if others := held.controlPlane(); o.isControlPlane() && len(others) > 0 {
+		return "waiting for the other control plane node, as they are upgraded one at a time: " +
+			describe(others, o.now) + remedy(others), nil
 	}
-	return ""
+	return evacuationBlocker(ctx, o, held.holders)
 }
 
 // evacuationBlocker keeps a second node from being cordoned while the virtual machines of the first are on their way: two
@@ -80,67 +84,11 @@ func evacuationBlocker(ctx context.Context, o *observation, holders []*infrav1.E
 
 // mayEvacuate says whether an attempt that holds a slot is not known to be past the evacuation of its node.
 func mayEvacuate(attempt *infrav1.ElementalHostUpgrade) bool {
-	return !isEnded(attempt.Status.Phase) && !slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
-		return s.Name == stepReboot
-	})
-}
-
-// remedy says what a person can do where slots are held by attempts that go on by themselves no more.
-func remedy(lost []infrav1.UpgradeSlot) string {
-	if len(lost) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; the host of %s is lost: bring it back, delete its Machine, or set spec.release of the ElementalHostUpgrade", slotNames(lost))
-}
-
-func slotNames(slots []infrav1.UpgradeSlot) string {
-	names := make([]string, 0, len(slots))
-	for _, slot := range slots {
-		names = append(names, slot.Upgrade)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return !isEnded(attempt.Status.Phase) && !hasEntered(attempt, stepReboot)
 }
 
 func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
 	return slices.ContainsFunc(slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempt })
-}
-
-// occupancy is who is in the slots of a cluster.
-type occupancy struct {
-	// taken are the slots whose attempts exist. Those of attempts that were removed by force would otherwise be taken
-	// for ever. The lost ones among them are those whose hosts have not come back.
-	taken, lost []infrav1.UpgradeSlot
-	// holders are the attempts that have them.
-	holders []*infrav1.ElementalHostUpgrade
-	// arriving are the attempts that are about to take the slot that they held elsewhere.
-	arriving []string
-}
-
-func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (occupancy, error) {
-	attempts := &infrav1.ElementalHostUpgradeList{}
-	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
-		return occupancy{}, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
-	}
-	live := occupy(o.elementalCluster.Status.UpgradeSlots, attempts.Items)
-	var err error
-	live.arriving, err = o.arriving(ctx, attempts.Items, live.taken)
-	return live, err
-}
-
-func occupy(slots []infrav1.UpgradeSlot, attempts []infrav1.ElementalHostUpgrade) occupancy {
-	live := occupancy{}
-	for _, slot := range slots {
-		holder := slices.IndexFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == slot.Attempt })
-		if holder < 0 {
-			continue
-		}
-		live.taken, live.holders = append(live.taken, slot), append(live.holders, &attempts[holder])
-		if attempts[holder].Status.Phase == infrav1.UpgradeHostLost {
-			live.lost = append(live.lost, slot)
-		}
-	}
-	return live
 }
 
 // freeSlot gives the slot back.

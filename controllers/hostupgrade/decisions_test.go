@@ -186,20 +186,6 @@ var _ = DescribeTable("awaitCluster", func(refusal error, expected string) {
 		"the API server of workload Cluster c refuses its kubeconfig: nodes is forbidden"),
 )
 
-var _ = DescribeTable("slotBlocker", func(maxConcurrent int32, controlPlane bool, expected string, taken ...infrav1.UpgradeSlot) {
-	Expect(slotBlocker(taken, maxConcurrent, controlPlane)).To(Equal(expected))
-},
-	Entry("none taken", int32(1), false, ""),
-	Entry("all taken", int32(2), false, "waiting for a free upgrade slot: 2 of 2 taken by a, b", slotOf("b"), slotOf("a")),
-	Entry("one left", int32(2), false, "", slotOf("a")),
-	Entry("more taken than allowed by now", int32(1), false, "waiting for a free upgrade slot: 2 of 1 taken by a, b", slotOf("a"), slotOf("b")),
-	Entry("a worker beside a control plane node", int32(2), false, "", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
-	Entry("two control plane nodes", int32(2), true,
-		"waiting for the other control plane node: control plane nodes are upgraded one at a time", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
-)
-
-func slotOf(upgrade string) infrav1.UpgradeSlot { return infrav1.UpgradeSlot{Upgrade: upgrade} }
-
 var _ = DescribeTable("rebootMessage", func(phase infrav1.HostUpgradePhase, expected string) {
 	Expect(rebootMessage(typical(), phase)).To(Equal(expected))
 },

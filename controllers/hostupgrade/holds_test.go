@@ -57,7 +57,7 @@ func holds() []hold {
 			},
 		},
 		{
-			position: "Admit (4/14)", message: "waiting for a free upgrade slot: 1 of 1 taken by upgrade-z",
+			position: "Admit (4/14)", message: "waiting for an upgrade slot of Cluster edge: 1 of 1 taken by NAMESPACE-z (Preparing)",
 			impose: takeSlot, lift: freeSlots,
 		},
 		{

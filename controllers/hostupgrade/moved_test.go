@@ -147,7 +147,7 @@ func (w *world) second(ctx context.Context) func() string {
 }
 
 var _ = Describe("The slot of an attempt that is moved", func() {
-	const waits, taken = "Admit (4/14): waiting for a free upgrade slot: moved here with cordoned nodes were ", "Admit (4/14): waiting for a free upgrade slot: 1 of 1 taken by "
+	const waits, taken = "Admit (4/14): waiting for an upgrade slot of Cluster edge: moved here with cordoned nodes were ", "Admit (4/14): waiting for an upgrade slot of Cluster edge: 1 of 1 taken by "
 
 	It("is given to no other before the attempt takes it again", func(ctx SpecContext) {
 		h := holds()[6] // Reboot
@@ -163,7 +163,7 @@ var _ = Describe("The slot of an attempt that is moved", func() {
 		w.answer(ctx, reported)
 		_, err = w.reconcile(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(second()).To(Equal(taken + w.upgrade))
+		Expect(second()).To(Equal(taken + w.host + " (Assessing)"))
 	})
 
 	It("is given to no other while it is not known whether its node is cordoned", func(ctx SpecContext) {
@@ -180,7 +180,7 @@ var _ = Describe("The slot of an attempt that is moved", func() {
 		Eventually(second).Should(Equal(waits + w.upgrade))
 		_, err := w.reconcile(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(second()).To(Equal(taken + w.upgrade))
+		Expect(second()).To(Equal(taken + w.host + " (Preparing)"))
 	})
 })
 

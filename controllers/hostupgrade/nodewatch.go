@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -58,15 +57,14 @@ func operated() predicate.Funcs {
 
 // attemptsOnNode are those that can still change.
 func (r *Reconciler) attemptsOnNode(ctx context.Context, cluster client.ObjectKey, node string) []ctrl.Request {
-	list := &infrav1.ElementalHostUpgradeList{}
-	err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterField: cluster.Name}, client.UnsafeDisableDeepCopy)
+	attempts, err := r.cachedAttempts(ctx, cluster.Namespace, cluster.Name)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades", "Node", node)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the attempts on a Node", "Node", node)
 		return nil
 	}
 	requests := []ctrl.Request{}
-	for i := range list.Items {
-		if attempt := &list.Items[i]; attempt.Status.NodeName == node && !stands(attempt) {
+	for i := range attempts {
+		if attempt := &attempts[i]; attempt.Status.NodeName == node && !stands(attempt) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
 		}
 	}

@@ -52,6 +52,8 @@ type observation struct {
 	// attempts are the other attempts on the same host, and rival the one that goes first.
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
+	// heldOff is what keeps the attempt from a slot, where that is known before anything is checked: see queue.
+	heldOff string
 
 	// workload is nil while the workload cluster cannot be reached, and node with it. A refusal is its answer where it
 	// lets nothing be read.

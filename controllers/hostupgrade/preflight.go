@@ -16,18 +16,24 @@ import (
 )
 
 // preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
-// until the host has been triggered, so that nothing that went wrong meanwhile is overlooked.
+// until the host has been triggered, so that nothing that went wrong meanwhile is overlooked, but for those in which
+// others keep the attempt from its slot: see queue.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	results, err := r.runChecks(ctx, o)
-	if err != nil {
+	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	o.upgrade.Status.Preflight = preflight.ByCheck(results)
-	if blockers := preflight.Blocking(results); blockers != "" {
-		return sequence.Wait(pollCluster, "%s", blockers), nil
+	if o.heldOff == "" {
+		results, err := r.runChecks(ctx, o)
+		if err != nil {
+			return sequence.Result{}, err
+		}
+		o.upgrade.Status.Preflight = preflight.ByCheck(results)
+		if blockers := preflight.Blocking(results); blockers != "" {
+			return sequence.Wait(pollCluster, "%s", blockers), nil
+		}
 	}
 	if err := r.offer(ctx, o); err != nil {
 		return sequence.Result{}, err

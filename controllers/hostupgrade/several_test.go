@@ -102,8 +102,8 @@ var _ = Describe("Attempts on several hosts", func() {
 		Expect(live.Status().Update(ctx, attempt)).To(Succeed())
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
-		Expect(w.status(ctx).Message).To(Equal("waiting for a free upgrade slot: 1 of 1 taken by upgrade-z; the host of upgrade-z is lost: " +
-			"bring it back, delete its Machine, or set spec.release of the ElementalHostUpgrade"))
+		Expect(w.status(ctx).Message).To(Equal("waiting for an upgrade slot of Cluster edge: 1 of 1 taken by " + w.namespace + "-z (HostLost: waits for its host); " +
+			"bring a lost host back, delete its Machine, or set spec.release of ElementalHostUpgrade upgrade-z"))
 	})
 
 	It("never share a slot, even if both have seen it free", func(ctx SpecContext) {
@@ -133,7 +133,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		Expect(slots[0].Upgrade).To(Equal(w.upgrade))
 		waiting := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
 		Expect(waiting.Step).To(Equal("Admit (4/14)"))
-		Expect(waiting.Message).To(Equal("waiting for a free upgrade slot"))
+		Expect(waiting.Message).To(Equal("waiting for an upgrade slot of Cluster edge"))
 		Expect(w.faults.triggers).To(HaveLen(1))
 	})
 

@@ -34,6 +34,8 @@ const (
 	pollPods    = 2 * time.Second
 	pollCluster = 5 * time.Second
 	pollHost    = 30 * time.Second
+	// pollSlots is for what others hold, whose every change is an event: it makes up for one that was missed.
+	pollSlots = 30 * time.Second
 	// soon is for what nothing but this controller's own report is waited for.
 	soon = 10 * time.Millisecond
 )

@@ -62,7 +62,7 @@ var holds = map[string]hold{
 		message: "is paused", marks: asked,
 	},
 	"Admit": {
-		impose: takeSlot, message: "waiting for a free upgrade slot",
+		impose: takeSlot, message: "waiting for an upgrade slot of Cluster",
 		marks: with(asked, func(m *scenario.Marks) { m.Slots = 1 }), foreign: scenario.Marks{Slots: 1},
 	},
 	"Cordon": {

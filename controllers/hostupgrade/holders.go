@@ -1,0 +1,134 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+)
+
+// occupancy is who is in the slots of a cluster.
+type occupancy struct {
+	// taken are the slots whose attempts exist. Those of attempts that were removed by force would otherwise be taken
+	// for ever.
+	taken []infrav1.UpgradeSlot
+	// holders are the attempts that have them, in the same order.
+	holders []*infrav1.ElementalHostUpgrade
+	// arriving are the attempts that are about to take the slot that they held elsewhere.
+	arriving []string
+}
+
+func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (occupancy, error) {
+	attempts := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
+		return occupancy{}, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+	}
+	live := occupy(o.elementalCluster.Status.UpgradeSlots, attempts.Items)
+	var err error
+	live.arriving, err = o.arriving(ctx, attempts.Items, live.taken)
+	return live, err
+}
+
+func occupy(slots []infrav1.UpgradeSlot, attempts []infrav1.ElementalHostUpgrade) occupancy {
+	held := occupancy{}
+	for _, slot := range slots {
+		holder := slices.IndexFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == slot.Attempt })
+		if holder >= 0 {
+			held.taken, held.holders = append(held.taken, slot), append(held.holders, &attempts[holder])
+		}
+	}
+	return held
+}
+
+// controlPlane are the holders whose nodes belong to the control plane.
+func (held occupancy) controlPlane() []*infrav1.ElementalHostUpgrade {
+	found := []*infrav1.ElementalHostUpgrade{}
+	for i, slot := range held.taken {
+		if slot.ControlPlane {
+			found = append(found, held.holders[i])
+		}
+	}
+	return found
+}
+
+// describe names the nodes of attempts that hold slots, with where those are.
+func describe(holders []*infrav1.ElementalHostUpgrade, now time.Time) string {
+	said := make([]string, 0, len(holders))
+	for _, holder := range holders {
+		said = append(said, fmt.Sprintf("%s (%s)", cmp.Or(holder.Status.NodeName, holder.Spec.HostName), standing(holder, now)))
+	}
+	slices.Sort(said)
+	return strings.Join(said, ", ")
+}
+
+// standing says where an attempt is, and what holds it if that does not go by itself. All who wait for it say so too: a
+// word for each of its steps, or a part of its message, which counts Pods, would be written by every one of them, and
+// each write is a reconcile. It is three words on the way of an attempt that goes well.
+func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
+	phase, step := attempt.Status.Phase, reasonOf(attempt.Status.Step)
+	switch {
+	case isEnded(phase):
+		return string(phase)
+	case conditions.IsTrue(attempt, clusterv1.PausedCondition):
+		return "Paused: its ElementalHostUpgrade is paused"
+	case phase == infrav1.UpgradeHostLost:
+		return string(phase) + ": waits for its host"
+	case WaitsForApproval(attempt):
+		return "Paused: waits for approval"
+	}
+	stage := "Preparing"
+	switch step {
+	case stepReboot:
+		stage = "Rebooting"
+	case stepAssess, stepUncordon, stepRestoreVMs, stepSettle:
+		stage = "Assessing"
+	case stepPreflight:
+		if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
+			return stage + ": held by " + blocked
+		}
+	}
+	if late := lateAt(attempt, step, now); late != "" {
+		return stage + ": at " + step + late
+	}
+	return stage
+}
+
+// lateAt is overdue for the step of another attempt.
+func lateAt(attempt *infrav1.ElementalHostUpgrade, step string, now time.Time) string {
+	timeouts := attempt.Spec.Options.WithDefaults().Timeouts
+	timeout, limited := map[string]time.Duration{
+		stepEvacuateVMs: timeouts.Evacuation.Duration, stepDrain: timeouts.Drain.Duration, stepDetachVolumes: timeouts.Drain.Duration,
+		stepAssess: timeouts.Assessment.Duration, stepSettle: timeouts.Settle.Duration,
+	}[step]
+	if !limited {
+		return ""
+	}
+	return (&observation{now: now, upgrade: attempt}).overdue(step, timeout)
+}
+
+// remedy says what a person can do where slots are held by attempts that go on by themselves no more.
+func remedy(holders []*infrav1.ElementalHostUpgrade) string {
+	lost := []string{}
+	for _, holder := range holders {
+		if holder.Status.Phase == infrav1.UpgradeHostLost {
+			lost = append(lost, holder.Name)
+		}
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	slices.Sort(lost)
+	return "; bring a lost host back, delete its Machine, or set spec.release of ElementalHostUpgrade " + strings.Join(lost, ", ")
+}

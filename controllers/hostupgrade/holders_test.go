@@ -1,0 +1,93 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// at is an attempt at a step since a while.
+func at(step string, since time.Duration) func(*infrav1.ElementalHostUpgradeStatus) {
+	return func(status *infrav1.ElementalHostUpgradeStatus) {
+		status.Phase, status.Step, status.NodeName = infrav1.UpgradeProgressing, step+" (n/14)", "node"
+		status.Steps = []infrav1.UpgradeStepStatus{{Name: step, StartedAt: metav1.Time{Time: noon.Add(-since)}}}
+	}
+}
+
+var _ = DescribeTable("standing", func(expected string, changes ...func(*infrav1.ElementalHostUpgradeStatus)) {
+	upgrade := attempt("u", "1", changes...)
+	Expect(standing(&upgrade, noon)).To(Equal(expected))
+},
+	Entry("not looked at yet", "Preparing"),
+	Entry("on its way", "Preparing", at(stepDrain, time.Second)),
+	Entry("by its budgets", "Preparing: at Drain (for longer than 30m0s)", at(stepDrain, time.Hour)),
+	Entry("by its host, which is lost before it is late", "Rebooting", at(stepReboot, 24*time.Hour)),
+	Entry("by its node", "Assessing: at Assess (for longer than 15m0s)", at(stepAssess, time.Hour)),
+	Entry("by a person", "Paused: waits for approval", at(stepApprove, time.Second)),
+	Entry("by its pause", "Paused: its ElementalHostUpgrade is paused", at(stepDrain, time.Hour), func(status *infrav1.ElementalHostUpgradeStatus) {
+		status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue}}
+	}),
+	Entry("by a check", "Preparing: held by NodeReady and Volumes", at(stepPreflight, time.Second), func(status *infrav1.ElementalHostUpgradeStatus) {
+		for _, check := range []string{"NodeReady", "Volumes"} {
+			status.Preflight = append(status.Preflight, infrav1.PreflightResult{Check: check, Verdict: infrav1.PreflightBlock, Message: "changes with each Pod"})
+		}
+	}),
+	Entry("lost", "HostLost: waits for its host", at(stepReboot, time.Hour), in(infrav1.UpgradeHostLost)),
+	Entry("ended", "Failed", in(infrav1.UpgradeFailed)),
+)
+
+var _ = Describe("Standings", func() {
+	It("are few on the way of an attempt, since all who wait for it write them", func() {
+		said := []string{}
+		for _, step := range StepNames() {
+			if step == stepApprove { // which is passed before there is a slot
+				continue
+			}
+			upgrade := attempt("u", "1", at(step, time.Second))
+			said = append(said, standing(&upgrade, noon))
+		}
+		Expect(slices.Compact(said)).To(Equal([]string{"Preparing", "Rebooting", "Assessing"}))
+	})
+})
+
+// holding are the slots of attempts, each on a node of its own name.
+func holding(slots ...infrav1.UpgradeSlot) occupancy {
+	held := occupancy{taken: slots}
+	for _, slot := range slots {
+		upgrade := attempt(slot.Upgrade, "1", at(stepDrain, 0))
+		upgrade.Status.NodeName = "node-" + slot.Upgrade
+		held.holders = append(held.holders, &upgrade)
+	}
+	return held
+}
+
+var _ = DescribeTable("slotBlocker", func(ctx SpecContext, maxConcurrent int32, controlPlane bool, expected string, taken ...infrav1.UpgradeSlot) {
+	o := typical(func(o *observation) {
+		o.options.MaxConcurrent = maxConcurrent
+		if controlPlane {
+			o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		}
+	})
+	Expect(slotBlocker(ctx, o, holding(taken...))).To(Equal(expected))
+},
+	Entry("none taken", int32(1), false, ""),
+	Entry("all taken", int32(2), false, "waiting for an upgrade slot of Cluster c: 2 of 2 taken by node-a (Preparing), node-b (Preparing)", slotOf("b"), slotOf("a")),
+	Entry("one left", int32(2), false, "", slotOf("a")),
+	Entry("more taken than allowed by now", int32(1), false,
+		"waiting for an upgrade slot of Cluster c: 2 of 1 taken by node-a (Preparing), node-b (Preparing)", slotOf("a"), slotOf("b")),
+	Entry("a worker beside a control plane node", int32(2), false, "", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
+	Entry("two control plane nodes", int32(3), true,
+		"waiting for the other control plane node, as they are upgraded one at a time: node-a (Preparing)",
+		slotOf("b"), infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
+)
+
+func slotOf(upgrade string) infrav1.UpgradeSlot { return infrav1.UpgradeSlot{Upgrade: upgrade} }

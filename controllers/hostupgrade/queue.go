@@ -1,0 +1,138 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+)
+
+// In a large cluster most attempts wait for a slot most of the time. They are woken by what changes the slots, and ask
+// nothing of the workload cluster but for their own Node while those are taken.
+
+// queue says, before anything is checked, what keeps an attempt from a slot that has waited for one already. The checks
+// can wait as long as that does: they are run when there is room, in the reconcile that takes the slot. So of many that
+// are woken by one free slot only those look around that find it still free.
+//
+// The slots are read live. Their holders are the cache's: one that it does not know yet counts as gone, and the live
+// look that takes the slot knows better.
+func (r *Reconciler) queue(ctx context.Context, o *observation) error {
+	if o.elementalCluster == nil || !isQueued(o.upgrade) || holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+		return nil
+	}
+	if _, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
+		return nil //nolint:nilerr // the check says so
+	}
+	attempts, err := r.cachedAttempts(ctx, o.upgrade.Namespace, o.upgrade.Spec.ClusterName)
+	if err != nil {
+		return err
+	}
+	o.heldOff, err = slotBlocker(ctx, o, occupy(o.elementalCluster.Status.UpgradeSlots, attempts))
+	return err
+}
+
+// isQueued says whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.
+func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
+	return !isEnded(upgrade.Status.Phase) && reasonOf(upgrade.Status.Step) == stepAdmit
+}
+
+// cachedAttempts of a cluster are not to be changed.
+func (r *Reconciler) cachedAttempts(ctx context.Context, namespace, cluster string) ([]infrav1.ElementalHostUpgrade, error) {
+	list := &infrav1.ElementalHostUpgradeList{}
+	err := r.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{clusterField: cluster}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades of Cluster %s: %w", cluster, err)
+	}
+	return list.Items, nil
+}
+
+// queueOf wakes the attempts that wait for a slot of an ElementalCluster. The status of one that has just begun to wait
+// may not be seen here yet; writing that wakes it.
+func (r *Reconciler) queueOf(ctx context.Context, object client.Object) []ctrl.Request {
+	clusters := &clusterv1.ClusterList{}
+	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters", "ElementalCluster", object.GetName())
+		return nil
+	}
+	requests := []ctrl.Request{}
+	for i := range clusters.Items {
+		if clusters.Items[i].Spec.InfrastructureRef.Name == object.GetName() {
+			requests = append(requests, r.queued(ctx, object.GetNamespace(), clusters.Items[i].Name)...)
+		}
+	}
+	return requests
+}
+
+// queueBehind wakes the attempts that wait for a slot of the cluster of another attempt.
+func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalHostUpgrade).Spec.ClusterName)
+}
+
+// queued are the attempts of a cluster that wait for a slot. The oldest are woken first, which is all the order there is:
+// one that is held by its checks does not hold those behind it.
+func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ctrl.Request {
+	attempts, err := r.cachedAttempts(ctx, namespace, cluster)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to find who waits for an upgrade slot")
+		return nil
+	}
+	waiting := []*infrav1.ElementalHostUpgrade{}
+	for i := range attempts {
+		if isQueued(&attempts[i]) {
+			waiting = append(waiting, &attempts[i])
+		}
+	}
+	slices.SortFunc(waiting, infrav1.OldestFirst)
+	requests := make([]ctrl.Request, 0, len(waiting))
+	for _, attempt := range waiting {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
+	}
+	return requests
+}
+
+// slotsChanged passes what decides, on an ElementalCluster, whether an attempt gets a slot. How many there are is not
+// among it: that is in the options that an attempt was made with. Neither is what a manager sees when it starts, since
+// it looks at all attempts then.
+func slotsChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*infrav1.ElementalCluster)
+			after, okToo := e.ObjectNew.(*infrav1.ElementalCluster)
+			return ok && okToo && (!equality.Semantic.DeepEqual(before.Status.UpgradeSlots, after.Status.UpgradeSlots) ||
+				before.Annotations[infrav1.QuarantineAnnotation] != after.Annotations[infrav1.QuarantineAnnotation])
+		},
+	}
+}
+
+// madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, and
+// one that was removed by force, whose slot nobody gives back.
+func madeWay() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			gone, ok := e.Object.(*infrav1.ElementalHostUpgrade)
+			return ok && !isEnded(gone.Status.Phase)
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*infrav1.ElementalHostUpgrade)
+			after, okToo := e.ObjectNew.(*infrav1.ElementalHostUpgrade)
+			return ok && okToo && !hasEntered(before, stepReboot) && hasEntered(after, stepReboot)
+		},
+	}
+}

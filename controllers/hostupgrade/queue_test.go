@@ -1,0 +1,169 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+// reads counts what is read of a workload cluster.
+type reads struct{ gets, lists int }
+
+// counted has the reads of the world's workload cluster counted.
+func (w *world) counted() *reads {
+	count := &reads{}
+	w.connector.client = interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			count.gets++
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			count.lists++
+			return c.List(ctx, list, options...)
+		},
+	})
+	return count
+}
+
+// wakes are Owners that count how often attempts are looked at.
+type wakes struct {
+	hostupgrade.Owners
+	count atomic.Int64
+}
+
+func (o *wakes) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+	o.count.Add(1)
+	return o.Owners.Wanted(ctx, machine)
+}
+
+// standingStill makes queues in which nothing is due later: their clock does not move.
+func standingStill(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{
+		Name: name, Clock: clocktesting.NewFakeClock(began),
+	})
+}
+
+// queueUp has the world's attempt, and others, wait behind upgrade-z, which holds the only slot.
+func queueUp(ctx context.Context, w *world, others ...string) {
+	GinkgoHelper()
+	takeSlot(ctx, w)
+	w.drive(ctx, nil)
+	Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
+	for _, name := range others {
+		w.addWorker(ctx, w.namespace+"-"+name)
+		w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{})
+		agent := newAgent(w, w.namespace+"-"+name)
+		Eventually(func() string {
+			_, err := w.reconcileNamed(ctx, "upgrade-"+name)
+			Expect(err).NotTo(HaveOccurred())
+			agent.tick(ctx)
+			return w.statusOf(ctx, "upgrade-"+name).Step
+		}).Should(Equal("Admit (4/14)"))
+	}
+}
+
+func (w *world) statusOf(ctx context.Context, name string) infrav1.ElementalHostUpgradeStatus {
+	GinkgoHelper()
+	return get(ctx, w, name, &infrav1.ElementalHostUpgrade{}).Status
+}
+
+// slots are the names of the attempts that hold one.
+func (w *world) slots(ctx context.Context) []string {
+	GinkgoHelper()
+	names := []string{}
+	for _, slot := range get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Status.UpgradeSlots {
+		names = append(names, slot.Upgrade)
+	}
+	return names
+}
+
+var _ = Describe("Attempts that wait for a slot", func() {
+	It("are woken when its holder frees it, and one of them takes it", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		queueUp(ctx, w, "b", "c")
+		DeferCleanup(memory.Suspend())
+		mgr, err := server.NewManager()
+		Expect(err).NotTo(HaveOccurred())
+		looks := &wakes{Owners: w.owners}
+		w.reconciler.Client, w.reconciler.Owners = mgr.GetClient(), looks
+		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{NewQueue: standingStill, MaxConcurrentReconciles: 3})).To(Succeed())
+		stop, err := apiserver.Run(ctx, mgr)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(stop)
+		Eventually(looks.count.Load).Should(BeNumerically(">=", 4), "all have been looked at since the controller has started")
+		Eventually(func() bool {
+			before := looks.count.Load()
+			Consistently(looks.count.Load, time.Second).Should(BeNumerically(">=", before))
+			return looks.count.Load() == before
+		}).Should(BeTrue(), "nobody is looked at any more")
+		Expect(w.slots(ctx)).To(ConsistOf("upgrade-z"))
+
+		change(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
+		Eventually(w.slots, time.Minute).WithContext(ctx).Should(ConsistOf(BeElementOf("upgrade-a", "upgrade-b", "upgrade-c")))
+		Consistently(w.slots, time.Second).WithContext(ctx).Should(HaveLen(1))
+	})
+
+	It("look seldom, and read nothing of the workload cluster but their Nodes", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		queueUp(ctx, w)
+		count := w.counted()
+		for until := w.clock.Now().Add(10 * time.Minute); w.clock.Now().Before(until); {
+			result, err := w.reconcile(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(result.RequeueAfter).NotTo(BeZero(), "an event may be missed")
+			w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
+		}
+		Expect(*count).To(Equal(reads{gets: 20}), "in ten minutes")
+	})
+
+	It("do not all look around for one free slot", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		queueUp(ctx, w, "b", "c")
+		freeSlots(ctx, w)
+		for i, name := range []string{"upgrade-a", "upgrade-b", "upgrade-c"} {
+			count := w.counted()
+			_, err := w.reconcileNamed(ctx, name)
+			Expect(err).NotTo(HaveOccurred())
+			if i > 0 {
+				Expect(*count).To(Equal(reads{gets: 1}))
+				Expect(w.statusOf(ctx, name).Message).To(Equal(
+					"waiting for an upgrade slot of Cluster edge: 1 of 1 taken by " + w.host + " (Rebooting)"))
+			}
+		}
+		Expect(w.slots(ctx)).To(ConsistOf("upgrade-a"))
+	})
+
+	It("are checked anew before they take it", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		queueUp(ctx, w)
+		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+		w.rest(ctx)
+		Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
+		freeSlots(ctx, w)
+		w.rest(ctx)
+		Expect(w.status(ctx).Step).To(Equal("Preflight (1/14)"))
+		Expect(w.status(ctx).Preflight).To(ConsistOf(HaveField("Check", "NodeSchedulable")))
+		Expect(w.slots(ctx)).To(BeEmpty())
+		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = false })
+		w.rest(ctx)
+		Expect(w.slots(ctx)).To(ConsistOf("upgrade-a"))
+	})
+})

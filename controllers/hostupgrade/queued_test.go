@@ -1,0 +1,87 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// cached is a cache that has these attempts.
+type cached struct {
+	client.Client
+	attempts []infrav1.ElementalHostUpgrade
+}
+
+func (c cached) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*infrav1.ElementalHostUpgradeList).Items = c.attempts
+	return nil
+}
+
+var _ = Describe("A queue for slots", func() {
+	It("is woken in the order of age, without those that do not wait in it", func(ctx SpecContext) {
+		aged := func(name string, age time.Duration, changes ...func(*infrav1.ElementalHostUpgradeStatus)) infrav1.ElementalHostUpgrade {
+			upgrade := attempt(name, "1", changes...)
+			upgrade.CreationTimestamp = metav1.Time{Time: noon.Add(-age)}
+			return upgrade
+		}
+		waits := at(stepAdmit, 0)
+		r := &Reconciler{Client: cached{attempts: []infrav1.ElementalHostUpgrade{
+			aged("a", time.Minute, waits), aged("b", time.Hour, waits), aged("c", time.Hour, waits),
+			aged("drains", time.Hour, at(stepDrain, 0)), aged("new", time.Second), aged("ended", time.Hour, waits, in(infrav1.UpgradeAborted)),
+		}}}
+		names := []string{}
+		for _, request := range r.queued(ctx, "ns", "c") {
+			names = append(names, request.Name)
+		}
+		Expect(names).To(Equal([]string{"b", "c", "a"}))
+	})
+})
+
+var _ = DescribeTable("slotsChanged", func(change func(*infrav1.ElementalCluster), expected bool) {
+	before := &infrav1.ElementalCluster{Status: infrav1.ElementalClusterStatus{UpgradeSlots: []infrav1.UpgradeSlot{slotOf("a")}}}
+	after := before.DeepCopy()
+	change(after)
+	Expect(slotsChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(expected))
+},
+	Entry("a slot is freed", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots = nil }, true),
+	Entry("a slot is passed on", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots[0] = slotOf("b") }, true),
+	Entry("the quarantine is lifted", func(c *infrav1.ElementalCluster) {
+		c.Annotations = map[string]string{infrav1.QuarantineAnnotation: "{}"}
+	}, true),
+	Entry("the status line", func(c *infrav1.ElementalCluster) { c.Status.Conditions = []metav1.Condition{{Type: "NodesUpToDate"}} }, false),
+)
+
+var _ = Describe("slotsChanged", func() {
+	It("leaves it to the attempts themselves to be looked at when the manager starts", func() {
+		cluster := &infrav1.ElementalCluster{}
+		Expect(slotsChanged().Create(event.CreateEvent{Object: cluster, IsInInitialList: true})).To(BeFalse())
+		Expect(slotsChanged().Create(event.CreateEvent{Object: cluster})).To(BeTrue())
+	})
+})
+
+var _ = DescribeTable("madeWay", func(before, after func(*infrav1.ElementalHostUpgradeStatus), expected bool) {
+	was, is := attempt("u", "1", before), attempt("u", "1", after)
+	Expect(madeWay().Update(event.UpdateEvent{ObjectOld: &was, ObjectNew: &is})).To(Equal(expected))
+},
+	Entry("evacuated", past(stepEvacuateVMs), past(stepEvacuateVMs, stepReboot), true),
+	Entry("evacuated before", past(stepReboot), past(stepReboot, stepAssess), false),
+	Entry("still on its way", past(stepCordon), past(stepEvacuateVMs), false),
+)
+
+var _ = DescribeTable("madeWay, of one that is removed", func(change func(*infrav1.ElementalHostUpgradeStatus), expected bool) {
+	upgrade := attempt("u", "1", change)
+	Expect(madeWay().Delete(event.DeleteEvent{Object: &upgrade})).To(Equal(expected))
+},
+	Entry("by force", past(stepDrain), true),
+	Entry("as history, of which there is much", in(infrav1.UpgradeSucceeded), false),
+)
