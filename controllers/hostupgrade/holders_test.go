@@ -36,11 +36,7 @@ var _ = DescribeTable("standing", func(expected string, changes ...func(*infrav1
 	Entry("by its pause", "Paused: its ElementalHostUpgrade is paused", at(stepDrain, time.Hour), func(status *infrav1.ElementalHostUpgradeStatus) {
 		status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue}}
 	}),
-	Entry("by a check", "Preparing: held by NodeReady and Volumes", at(stepPreflight, time.Second), func(status *infrav1.ElementalHostUpgradeStatus) {
-		for _, check := range []string{"NodeReady", "Volumes"} {
-			status.Preflight = append(status.Preflight, infrav1.PreflightResult{Check: check, Verdict: infrav1.PreflightBlock, Message: "changes with each Pod"})
-		}
-	}),
+	Entry("by a check", "Preparing: held by NodeReady and Volumes", at(stepPreflight, time.Second), blockedBy("NodeReady", "Volumes")),
 	Entry("lost", "HostLost: waits for its host", at(stepReboot, time.Hour), in(infrav1.UpgradeHostLost)),
 	Entry("ended", "Failed", in(infrav1.UpgradeFailed)),
 )

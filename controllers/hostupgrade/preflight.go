@@ -6,6 +6,7 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +33,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		}
 		o.upgrade.Status.Preflight = preflight.ByCheck(results)
 		if blockers := preflight.Blocking(results); blockers != "" {
-			return sequence.Wait(pollCluster, "%s", blockers), nil
+			return sequence.Wait(pollBlocked(results), "%s", blockers), nil
 		}
 	}
 	if err := r.offer(ctx, o); err != nil {
@@ -42,6 +43,15 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to answer", o.host.Name), nil
 	}
 	return sequence.Done(), nil
+}
+
+// pollBlocked is after how long to look again at what blocks. A bad image can hold a whole cluster for days, until a
+// person does something, which is an event.
+func pollBlocked(results []infrav1.PreflightResult) time.Duration {
+	if preflight.HeldByQuarantine(results) {
+		return pollSlots
+	}
+	return pollCluster
 }
 
 // runChecks returns what is not as it should be.

@@ -80,7 +80,7 @@ func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ct
 	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalHostUpgrade).Spec.ClusterName)
 }
 
-// queued are the attempts of a cluster that wait for a slot. The oldest are woken first, which is all the order there is:
+// queued are the attempts of a cluster that wait for a slot, or until their image is out of quarantine. The oldest are woken first, which is all the order there is:
 // one that is held by its checks does not hold those behind it.
 func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ctrl.Request {
 	attempts, err := r.cachedAttempts(ctx, namespace, cluster)
@@ -90,7 +90,7 @@ func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ct
 	}
 	waiting := []*infrav1.ElementalHostUpgrade{}
 	for i := range attempts {
-		if isQueued(&attempts[i]) {
+		if isQueued(&attempts[i]) || !isEnded(attempts[i].Status.Phase) && preflight.HeldByQuarantine(attempts[i].Status.Preflight) {
 			waiting = append(waiting, &attempts[i])
 		}
 	}

@@ -27,6 +27,14 @@ func (c cached) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return nil
 }
 
+func blockedBy(checks ...string) func(*infrav1.ElementalHostUpgradeStatus) {
+	return func(status *infrav1.ElementalHostUpgradeStatus) {
+		for _, check := range checks {
+			status.Preflight = append(status.Preflight, infrav1.PreflightResult{Check: check, Verdict: infrav1.PreflightBlock})
+		}
+	}
+}
+
 var _ = Describe("A queue for slots", func() {
 	It("is woken in the order of age, without those that do not wait in it", func(ctx SpecContext) {
 		aged := func(name string, age time.Duration, changes ...func(*infrav1.ElementalHostUpgradeStatus)) infrav1.ElementalHostUpgrade {
@@ -37,13 +45,15 @@ var _ = Describe("A queue for slots", func() {
 		waits := at(stepAdmit, 0)
 		r := &Reconciler{Client: cached{attempts: []infrav1.ElementalHostUpgrade{
 			aged("a", time.Minute, waits), aged("b", time.Hour, waits), aged("c", time.Hour, waits),
-			aged("drains", time.Hour, at(stepDrain, 0)), aged("new", time.Second), aged("ended", time.Hour, waits, in(infrav1.UpgradeAborted)),
+			aged("drains", time.Hour, at(stepDrain, 0)), aged("new", time.Second),
+			aged("quarantined", time.Minute, at(stepPreflight, 0), blockedBy("Quarantine")), aged("blocked", time.Hour, at(stepPreflight, 0), blockedBy("NodeReady")),
+			aged("over", time.Hour, blockedBy("Quarantine"), in(infrav1.UpgradeAborted)), aged("ended", time.Hour, waits, in(infrav1.UpgradeAborted)),
 		}}}
 		names := []string{}
 		for _, request := range r.queued(ctx, "ns", "c") {
 			names = append(names, request.Name)
 		}
-		Expect(names).To(Equal([]string{"b", "c", "a"}))
+		Expect(names).To(Equal([]string{"b", "c", "a", "quarantined"}))
 	})
 })
 
@@ -84,4 +94,13 @@ var _ = DescribeTable("madeWay, of one that is removed", func(change func(*infra
 },
 	Entry("by force", past(stepDrain), true),
 	Entry("as history, of which there is much", in(infrav1.UpgradeSucceeded), false),
+)
+
+var _ = DescribeTable("pollBlocked", func(expected time.Duration, checks ...string) {
+	status := infrav1.ElementalHostUpgradeStatus{}
+	blockedBy(checks...)(&status)
+	Expect(pollBlocked(status.Preflight)).To(Equal(expected))
+},
+	Entry("by what is read of the workload cluster", pollCluster, "NodeReady"),
+	Entry("by what a person has to lift, whatever else", pollSlots, "Quarantine", "NodeReady"),
 )

@@ -23,7 +23,7 @@ func Checks() []Check {
 	return []Check{
 		{Name: "Paused", Run: checkPaused},
 		{Name: "Approved", Run: checkApproved, Final: true},
-		{Name: "Quarantine", Run: checkQuarantine, Final: true},
+		{Name: quarantineCheck, Run: checkQuarantine, Final: true},
 		{Name: "OtherAttempt", Run: checkOtherAttempt},
 		{Name: "OtherUpgrades", Run: checkOtherUpgrades},
 		{Name: "NodeReady", Run: checkNodeReady},

@@ -6,9 +6,19 @@ package preflight
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
+
+const quarantineCheck = "Quarantine"
+
+// HeldByQuarantine says whether the quarantine is among what blocks: nothing but a change of it helps then.
+func HeldByQuarantine(results []infrav1.PreflightResult) bool {
+	return slices.ContainsFunc(results, func(result infrav1.PreflightResult) bool {
+		return result.Check == quarantineCheck && result.Verdict == infrav1.PreflightBlock
+	})
+}
 
 func checkQuarantine(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	host, quarantined, err := QuarantinedBy(s.ElementalCluster, subject.Digest)
