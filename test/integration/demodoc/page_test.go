@@ -4,6 +4,7 @@
 package demodoc_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"os"
@@ -23,15 +24,20 @@ import (
 type page struct {
 	lab *lab.Lab
 	// left are the commands that have not been run.
-	left []string
-	// shown is what the page shows of what a command prints.
-	shown map[string]string
+	left []command
 	// home is the working and the home directory of the shell.
 	home string
 	// here replaces what is another in the lab, as for strings.NewReplacer.
 	here []string
 	// exported are variables of the shell.
 	exported []string
+}
+
+// command of the page.
+type command struct {
+	typed string
+	// shown is what the page shows of what it prints; empty for nothing.
+	shown string
 }
 
 var block = regexp.MustCompile("(?ms)^```bash\n(.*?)^```$(?:\n\n```console\n(.*?)^```$)?")
@@ -42,11 +48,9 @@ func openPage(ctx context.Context, l *lab.Lab) *page {
 	GinkgoHelper()
 	content, err := os.ReadFile(filepath.Join(l.Root(), "docs", "demo.md"))
 	Expect(err).NotTo(HaveOccurred())
-	p := &page{lab: l, home: filepath.Join(l.Dir(), "demodoc"), shown: map[string]string{}}
+	p := &page{lab: l, home: filepath.Join(l.Dir(), "demodoc")}
 	for _, found := range block.FindAllStringSubmatch(string(content), -1) {
-		command := strings.TrimSpace(found[1])
-		p.left = append(p.left, command)
-		p.shown[command] = found[2]
+		p.left = append(p.left, command{typed: strings.TrimSpace(found[1]), shown: found[2]})
 	}
 	Expect(os.MkdirAll(filepath.Join(p.home, "iso"), 0o755)).To(Succeed())
 	Expect(os.Symlink(filepath.Join(l.Root(), "test"), filepath.Join(p.home, "test"))).To(Succeed())
@@ -118,7 +122,7 @@ func (p *page) rename(name, here string) { p.here = append(p.here, name, here) }
 func (p *page) next(ctx context.Context, begins string) string {
 	GinkgoHelper()
 	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
-	shown := p.shown[p.left[0]]
+	shown := p.left[0].shown
 	said, err := p.run(ctx, begins)
 	Expect(err).NotTo(HaveOccurred(), said)
 	if shown != "" {
@@ -131,12 +135,12 @@ func (p *page) next(ctx context.Context, begins string) string {
 func (p *page) nextTree(ctx context.Context, begins string) {
 	GinkgoHelper()
 	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
-	command := p.left[0]
+	tree := p.left[0]
 	p.next(ctx, begins)
 	Eventually(func() (string, error) {
-		said, err := p.enter(ctx, command)
+		said, err := p.enter(ctx, tree)
 		return known(said), err
-	}, patience, look).Should(Equal(known(p.shown[command])))
+	}, patience, look).Should(Equal(known(tree.shown)))
 }
 
 // columns are the first line of a table.
@@ -167,23 +171,57 @@ func (p *page) nextOnWorkload(ctx context.Context, begins string) string {
 
 func (p *page) run(ctx context.Context, begins string) (string, error) {
 	GinkgoHelper()
-	command := p.left[0]
-	Expect(command).To(HavePrefix(begins), "the next command of the page")
+	next := p.left[0]
+	Expect(next.typed).To(HavePrefix(begins), "the next command of the page")
 	p.left = p.left[1:]
-	return p.enter(ctx, command)
+	return p.enter(ctx, next)
 }
 
-// enter runs a command in the shell of the page.
-func (p *page) enter(ctx context.Context, command string) (string, error) {
-	command = strings.NewReplacer(p.here...).Replace(command)
-	GinkgoWriter.Println("$", command)
-	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
+// enter runs a command in the shell of the page. One that watches is ended, as a person ends it, when it has printed as many
+// lines as the page shows.
+func (p *page) enter(ctx context.Context, entered command) (string, error) {
+	typed := strings.NewReplacer(p.here...).Replace(entered.typed)
+	GinkgoWriter.Println("$", typed)
+	watches := strings.HasSuffix(typed, " -w")
+	if watches {
+		typed = "exec " + typed // which is killed in place of the shell
+	}
+	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", typed)
 	shell.Dir, shell.Env = p.home, p.exported
 	output := &bytes.Buffer{}
 	shell.Stdout, shell.Stderr = output, output
+	if watches {
+		return watch(shell, max(1, strings.Count(entered.shown, "\n")))
+	}
 	err := shell.Run()
 	GinkgoWriter.Println(output.String())
 	return output.String(), err
+}
+
+// watch returns the first lines that a command prints.
+func watch(shell *exec.Cmd, lines int) (string, error) {
+	shell.Stdout = nil
+	output, err := shell.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := shell.Start(); err != nil {
+		return "", err
+	}
+	defer func() {
+		_ = shell.Process.Kill()
+		_ = shell.Wait() // it was killed
+	}()
+	said, printed := "", bufio.NewReader(output)
+	for range lines {
+		line, err := printed.ReadString('\n')
+		GinkgoWriter.Print(line)
+		if err != nil {
+			return said, err
+		}
+		said += line
+	}
+	return said, nil
 }
 
 // file that a command wrote into the home directory.
