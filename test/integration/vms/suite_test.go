@@ -43,7 +43,7 @@ func TestVMs(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{KubeVirt: true}), scenario.Options{})
+	cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{KubeVirt: true, WorkloadAccount: true}), scenario.Options{})
 })
 
 var _ = suite.TellWhenFailed(func() *lab.Lab {
