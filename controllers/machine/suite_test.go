@@ -95,7 +95,7 @@ func (notWatching) Watch(context.Context, client.ObjectList, ...client.ListOptio
 }
 
 // settling is long against the time that a write needs to come back as an event.
-const settling = time.Second
+const settling = 500 * time.Millisecond
 
 // settled says whether a machine has not been reconciled since that was last asked.
 func settled(machine *infrav1.ElementalMachine) func() bool {

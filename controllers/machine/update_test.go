@@ -86,6 +86,8 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	DescribeTable("is left alone where its update has come to its end, or is marked",
 		func(ctx SpecContext, prepare func(ctx SpecContext)) {
 			prepare(ctx)
+			// Whoever is just looking at what is half prepared must not see the time pass.
+			Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
 			clock.SetTime(time.Now().Add(time.Minute))
 			Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
 			Consistently(get(ctx, owner)).ShouldNot(marked())
