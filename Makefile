@@ -87,6 +87,11 @@ tools-kubevirt: ## Build what a lab with virtual machines needs besides: KubeVir
 	@$(BUILD_TOOLS) kubevirt
 	@hack/tools/manifests.sh kubevirt
 
+.PHONY: tools-certmanager
+tools-certmanager: ## Build what a management cluster that clusterctl installs needs besides: cert-manager's controllers
+	@$(BUILD_TOOLS) certmanager
+	@hack/tools/manifests.sh certmanager
+
 .PHONY: build
 build: ## Build bin/manager and bin/elemental-agent (VERSION=..., GIT_COMMIT=...)
 	go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager
@@ -169,7 +174,7 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 	packages=$$(go list ./...) && hack/test/unit.sh $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)$(if $(ALONGSIDE),|^$(MODULE)$(ALONGSIDE:.%=%)$$)')
 
 .PHONY: test-integration
-test-integration: tools tools-kubevirt lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
+test-integration: tools tools-kubevirt tools-certmanager lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
 	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) LEAVE_OUT="$(if $(filter 0 no false,$(LONG)),$(LONG_SUITES))" hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: test-soak

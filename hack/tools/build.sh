@@ -4,8 +4,8 @@
 #
 # usage: hack/tools/build.sh NAME...
 #
-# Builds tools from Go modules into bin/tools. NAME is a tool or a group: lab, dev, kubevirt, all (see catalog.sh). What is there
-# and current is left alone. May run many times at once, and may be interrupted at any moment: an output is built under
+# Builds tools from Go modules into bin/tools. NAME is a tool or a group: lab, dev, kubevirt, certmanager, all (see catalog.sh). What
+# is there and current is left alone. May run many times at once, and may be interrupted at any moment: an output is built under
 # another name and renamed when it is whole.
 set -euo pipefail
 

@@ -9,6 +9,8 @@ LAB_TOOLS="etcd kubectl kube-apiserver kube-controller-manager kube-scheduler ca
 DEV_TOOLS="controller-gen golangci-lint"
 # For a lab with virtual machines; built only when asked for.
 KUBEVIRT_TOOLS="kubevirt-manifests virt-api virt-controller"
+# For a management cluster that clusterctl installs; built only when asked for.
+CERTMANAGER_TOOLS="cert-manager"
 
 # describe_tool NAME sets TOOL_MODULE (a folder beside this file), TOOL_PACKAGE and TOOL_LDFLAGS.
 describe_tool() {
@@ -27,6 +29,7 @@ describe_tool() {
     virt-api | virt-controller)
       TOOL_MODULE=kubevirt TOOL_PACKAGE="kubevirt.io/kubevirt/cmd/$1"
       stamp_version kubevirt.io/client-go/version "$(pinned_version kubevirt kubevirt.io/kubevirt)" ;;
+    cert-manager) TOOL_MODULE=certmanager TOOL_PACKAGE=./cmd/cert-manager ;;
     controller-gen)
       TOOL_MODULE=dev TOOL_PACKAGE=sigs.k8s.io/controller-tools/cmd/controller-gen
       add_ldflag sigs.k8s.io/controller-tools/pkg/version.version "$(pinned_version dev sigs.k8s.io/controller-tools)" ;;
@@ -36,7 +39,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt certmanager all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $CERTMANAGER_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -72,7 +75,8 @@ expand_tools() {
       lab) echo "$LAB_TOOLS" ;;
       dev) echo "$DEV_TOOLS" ;;
       kubevirt) echo "$KUBEVIRT_TOOLS" ;;
-      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS" ;;
+      certmanager) echo "$CERTMANAGER_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $CERTMANAGER_TOOLS" ;;
       *) echo "$name" ;;
     esac
   done

@@ -2,10 +2,10 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: hack/tools/manifests.sh [kubevirt]
+# usage: hack/tools/manifests.sh [kubevirt | certmanager]
 #
-# Renders into bin/manifests what Cluster API and kwok are installed with, or KubeVirt, from the module folders that the
-# tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
+# Renders into bin/manifests what Cluster API and kwok are installed with, or KubeVirt, or cert-manager, from the module folders
+# that the tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -17,14 +17,15 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 CAPI=sigs.k8s.io/cluster-api
 KWOK=sigs.k8s.io/kwok
 K3S=github.com/k3s-io/cluster-api-k3s
+CERTMANAGER=github.com/cert-manager/cert-manager
 
 main() {
   trap clean_up EXIT
   mkdir -p "$MANIFESTS_OUT/.tmp"
-  if [ "${1:-}" = kubevirt ]; then
-    render_kubevirt
-    return
-  fi
+  case "${1:-}" in
+    kubevirt) render_kubevirt; return ;;
+    certmanager) collect cert-manager-crds.yaml certmanager $CERTMANAGER deploy/crds; return ;;
+  esac
   render core.yaml capi $CAPI core/config/default
   render bootstrap-kubeadm.yaml capi $CAPI bootstrap/kubeadm/config/default
   render control-plane-kubeadm.yaml capi $CAPI controlplane/kubeadm/config/default

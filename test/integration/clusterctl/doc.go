@@ -6,5 +6,5 @@
 //
 // clusterctl creates the same objects as anywhere. Nothing runs their Deployments: the lab starts the managers as processes,
 // with the feature gates of their Deployments, points webhooks to them, and leads to the Service of the ExtensionConfig.
-// cert-manager is stood for by its CRDs.
+// The controllers of cert-manager run, without its webhook; what they issue for the hooks is what Cluster API calls these by.
 package clusterctl

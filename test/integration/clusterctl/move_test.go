@@ -74,12 +74,19 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 		})
 
 		BeforeAll(func(ctx SpecContext) {
-			target = startPlane(ctx, lab.Options{WithoutWorkload: true, Succeeds: source.Lab})
+			target = startPlane(ctx, lab.Options{WithoutWorkload: true, Succeeds: source.Lab}, bringAuthority)
 			Expect(target.CreateNamespace(ctx, clusterName)).To(Succeed(), "clusterctl brings no labels of a Namespace")
 			var err error
 			identities, err = cluster().Identities(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			booted = boots()
+		})
+
+		It("finds the authority that hosts pin on the target, where cert-manager has taken it for its own", func(ctx SpecContext) {
+			pinned, err := source.secret(ctx, authoritySecret)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(target.secret(ctx, authoritySecret)).To(HaveField("Data", pinned.Data))
+			expectServes(ctx, target, apiSecret, apiName, pinned.Data["tls.crt"])
 		})
 
 		It("takes an idle cluster along, with the hosts and registrations that no Cluster owns", func(ctx SpecContext) {

@@ -6,12 +6,10 @@ package clusterctl_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -22,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
@@ -29,6 +28,10 @@ import (
 // plane is a management cluster that clusterctl has installed.
 type plane struct {
 	*lab.Lab
+	// certManager are the controllers of cert-manager.
+	certManager *process.Process
+	// trusting is what the API server was told of the authorities of webhooks, before the lab replaced these.
+	trusting map[string][]string
 	// image of the OS that clusters are generated with. Default: one that does not exist.
 	image string
 	// told is what clusterctl told last beside its output.
@@ -38,15 +41,18 @@ type plane struct {
 }
 
 // startPlane starts a lab, in which clusterctl installs all providers with the one command of docs/install.md. The managers
-// start while the command runs, as Pods do.
-func startPlane(ctx context.Context, options lab.Options) *plane {
+// start while the command runs, as Pods do. What is to be done before it is given as steps.
+func startPlane(ctx context.Context, options lab.Options, before ...func(context.Context, *plane)) *plane {
 	GinkgoHelper()
 	p, initialised := &plane{}, make(chan error, 1)
 	options.WithoutExtension = true
 	options.Install = func(installing context.Context, l *lab.Lab) error {
 		p.Lab = l
-		if err := p.installCertManager(installing); err != nil {
+		if err := p.startCertManager(installing); err != nil {
 			return err
+		}
+		for _, step := range before {
+			step(installing, p)
 		}
 		go func() { // it goes on after the installation
 			_, err := p.run(ctx, "init", "--infrastructure", "elemental", "--runtime-extension", "elemental")
@@ -55,24 +61,23 @@ func startPlane(ctx context.Context, options lab.Options) *plane {
 		if err := p.awaitRefusal(installing, initialised); err != nil {
 			return err
 		}
+		if err := p.awaitCertificates(installing); err != nil {
+			return err
+		}
+		var err error
+		if p.trusting, err = p.trusted(installing); err != nil {
+			return err
+		}
 		if err := p.forgetWebhooks(installing); err != nil {
 			return err
 		}
-		return p.issueCertificate(installing)
+		return p.mountCertificate(installing)
 	}
 	suite.StartLab(ctx, options)
 	Eventually(initialised, patience).WithContext(ctx).Should(Receive(BeNil()))
 	p.initialising = p.told
 	p.awaitDiscovered(ctx)
 	return p
-}
-
-func (p *plane) installCertManager(ctx context.Context) error {
-	if _, err := p.Kubectl(ctx, "apply", "--filename", filepath.Join("testdata", "cert-manager-crds.yaml")); err != nil {
-		return err
-	}
-	_, err := p.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
-	return err
 }
 
 // awaitRefusal waits until all is installed but the ExtensionConfig, which needs a webhook of Cluster API, whose manager
@@ -113,23 +118,6 @@ func (p *plane) forgetWebhooks(ctx context.Context) error {
 	_, err := p.Kubectl(ctx, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations",
 		"--selector", clusterv1.ProviderNameLabel+"=infrastructure-elemental")
 	return err
-}
-
-// issueCertificate does for the Service of the hooks what cert-manager and kubelet do in a real cluster.
-func (p *plane) issueCertificate(ctx context.Context) error {
-	const service = "elemental-runtime-extension"
-	authority := p.Management.Authority()
-	pair, err := authority.Server(service, service+"."+lab.ManagerNamespace+".svc")
-	if err != nil {
-		return err
-	}
-	if err := authority.WriteServing(p.ExtensionCertDir(), pair); err != nil {
-		return err
-	}
-	return p.Kube.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.ManagerNamespace, Name: service + "-cert"},
-		Data:       map[string][]byte{"ca.crt": authority.CertPEM, "tls.crt": pair.CertPEM, "tls.key": pair.KeyPEM},
-	})
 }
 
 // discovered is the condition by which Cluster API says whether it knows the hooks; nil before it has asked for them.

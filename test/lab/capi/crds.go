@@ -52,7 +52,8 @@ func hasCondition(object *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// callAs gives a CRD that exists the conversion of another, and a webhook configuration that exists the webhooks.
+// callAs gives a CRD that exists the conversion of another, and a webhook configuration that exists the webhooks, and keeps
+// cert-manager from changing them back.
 func callAs(ctx context.Context, kube client.Client, object *unstructured.Unstructured) error {
 	var change map[string]any
 	switch object.GetKind() {
@@ -67,6 +68,7 @@ func callAs(ctx context.Context, kube client.Client, object *unstructured.Unstru
 	default:
 		return nil
 	}
+	change["metadata"] = map[string]any{"annotations": map[string]any{injectsFrom: nil}}
 	patch, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("encoding a change of what is called: %w", err)

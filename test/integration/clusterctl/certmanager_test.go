@@ -1,0 +1,166 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterctl_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+)
+
+const (
+	// hooksService is the Service of the hooks, and hooksSecret what its certificate is kept in.
+	hooksService = "elemental-runtime-extension"
+	hooksSecret  = hooksService + "-cert"
+)
+
+var (
+	certificates = schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}
+	// injected are the kinds that name Services, and are told the authorities of these.
+	injected = []schema.GroupVersionKind{
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	}
+)
+
+// startCertManager installs cert-manager's CRDs, and runs its controllers.
+func (p *plane) startCertManager(ctx context.Context) error {
+	if _, err := p.Kubectl(ctx, "apply", "--server-side", "--filename", filepath.Join(root, "bin", "manifests", "cert-manager-crds.yaml")); err != nil {
+		return err
+	}
+	if _, err := p.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all"); err != nil {
+		return err
+	}
+	kubeconfig, err := p.Management.WriteKubeconfig("cert-manager")
+	if err != nil {
+		return err
+	}
+	p.certManager, err = process.Start(process.Spec{
+		Name: "cert-manager", Path: tool("cert-manager"), Args: []string{"--kubeconfig", kubeconfig}, LogDir: filepath.Dir(kubeconfig),
+	})
+	if err != nil {
+		return err
+	}
+	DeferCleanup(p.certManager.Stop)
+	return nil
+}
+
+// awaitCertificates waits until cert-manager has issued all that the providers ask for, and has told those who call them
+// of the authorities.
+func (p *plane) awaitCertificates(ctx context.Context) error {
+	err := scenario.Await(ctx, "cert-manager to issue all certificates", patience, func(ctx context.Context) (string, error) {
+		select {
+		case <-p.certManager.Exited():
+			return "", p.certManager.Failure()
+		default:
+		}
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(certificates)
+		if err := p.Kube.List(ctx, all); err != nil {
+			return "", err
+		}
+		for i := range all.Items {
+			if !isReady(&all.Items[i]) {
+				return fmt.Sprintf("Certificate %s is not ready", client.ObjectKeyFromObject(&all.Items[i])), nil
+			}
+		}
+		return p.notInjected(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the end of the log:\n%s", err, process.Tail(p.certManager.LogFile()))
+	}
+	return nil
+}
+
+func isReady(certificate *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if is, isMap := condition.(map[string]any); isMap && is["type"] == "Ready" {
+			return is["status"] == string(metav1.ConditionTrue)
+		}
+	}
+	return false
+}
+
+// notInjected names a webhook configuration or a CRD that asks for an authority and has not been told all of it.
+func (p *plane) notInjected(ctx context.Context) (string, error) {
+	for _, kind := range injected {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind)
+		if err := p.Kube.List(ctx, all); err != nil {
+			return "", err
+		}
+		for _, object := range all.Items {
+			if _, asks := object.GetAnnotations()["cert-manager.io/inject-ca-from"]; asks && slices.Contains(authorities(object), "") {
+				return fmt.Sprintf("%s %s knows no authority", kind.Kind, object.GetName()), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// authorities by which the Services that an object names are trusted, in base64; empty for one that none is named for.
+func authorities(object unstructured.Unstructured) []string {
+	callers, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+	if conversion, converts, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook"); converts {
+		callers = append(callers, conversion)
+	}
+	found := make([]string, 0, len(callers))
+	for _, caller := range callers {
+		if calls, isMap := caller.(map[string]any); isMap {
+			authority, _, _ := unstructured.NestedString(calls, "clientConfig", "caBundle")
+			found = append(found, authority)
+		}
+	}
+	return found
+}
+
+// trusted are the authorities that the API server has been told for the webhooks of this provider, each once, by the names of
+// their configurations.
+func (p *plane) trusted(ctx context.Context) (map[string][]string, error) {
+	found := map[string][]string{}
+	for _, kind := range injected {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind)
+		if err := p.Kube.List(ctx, all, client.MatchingLabels{clusterv1.ProviderNameLabel: "infrastructure-elemental"}); err != nil {
+			return nil, err
+		}
+		for _, object := range all.Items {
+			if bundles := authorities(object); len(bundles) > 0 {
+				slices.Sort(bundles)
+				found[object.GetName()] = slices.Compact(bundles)
+			}
+		}
+	}
+	return found, nil
+}
+
+// mountCertificate does with the certificate of the hooks what kubelet does in a real cluster.
+func (p *plane) mountCertificate(ctx context.Context) error {
+	secret, err := p.secret(ctx, hooksSecret)
+	if err != nil {
+		return err
+	}
+	return pki.WriteFiles(p.ExtensionCertDir(), secret.Data)
+}
+
+func (p *plane) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, p.Kube.Get(ctx, client.ObjectKey{Namespace: lab.ManagerNamespace, Name: name}, secret)
+}
