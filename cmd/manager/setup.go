@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/setup"
 	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
+	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -151,6 +152,10 @@ func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owne
 }
 
 func addHostAPI(mgr ctrl.Manager, o *options) error {
+	tlsOptions, _, err := flags.GetManagerOptions(o.manager)
+	if err != nil {
+		return fmt.Errorf("reading the TLS flags: %w", err)
+	}
 	server, err := hostapi.New(hostapi.Options{
 		Client:      mgr.GetClient(),
 		APIReader:   mgr.GetAPIReader(),
@@ -158,6 +163,7 @@ func addHostAPI(mgr ctrl.Manager, o *options) error {
 		Endpoint:    o.endpointURL(),
 		CertDir:     o.apiCertDir,
 		BindAddress: o.apiBindAddress,
+		TLSOpts:     tlsOptions,
 	})
 	if err != nil {
 		return err

@@ -151,6 +151,9 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:    log.New(quietWriter{ctrl.LoggerFrom(ctx)}, "", 0),
 	}
+	for _, change := range s.options.TLSOpts {
+		change(server.TLSConfig)
+	}
 	server.RegisterOnShutdown(s.hub.close)
 	return server
 }

@@ -6,6 +6,7 @@ package manager_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,6 +97,21 @@ var _ = Describe("Several replicas", Ordered, func() {
 			Expect(code).To(Equal(http.StatusForbidden), "with a token of somebody who may not read them")
 			Expect(said).NotTo(ContainSubstring("elemental_"))
 			Eventually(metricsOf, patience).WithContext(ctx).WithArguments(r).Should(ContainSubstring("elemental_hostapi_held_polls 0"))
+		}
+	})
+
+	It("speak no older TLS than they are told to, to whoever calls", func(ctx SpecContext) {
+		for name, port := range map[string]int{"hooks": replicas[0].hooks, "hosts": replicas[0].api, "diagnostics": replicas[0].diagnostics} {
+			dial := func(newest uint16) error {
+				dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: newest}}
+				connection, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+				if err != nil {
+					return err
+				}
+				return connection.Close()
+			}
+			Expect(dial(tls.VersionTLS13)).To(Succeed(), name)
+			Expect(dial(tls.VersionTLS12)).To(MatchError(ContainSubstring("protocol version")), name)
 		}
 	})
 

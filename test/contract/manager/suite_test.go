@@ -104,7 +104,7 @@ func startReplica(ctx context.Context, index int, root, dir string, args ...stri
 			fmt.Sprintf("--elemental-api-bind-address=127.0.0.1:%d", r.api), "--elemental-api-cert-dir=" + dir,
 			"--elemental-api-endpoint=elemental.example.com:9090",
 			fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", r.diagnostics),
-			fmt.Sprintf("--health-addr=127.0.0.1:%d", r.health),
+			fmt.Sprintf("--health-addr=127.0.0.1:%d", r.health), "--tls-min-version=VersionTLS13",
 		}, args...),
 	})
 	Expect(err).NotTo(HaveOccurred())
