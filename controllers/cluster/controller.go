@@ -11,7 +11,6 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -60,7 +59,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := mgr.GetLogger().WithValues("controller", controllerName)
 	kind := infrav1.GroupVersion.WithKind(infraKind)
 	toCluster := handler.EnqueueRequestsFromMapFunc(r.memberToCluster)
-	building := capicontroller.NewControllerManagedBy(mgr, log).
+	made, err := capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&infrav1.ElementalCluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue),
@@ -77,18 +76,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, lineChanged()).
 		Watches(&clusterv1.Machine{}, toCluster, lineChanged()).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, lineChanged()).
-		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), lineChanged())
-	watched, err := owner.WatchesControlPlanes(mgr.GetRESTMapper())
+		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), lineChanged()).
+		Build(ctx, r)
 	if err != nil {
-		return err
-	}
-	if watched {
-		building = building.Watches(&controlplanev1.KubeadmControlPlane{}, toCluster, predicate.GenerationChangedPredicate{})
-	}
-	if err := building.Complete(ctx, r); err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
 	}
-	return nil
+	// Cluster API gives one the label of its Cluster, by which it is mapped, some time after it was made.
+	return owner.WatchControlPlanes(mgr, made, toCluster,
+		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 }
 
 // Reconcile brings one ElementalCluster nearer to what its spec asks for.

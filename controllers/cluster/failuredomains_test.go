@@ -34,17 +34,26 @@ func addHost(ctx SpecContext, namespace, name, domain string, changes ...func(*i
 // addControlPlane makes a control plane whose machines need hosts with the label role=control-plane.
 func addControlPlane(ctx SpecContext, owner *clusterv1.Cluster) {
 	GinkgoHelper()
+	addControlPlaneTemplate(ctx, owner)
+	addKubeadmControlPlane(ctx, owner, map[string]string{clusterv1.ClusterNameLabel: owner.Name})
+}
+
+func addControlPlaneTemplate(ctx SpecContext, owner *clusterv1.Cluster) {
+	GinkgoHelper()
 	template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "cp"}}
 	template.Spec.Template.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"role": "control-plane"}}
 	Expect(server.Client.Create(ctx, template)).To(Succeed())
-	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{
-		Namespace: owner.Namespace, Name: "cp", Labels: map[string]string{clusterv1.ClusterNameLabel: owner.Name},
-	}}
+}
+
+func addKubeadmControlPlane(ctx SpecContext, owner *clusterv1.Cluster, labels map[string]string) *controlplanev1.KubeadmControlPlane {
+	GinkgoHelper()
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "cp", Labels: labels}}
 	kcp.Spec.Version = "v1.36.0"
 	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachineTemplate", Name: "cp",
 	}
 	Expect(server.Client.Create(ctx, kcp)).To(Succeed())
+	return kcp
 }
 
 func haveDomains(domains ...clusterv1.FailureDomain) OmegaMatcher {
@@ -98,6 +107,28 @@ var _ = Describe("Failure domains", func() {
 		machine.Spec.HostRef = &corev1.ObjectReference{Name: "h2"}
 		Expect(server.Client.Create(ctx, machine)).To(Succeed())
 		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true), domain("b", true)))
+	})
+
+	It("are for a control plane that people made without the label by which Cluster API makes it the Cluster's", func(ctx SpecContext) {
+		owner, object := makeCluster(ctx)
+		update(ctx, owner, func() {
+			owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
+				APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "cp",
+			}
+		}, false)
+		own(ctx, owner, object)
+		addControlPlaneTemplate(ctx, owner)
+		addHost(ctx, owner.Namespace, "h1", "a", forControlPlane)
+		Eventually(get(ctx, object)).Should(haveDomains(domain("a", false)), "no control plane is known yet")
+		settled(ctx, object)
+		kcp := addKubeadmControlPlane(ctx, owner, nil)
+		Eventually(func() error {
+			return cached.Get(ctx, client.ObjectKeyFromObject(kcp), &controlplanev1.KubeadmControlPlane{})
+		}).Should(Succeed())
+		before := kcp.DeepCopy()
+		kcp.Labels = map[string]string{clusterv1.ClusterNameLabel: owner.Name}
+		Expect(server.Client.Patch(ctx, kcp, client.MergeFrom(before))).To(Succeed())
+		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true)))
 	})
 
 	It("do not count a label that the host proposed itself for the control plane's selector", func(ctx SpecContext) {

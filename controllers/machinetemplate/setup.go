@@ -19,25 +19,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// SetupWithManager adds the reconciler to a manager. KubeadmControlPlanes are watched where their CRD is
-// installed by then.
+// SetupWithManager adds the reconciler to a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
-	builder := ctrl.NewControllerManagedBy(mgr).
+	made, err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalMachineTemplate{}).
 		Named("elementalmachinetemplate").
 		WithOptions(options).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment))
-	watched, err := owner.WatchesControlPlanes(mgr.GetRESTMapper())
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment)).
+		Build(r)
 	if err != nil {
-		return err
-	}
-	if watched {
-		builder = builder.Watches(&controlplanev1.KubeadmControlPlane{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane))
-	}
-	if err := builder.Complete(r); err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
 	}
-	return nil
+	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane))
 }
 
 func (r *Reconciler) templatesOfMachineDeployment(ctx context.Context, object client.Object) []reconcile.Request {

@@ -38,7 +38,7 @@ func marked(object client.Object) any {
 		return []any{goes, of.Spec.Cancel, of.Status.Phase, hostupgrade.PastApproval(of)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation], of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
-	default:
-		return []any{goes, object.GetGeneration()}
+	default: // a label tells whose a control plane is, and comes later
+		return []any{goes, object.GetGeneration(), object.GetLabels()[clusterv1.ClusterNameLabel]}
 	}
 }

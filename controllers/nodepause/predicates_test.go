@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -38,6 +39,12 @@ var _ = DescribeTable("An update wakes the controller", func(before, after clien
 		Status: clusterv1.MachineStatus{Phase: "Running"}}, false),
 	Entry("by the Node of a Machine", &clusterv1.Machine{}, &clusterv1.Machine{
 		Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: "a"}}}, true),
+	Entry("by the Cluster that a host comes into", &infrav1.ElementalHost{}, &infrav1.ElementalHost{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"}}}, true),
+	Entry("by the image that a template was looked up to", &infrav1.ElementalMachineTemplate{}, &infrav1.ElementalMachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.ResolvedOSVersionAnnotation: "{}"}}}, true),
+	Entry("by the Cluster that a control plane is given to", &controlplanev1.KubeadmControlPlane{}, &controlplanev1.KubeadmControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"}}}, true),
 	Entry("by another template of a MachineDeployment", &clusterv1.MachineDeployment{}, &clusterv1.MachineDeployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 2}}, true),
 )

@@ -8,9 +8,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -26,12 +23,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// SetupWithManager adds the controller to a manager. KubeadmControlPlanes are watched where their CRD is installed by
-// then.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+// SetupWithManager adds the controller to a manager.
+func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	changed := builder.WithPredicates(markedChanged())
 	toCluster := handler.EnqueueRequestsFromMapFunc(memberToCluster)
-	building := ctrl.NewControllerManagedBy(mgr).
+	var err error
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&clusterv1.Cluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilterValue),
@@ -44,19 +41,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHost{}, toCluster, changed).
 		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, changed).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), changed).
-		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself))
-	kind := schema.GroupKind{Group: controlplanev1.GroupVersion.Group, Kind: owner.KubeadmControlPlaneKind}
-	_, err := mgr.GetRESTMapper().RESTMapping(kind, controlplanev1.GroupVersion.Version)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return fmt.Errorf("looking for the CRD of KubeadmControlPlane: %w", err)
-	}
-	if err == nil {
-		building = building.Watches(&controlplanev1.KubeadmControlPlane{}, toCluster, changed)
-	}
-	if r.controller, err = building.Build(r); err != nil {
+		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself)).
+		Build(r)
+	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
 	}
-	return nil
+	return owner.WatchControlPlanes(mgr, r.controller, toCluster, markedChanged())
 }
 
 // asked passes what people ask of a Cluster, and the labels by which it is the controller's and its ElementalCluster is

@@ -4,10 +4,6 @@
 package owner
 
 import (
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,17 +46,4 @@ func (p kubeadmControlPlane) ClusterName() string {
 }
 func (p kubeadmControlPlane) reference() *clusterv1.ContractVersionedObjectReference {
 	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
-}
-
-// WatchesControlPlanes says whether KubeadmControlPlanes can be watched: whether their CRD is installed.
-func WatchesControlPlanes(mapper meta.RESTMapper) (bool, error) {
-	kind := schema.GroupKind{Group: controlplanev1.GroupVersion.Group, Kind: KubeadmControlPlaneKind}
-	_, err := mapper.RESTMapping(kind, controlplanev1.GroupVersion.Version)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("looking for the CRD of KubeadmControlPlane: %w", err)
-	}
-	return true, nil
 }
