@@ -110,7 +110,8 @@ func observeTemplates(registration *infrav1.ElementalRegistration) {
 	condition.True(registration, infrav1.HostTemplatesValidCondition)
 }
 
-// reconcileToken sees to the key, the URI and the token, and comes back when the token has to be renewed.
+// reconcileToken sees to the key, the URI and the token, and comes back when the token has to be renewed, or the key may
+// have been replaced.
 func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.ElementalRegistration) (ctrl.Result, error) {
 	if r.Endpoint == "" {
 		condition.False(registration, infrav1.RegistrationTokenReadyCondition, infrav1.MissingAPIEndpointReason,
@@ -139,7 +140,7 @@ func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.E
 		return ctrl.Result{}, r.writeSpec(ctx, before, registration)
 	}
 	condition.True(registration, infrav1.RegistrationTokenReadyCondition)
-	return ctrl.Result{RequeueAfter: renewIn}, nil
+	return ctrl.Result{RequeueAfter: min(renewIn, keyInterval)}, nil
 }
 
 // writeSpec writes the token and what goes with it. The object in hand keeps its former spec, so that what
@@ -179,9 +180,15 @@ func writeBack(ctx context.Context, helper *patch.Helper, registration *infrav1.
 	return nil
 }
 
-// keyRetry is how soon it is looked again for a key that is missing or no key. Secrets are not watched, and an error would
-// be tried again ever more rarely, after up to 17 minutes.
-const keyRetry = 5 * time.Second
+// Secrets are not watched.
+const (
+	// keyRetry is how soon it is looked again for a key that is missing or no key. An error would be tried again ever more
+	// rarely, after up to 17 minutes.
+	keyRetry = 5 * time.Second
+	// keyInterval is how often it is looked whether a token is still of the key. "clusterctl move" brings the key after the
+	// registration, which has made one by then.
+	keyInterval = time.Minute
+)
 
 // minRenewal keeps a very short tokenDuration from making the controller busy.
 const minRenewal = time.Second

@@ -115,7 +115,7 @@ var _ = Describe("An ElementalRegistration", func() {
 		Eventually(func(g Gomega) {
 			result, err := reconciler.Reconcile(ctx, request)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(result.RequeueAfter).To(BeNumerically("~", 5*time.Hour, time.Minute))
+			g.Expect(result.RequeueAfter).To(BeNumerically("~", time.Minute, time.Second), "its key may be another by then")
 		}).Should(Succeed())
 		Expect(get(ctx, object)()).To(WithTransform(said, HaveField("Token", first)))
 
@@ -201,6 +201,27 @@ var _ = Describe("An ElementalRegistration", func() {
 		Expect(server.Client.Delete(ctx, formers)).To(Succeed()) // as Kubernetes does
 		Eventually(get(ctx, object)).Should(ready)
 		Expect(verify(ctx, object, "r1", clock.Now())).To(Succeed())
+	})
+
+	It("makes a token of another key within a minute, which is put in place of its own: clusterctl move does that", func(ctx SpecContext) {
+		object := makeRegistration(ctx)
+		Eventually(get(ctx, object)).Should(ready)
+		key, err := token.NewSigningKey()
+		Expect(err).NotTo(HaveOccurred())
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "r1"}}
+		Expect(get(ctx, secret)()).NotTo(BeNil())
+		secret.Data[token.SecretKey] = key
+		Expect(server.Client.Update(ctx, secret)).To(Succeed())
+		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}
+		Eventually(func(g Gomega) { // once it is Ready again, and the cache has seen that
+			result, err := reconciler.Reconcile(ctx, request)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Minute)))
+		}).Should(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(get(ctx, object)()).To(ready)
+			g.Expect(verify(ctx, object, "r1", clock.Now())).To(Succeed())
+		}).Should(Succeed())
 	})
 
 	It("says that the manager has no endpoint", func(ctx SpecContext) {
