@@ -4,6 +4,7 @@
 package clusterctl_test
 
 import (
+	"fmt"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -98,6 +100,36 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 		usage, _ := exec.Command(filepath.Join(root, "bin", "manager"), "--help").CombinedOutput()
 		Expect(string(usage)).To(MatchRegexp(`(?m)^ +--namespace string`))
 		Expect(deployments()[0].Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement(HavePrefix("--namespace")))
+	})
+
+	It("has the manager started as the binary can be: with flags, ports and directories that it has", func() {
+		said, _ := exec.Command(filepath.Join(root, "bin", "manager"), "--help").CombinedOutput()
+		usage := string(said)
+		manager := deployments()[0].Spec.Template.Spec.Containers[0]
+		for _, arg := range manager.Args {
+			flag, _, _ := strings.Cut(arg, "=")
+			Expect(usage).To(MatchRegexp(`(?m)^ +(-v, )?` + flag + `\b`))
+		}
+		Expect(manager.Ports).To(HaveLen(4))
+		for _, port := range manager.Ports {
+			Expect(usage).To(MatchRegexp(fmt.Sprintf(`\(default "?:?%d"?\)`, port.ContainerPort)), port.Name)
+		}
+		Expect(manager.VolumeMounts).To(HaveLen(3))
+		for _, mount := range manager.VolumeMounts {
+			Expect(usage).To(MatchRegexp(`\(default "` + mount.MountPath + `/?"\)`))
+		}
+		for _, probe := range []*corev1.Probe{manager.ReadinessProbe, manager.LivenessProbe} {
+			Expect(manager.Ports).To(ContainElement(HaveField("Name", probe.HTTPGet.Port.StrVal)))
+		}
+	})
+
+	It("runs as nobody, and may do nothing but listen", func() {
+		pod := deployments()[0].Spec.Template.Spec
+		Expect(pod.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
+		Expect(pod.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
+		Expect(pod.Containers[0].SecurityContext).To(And(
+			HaveField("RunAsUser", HaveValue(BeEquivalentTo(65532))), HaveField("AllowPrivilegeEscalation", HaveValue(BeFalse())),
+			HaveField("ReadOnlyRootFilesystem", HaveValue(BeTrue())), HaveField("Capabilities.Drop", ConsistOf(corev1.Capability("ALL")))))
 	})
 
 	It("never brings an ExtensionConfig, which Cluster API refuses while RuntimeSDK is off", func() {
