@@ -47,18 +47,22 @@ install_providers() {
   export EXP_RUNTIME_SDK=true EXP_IN_PLACE_UPDATES=true CLUSTER_TOPOLOGY=true
   export ELEMENTAL_API_ENDPOINT="$1:$API_PORT" ELEMENTAL_API_IP="$1"
   export ELEMENTAL_API_SERVICE_TYPE=NodePort ELEMENTAL_API_NODE_PORT="$API_PORT"
-  local init=(bin/tools/clusterctl --config out/repository/clusterctl.yaml init --wait-providers)
+  local init=(bin/tools/clusterctl --config out/repository/clusterctl.yaml init --wait-providers) capi
+  # Cluster API of the release that this checkout is tested with, which is clusterctl's; its newest may be another.
+  capi=$(bin/tools/clusterctl version --output short)
+  installed capi-system cluster-api || "${init[@]}" --core "cluster-api:$capi" --bootstrap "kubeadm:$capi" --control-plane "kubeadm:$capi"
   # clusterctl refuses a provider that is there. Then the image is all that is new; other manifests need a new cluster.
-  if installed infrastructure; then
+  if installed elemental-system infrastructure-elemental; then
     bin/tools/kubectl --namespace elemental-system rollout restart deployment/elemental-controller-manager
   else
     "${init[@]}" --infrastructure elemental
   fi
-  installed runtime-extension || "${init[@]}" --runtime-extension elemental
+  installed elemental-system runtime-extension-elemental || "${init[@]}" --runtime-extension elemental
 }
 
+# installed says whether clusterctl has installed a provider into a namespace.
 installed() {
-  bin/tools/kubectl --namespace elemental-system get providers.clusterctl.cluster.x-k8s.io "$1-elemental" >/dev/null 2>&1
+  bin/tools/kubectl --namespace "$1" get providers.clusterctl.cluster.x-k8s.io "$2" >/dev/null 2>&1
 }
 
 # register makes a door for hosts in the namespace default, which opts in to upgrades in place.
