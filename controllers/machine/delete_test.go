@@ -84,6 +84,26 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
 
+	It("waits no longer for such a host than its cluster says, whose time-out may be cut short meanwhile", func(ctx SpecContext) {
+		elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.ns, Name: "c1", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"},
+		}}
+		elemental.Spec.NodeUpgradeOption.Timeouts.Reboot = &metav1.Duration{Duration: 24 * time.Hour}
+		Expect(server.Client.Create(ctx, elemental)).To(Succeed())
+		machine, host := w.running(ctx, "m1")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
+		})
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+
+		clock.SetTime(time.Now().Add(5 * time.Minute))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		rests(machine)
+		update(ctx, elemental, func() { elemental.Spec.NodeUpgradeOption.Timeouts.Reboot.Duration = time.Minute }, false)
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+	})
+
 	DescribeTable("does not wait again for a host that its attempt has waited for in vain",
 		func(ctx SpecContext, phase infrav1.UpgradePhase, released bool) {
 			machine, host := w.running(ctx, "m1")

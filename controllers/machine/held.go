@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,7 +92,7 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 		return nil
 	}
 	if pool == "" {
-		return r.machinesOf(ctx, attempt, waitsForNode)
+		return r.those(ctx, clusterOf(attempt), waitsForNode)
 	}
 	if !hostupgrade.WaitsForApproval(attempt) {
 		others, err := r.unfinished(ctx, attempt.Namespace, attempt.Spec.ClusterName, pool)
@@ -105,7 +104,11 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 			return nil
 		}
 	}
-	return r.machinesOf(ctx, attempt, func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
+	return r.those(ctx, clusterOf(attempt), func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
+}
+
+func clusterOf(attempt *infrav1.ElementalHostUpgrade) client.ObjectKey {
+	return client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ClusterName}
 }
 
 func waitsForNode(machine *infrav1.ElementalMachine) bool {
@@ -119,21 +122,4 @@ func anyPaused(attempts []*infrav1.ElementalHostUpgrade) bool {
 		}
 	}
 	return false
-}
-
-// machinesOf the Cluster of an attempt, of those that are meant.
-func (r *Reconciler) machinesOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade, are func(*infrav1.ElementalMachine) bool) []reconcile.Request {
-	list := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(attempt.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: attempt.Spec.ClusterName}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the ElementalMachines of a Cluster")
-		return nil
-	}
-	requests := []reconcile.Request{}
-	for i := range list.Items {
-		if are(&list.Items[i]) {
-			requests = append(requests, request(attempt.Namespace, list.Items[i].Name))
-		}
-	}
-	return requests
 }

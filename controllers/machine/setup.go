@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -56,6 +57,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(r.clusterToMachines),
 			clusterChanged()).
+		Watches(&infrav1.ElementalCluster{},
+			handler.EnqueueRequestsFromMapFunc(r.elementalClusterToLeaving),
+			predicate.GenerationChangedPredicate{}).
 		Watches(&infrav1.ElementalHost{},
 			handler.EnqueueRequestsFromMapFunc(r.hostToMachines),
 			hostChanged()).

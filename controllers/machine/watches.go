@@ -79,8 +79,22 @@ func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object
 	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetName()})
 }
 
+// elementalClusterToLeaving maps an ElementalCluster to the machines that are being deleted: how long they wait for their
+// hosts stands in it.
+func (r *Reconciler) elementalClusterToLeaving(ctx context.Context, object client.Object) []reconcile.Request {
+	cluster := client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1.ClusterNameLabel]}
+	return r.those(ctx, cluster, func(machine *infrav1.ElementalMachine) bool { return !machine.DeletionTimestamp.IsZero() })
+}
+
 // unready are the machines of a Cluster whose Node has still to be found.
 func (r *Reconciler) unready(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
+	return r.those(ctx, cluster, func(machine *infrav1.ElementalMachine) bool {
+		return !conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition)
+	})
+}
+
+// those machines of a Cluster that are meant.
+func (r *Reconciler) those(ctx context.Context, cluster client.ObjectKey, are func(*infrav1.ElementalMachine) bool) []reconcile.Request {
 	machines := &infrav1.ElementalMachineList{}
 	if err := r.Client.List(ctx, machines,
 		client.InNamespace(cluster.Namespace),
@@ -92,7 +106,7 @@ func (r *Reconciler) unready(ctx context.Context, cluster client.ObjectKey) []re
 	}
 	var requests []reconcile.Request
 	for i := range machines.Items {
-		if !conditions.IsTrue(&machines.Items[i], infrav1.ProviderIDReadyCondition) {
+		if are(&machines.Items[i]) {
 			requests = append(requests, request(machines.Items[i].Namespace, machines.Items[i].Name))
 		}
 	}
