@@ -40,11 +40,12 @@ PARALLEL ?= 4
 # A package whose tests mostly wait for their API server, and take minutes: 'make test' runs them beside the lab's suites.
 SLOW_PACKAGE := ./controllers/hostupgrade
 ALONGSIDE ?=
-# Suites that vary what the others show, and take half of the time. With less than four processors 'make test' leaves them
-# out, and says so, to end within an hour all the same; LONG=1 runs them anywhere, LONG=0 nowhere.
-LONG_SUITES := clusterclass controlplane references restart storage vanish vms
+# Suites that vary what the others show, or need more to be built, and take half of the time. With less than four processors
+# 'make test' leaves them out, and says so, to end within an hour all the same; LONG=1 runs them anywhere, LONG=0 nowhere.
+LONG_SUITES := clusterclass clusterctl controlplane references restart storage vanish vms
 PROCESSORS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 LONG ?= $(if $(filter 1 2 3,$(PROCESSORS)),0,1)
+SHORT := $(filter 0 no false,$(LONG))
 FUZZTIME ?= 20s
 GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 
@@ -174,8 +175,8 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 	packages=$$(go list ./...) && hack/test/unit.sh $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)$(if $(ALONGSIDE),|^$(MODULE)$(ALONGSIDE:.%=%)$$)')
 
 .PHONY: test-integration
-test-integration: tools tools-kubevirt tools-certmanager lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
-	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) LEAVE_OUT="$(if $(filter 0 no false,$(LONG)),$(LONG_SUITES))" hack/test/suites.sh test/integration $(GINKGO_FLAGS)
+test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager) lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
+	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) LEAVE_OUT="$(if $(SHORT),$(LONG_SUITES))" hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: test-soak
 test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
