@@ -64,6 +64,19 @@ func domain(name string, controlPlane bool) clusterv1.FailureDomain {
 	return clusterv1.FailureDomain{Name: name, ControlPlane: ptr.To(controlPlane)}
 }
 
+// makeLedCluster makes a Cluster that names a KubeadmControlPlane, which does not exist, and its ElementalCluster.
+func makeLedCluster(ctx SpecContext) (*clusterv1.Cluster, *infrav1.ElementalCluster) {
+	GinkgoHelper()
+	owner, object := makeCluster(ctx)
+	update(ctx, owner, func() {
+		owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "cp",
+		}
+	}, false)
+	own(ctx, owner, object)
+	return owner, object
+}
+
 var _ = Describe("Failure domains", func() {
 	forControlPlane := func(h *infrav1.ElementalHost) { h.Labels["role"] = "control-plane" }
 
@@ -88,13 +101,7 @@ var _ = Describe("Failure domains", func() {
 	})
 
 	It("are for the control plane where it can have, or has, a host", func(ctx SpecContext) {
-		owner, object := makeCluster(ctx)
-		update(ctx, owner, func() {
-			owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
-				APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "cp",
-			}
-		}, false)
-		own(ctx, owner, object)
+		owner, object := makeLedCluster(ctx)
 		addHost(ctx, owner.Namespace, "h1", "a", forControlPlane)
 		addHost(ctx, owner.Namespace, "h2", "b")
 		Eventually(get(ctx, object)).Should(haveDomains(domain("a", false), domain("b", false)), "no control plane is known yet")
@@ -110,13 +117,7 @@ var _ = Describe("Failure domains", func() {
 	})
 
 	It("are for a control plane that people made without the label by which Cluster API makes it the Cluster's", func(ctx SpecContext) {
-		owner, object := makeCluster(ctx)
-		update(ctx, owner, func() {
-			owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
-				APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "cp",
-			}
-		}, false)
-		own(ctx, owner, object)
+		owner, object := makeLedCluster(ctx)
 		addControlPlaneTemplate(ctx, owner)
 		addHost(ctx, owner.Namespace, "h1", "a", forControlPlane)
 		Eventually(get(ctx, object)).Should(haveDomains(domain("a", false)), "no control plane is known yet")
@@ -132,13 +133,7 @@ var _ = Describe("Failure domains", func() {
 	})
 
 	It("do not count a label that the host proposed itself for the control plane's selector", func(ctx SpecContext) {
-		owner, object := makeCluster(ctx)
-		update(ctx, owner, func() {
-			owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
-				APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "cp",
-			}
-		}, false)
-		own(ctx, owner, object)
+		owner, object := makeLedCluster(ctx)
 		addControlPlane(ctx, owner)
 		host := addHost(ctx, owner.Namespace, "h1", "a", forControlPlane, func(h *infrav1.ElementalHost) {
 			h.Annotations = map[string]string{infrav1.ProposedLabelsAnnotation: "role"}

@@ -9,35 +9,49 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
+// rolling makes a MachineDeployment that goes from template t1 to t2, os:v1 to os:v2, and its MachineSet.
+func (w *world) rolling(ctx SpecContext) *clusterv1.MachineSet {
+	GinkgoHelper()
+	md := ownertest.MachineDeployment(w.ns, "workers", "c1", "t2", 2)
+	for _, object := range []client.Object{
+		ownertest.Template(w.ns, "t1", "oci://os:v1"), ownertest.Template(w.ns, "t2", "oci://os:v2"), md,
+	} {
+		Expect(server.Client.Create(ctx, object)).To(Succeed())
+	}
+	set := ownertest.MachineSet(md, "workers-1", "t1", 2)
+	Expect(server.Client.Create(ctx, set)).To(Succeed())
+	return set
+}
+
+// ownedBy gives a Machine to a MachineSet.
+func (w *world) ownedBy(ctx SpecContext, set *clusterv1.MachineSet, name string) {
+	GinkgoHelper()
+	made := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+	update(ctx, made, func() {
+		made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+	}, false)
+}
+
+// inPool makes a machine one of the MachineDeployment, still of the former template.
+func inPool(m *infrav1.ElementalMachine) {
+	m.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
+	madeFrom("t1")(m)
+}
+
 var _ = Describe("A machine whose turn is held up by a paused node", func() {
 	It("names the node, and what to do, as long as no other of its pool is under way", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		md := ownertest.MachineDeployment(w.ns, "workers", "c1", "t2", 2)
-		for _, template := range []*infrav1.ElementalMachineTemplate{
-			ownertest.Template(w.ns, "t1", "oci://os:v1"), ownertest.Template(w.ns, "t2", "oci://os:v2"),
-		} {
-			Expect(server.Client.Create(ctx, template)).To(Succeed())
-		}
-		Expect(server.Client.Create(ctx, md)).To(Succeed())
-		set := ownertest.MachineSet(md, "workers-1", "t1", 2)
-		Expect(server.Client.Create(ctx, set)).To(Succeed())
-
-		inPool := func(m *infrav1.ElementalMachine) {
-			m.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
-			madeFrom("t1")(m)
-		}
+		set := w.rolling(ctx)
 		waiting, _ := w.running(ctx, "m1", inPool)
 		other, _ := w.running(ctx, "m2", func(m *infrav1.ElementalMachine) { madeFrom("t1")(m) })
 		for _, name := range []string{"m1", "m2"} {
-			made := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
-			update(ctx, made, func() {
-				made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
-			}, false)
+			w.ownedBy(ctx, set, name)
 		}
 		w.machine(ctx, "m3", inPool)
 		w.machine(ctx, "m4", inPool)

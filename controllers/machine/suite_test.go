@@ -5,7 +5,6 @@ package machine_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,11 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -55,7 +51,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	workload, cached = newWorkloadCache(mgr), mgr.GetCache()
 	clock = clocktesting.NewFakePassiveClock(time.Now())
 	Expect((&machine.Reconciler{
-		Client:           counting(mgr),
+		Client:           counting{mgr.GetClient()},
 		APIReader:        mgr.GetAPIReader(),
 		ClusterCache:     workload,
 		Clock:            clock,
@@ -75,23 +71,14 @@ func reconcilesOf(machine *infrav1.ElementalMachine) int64 {
 }
 
 // counting is the manager's client, with its reads of ElementalMachines counted.
-func counting(mgr ctrl.Manager) client.Client {
-	return interceptor.NewClient(notWatching{mgr.GetClient()}, interceptor.Funcs{
-		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			if _, isMachine := object.(*infrav1.ElementalMachine); isMachine {
-				count, _ := reads.LoadOrStore(key, &atomic.Int64{})
-				count.(*atomic.Int64).Add(1)
-			}
-			return inner.Get(ctx, key, object, options...)
-		},
-	})
-}
+type counting struct{ client.Client }
 
-// notWatching lends a client the watch that interceptors ask for, and that nobody uses.
-type notWatching struct{ client.Client }
-
-func (notWatching) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
-	return nil, errors.New("not watching")
+func (c counting) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, isMachine := object.(*infrav1.ElementalMachine); isMachine {
+		count, _ := reads.LoadOrStore(key, &atomic.Int64{})
+		count.(*atomic.Int64).Add(1)
+	}
+	return c.Client.Get(ctx, key, object, options...)
 }
 
 // settling is long against the time that a write needs to come back as an event.

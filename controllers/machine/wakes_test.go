@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 // rests waits until what was written has come back as an event, so that nothing but what follows wakes anybody.
@@ -97,22 +96,9 @@ var _ = Describe("An ElementalMachine that waits", func() {
 	})
 
 	It("for a paused node of its pool does so no more when the node's machine, and then its attempt, are gone", func(ctx SpecContext) {
-		for template, uri := range map[string]string{"t1": "oci://os:v1", "t2": "oci://os:v2"} {
-			Expect(server.Client.Create(ctx, ownertest.Template(w.ns, template, uri))).To(Succeed())
-		}
-		md := ownertest.MachineDeployment(w.ns, "workers", "c1", "t2", 2)
-		Expect(server.Client.Create(ctx, md)).To(Succeed())
-		set := ownertest.MachineSet(md, "workers-1", "t1", 2)
-		Expect(server.Client.Create(ctx, set)).To(Succeed())
-		inPool := func(m *infrav1.ElementalMachine) {
-			m.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
-			madeFrom("t1")(m)
-		}
+		set := w.rolling(ctx)
 		waiting, _ := w.running(ctx, "m1", inPool)
-		made := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
-		update(ctx, made, func() {
-			made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
-		}, false)
+		w.ownedBy(ctx, set, "m1")
 		leaving := w.machine(ctx, "m2", inPool)
 		attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u2"}, Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m2", ElementalMachineName: "m2", HostName: "m2",

@@ -4,33 +4,17 @@
 package predrain_test
 
 import (
-	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
-
-// silent is a ClusterCache that tells of nothing.
-type silent struct{ clustercache.ClusterCache }
-
-func (silent) Watch(context.Context, client.ObjectKey, clustercache.Watcher) error { return nil }
-
-func (silent) GetClusterSource(string, func(context.Context, client.Object) []ctrl.Request, ...clustercache.GetClusterSourceOption) source.Source {
-	return source.Channel(make(chan event.GenericEvent), &handler.EnqueueRequestForObject{})
-}
 
 var _ = Describe("A Machine whose ElementalMachine gets the watch-filter label", func() {
 	It("gets the hook, without any other event", func(ctx SpecContext) {
@@ -38,7 +22,7 @@ var _ = Describe("A Machine whose ElementalMachine gets the watch-filter label",
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
 		reads := &apiserver.Counting{Client: mgr.GetClient()}
-		w.reconciler.Client, w.reconciler.Clusters, w.reconciler.WatchFilterValue = reads, silent{}, "mine"
+		w.reconciler.Client, w.reconciler.Clusters, w.reconciler.WatchFilterValue = reads, apiserver.SilentClusters{}, "mine"
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)
 		Expect(err).NotTo(HaveOccurred())

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -76,8 +78,9 @@ func (p *plane) awaitCertificates(ctx context.Context) error {
 			return "", err
 		}
 		for i := range all.Items {
-			if !isReady(&all.Items[i]) {
-				return fmt.Sprintf("Certificate %s is not ready", client.ObjectKeyFromObject(&all.Items[i])), nil
+			ready, err := conditions.UnstructuredGet(&all.Items[i], "Ready")
+			if err != nil || ready == nil || ready.Status != metav1.ConditionTrue {
+				return fmt.Sprintf("Certificate %s is not ready", client.ObjectKeyFromObject(&all.Items[i])), err
 			}
 		}
 		return p.notInjected(ctx)
@@ -86,16 +89,6 @@ func (p *plane) awaitCertificates(ctx context.Context) error {
 		return fmt.Errorf("%w; the end of the log:\n%s", err, process.Tail(p.certManager.LogFile()))
 	}
 	return nil
-}
-
-func isReady(certificate *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
-	for _, condition := range conditions {
-		if is, isMap := condition.(map[string]any); isMap && is["type"] == "Ready" {
-			return is["status"] == string(metav1.ConditionTrue)
-		}
-	}
-	return false
 }
 
 // notInjected names a webhook configuration or a CRD that asks for an authority and has not been told all of it.
@@ -107,7 +100,7 @@ func (p *plane) notInjected(ctx context.Context) (string, error) {
 			return "", err
 		}
 		for _, object := range all.Items {
-			if _, asks := object.GetAnnotations()["cert-manager.io/inject-ca-from"]; asks && slices.Contains(authorities(object), "") {
+			if _, asks := object.GetAnnotations()[capi.InjectsFrom]; asks && slices.Contains(authorities(object), "") {
 				return fmt.Sprintf("%s %s knows no authority", kind.Kind, object.GetName()), nil
 			}
 		}

@@ -68,7 +68,7 @@ func callAs(ctx context.Context, kube client.Client, object *unstructured.Unstru
 	default:
 		return nil
 	}
-	change["metadata"] = map[string]any{"annotations": map[string]any{injectsFrom: nil}}
+	change["metadata"] = map[string]any{"annotations": map[string]any{InjectsFrom: nil}}
 	patch, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("encoding a change of what is called: %w", err)

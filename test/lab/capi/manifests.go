@@ -85,13 +85,13 @@ func (m Manifests) CRDs() Manifests { return m.OfKind(kindCRD) }
 // Webhooks returns the webhook configurations.
 func (m Manifests) Webhooks() Manifests { return m.OfKind(kindValidating, kindMutating) }
 
-// injectsFrom is the annotation by which cert-manager is asked to name the authority of a Service.
-const injectsFrom = "cert-manager.io/inject-ca-from"
+// InjectsFrom is the annotation by which cert-manager is asked to name the authority of a Service.
+const InjectsFrom = "cert-manager.io/inject-ca-from"
 
 // OnLoopback makes every reference to a Service a URL on loopback, with an authority that cert-manager leaves alone.
 func (m Manifests) OnLoopback(port int, ca []byte) error {
 	for _, object := range m {
-		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", injectsFrom)
+		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", InjectsFrom)
 		switch object.GetKind() {
 		case kindCRD:
 			if err := conversionOnLoopback(object, port, ca); err != nil {
