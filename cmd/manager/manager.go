@@ -79,7 +79,7 @@ func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	return mgr, setUp(ctx, mgr, hooks, o)
+	return mgr, setUp(ctx, mgr, hooks, tlsOptions, o)
 }
 
 func restConfig(o *options) (*rest.Config, error) {

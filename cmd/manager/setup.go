@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/setup"
 	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
-	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -40,7 +40,7 @@ import (
 )
 
 // setUp adds everything to the manager.
-func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, o *options) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, tlsOptions []func(*tls.Config), o *options) error {
 	workloads, err := newClusterCache(ctx, mgr, o)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, 
 		func() error { return addControllers(ctx, mgr, workloads, owners, ahead, o) },
 		func() error { return addWebhooks(mgr, owners, ahead) },
 		func() error { return addHooks(mgr, server, owners, ahead) },
-		func() error { return addHostAPI(mgr, o) },
+		func() error { return addHostAPI(mgr, tlsOptions, o) },
 		func() error { return addMetrics(mgr) },
 		func() error { return addChecks(mgr) },
 	} {
@@ -151,11 +151,7 @@ func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owne
 	})
 }
 
-func addHostAPI(mgr ctrl.Manager, o *options) error {
-	tlsOptions, _, err := flags.GetManagerOptions(o.manager)
-	if err != nil {
-		return fmt.Errorf("reading the TLS flags: %w", err)
-	}
+func addHostAPI(mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) error {
 	server, err := hostapi.New(hostapi.Options{
 		Client:      mgr.GetClient(),
 		APIReader:   mgr.GetAPIReader(),
