@@ -143,6 +143,10 @@ const (
 	// clone it was last pointed to by us. It tells a reference that somebody turned back from one
 	// that was never turned.
 	RolloutCloneAnnotation = "infrastructure.cluster.x-k8s.io/rollout-clone"
+	// RolloutHoldPrefix is how the value of Cluster API's annotation cluster.x-k8s.io/paused begins on a
+	// MachineDeployment that is held for the moment in which its reference is changed. The name of the
+	// ElementalMachineTemplate follows. Any other value is somebody else's pause, which is never taken away.
+	RolloutHoldPrefix = "infrastructure.cluster.x-k8s.io/rollout-of="
 	// SourceTemplateLabel on an ElementalMachineTemplate clone names the template it was made from.
 	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/source-template"
 	// RolledOutHashAnnotation on an ElementalMachineTemplate is the hash of the content that its

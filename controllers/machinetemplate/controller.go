@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -57,18 +58,23 @@ type Reconciler struct {
 // Reconcile compares the content of a template with what its owners refer to.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	template := &infrav1.ElementalMachineTemplate{}
-	if err := r.Client.Get(ctx, req.NamespacedName, template); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.letGo(ctx, req.NamespacedName)
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err)
 	}
-	if r.isLeftAlone(template) {
+	if r.isSomebodyElses(template) {
 		return ctrl.Result{}, nil
+	}
+	if !template.DeletionTimestamp.IsZero() || annotations.HasPaused(template) {
+		return ctrl.Result{}, r.letGo(ctx, req.NamespacedName)
 	}
 	before := template.DeepCopy()
 	resolved, err := r.resolve(ctx, template)
 	switch {
 	case err != nil:
 	case !resolved:
-		result.RequeueAfter = managedos.Retry
+		result.RequeueAfter, err = managedos.Retry, r.letGo(ctx, req.NamespacedName)
 	case isClone(template):
 		err = reportClone(template)
 	default:
@@ -85,9 +91,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	return result, err
 }
 
-func (r *Reconciler) isLeftAlone(template *infrav1.ElementalMachineTemplate) bool {
-	filtered := r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
-	return filtered || !template.DeletionTimestamp.IsZero() || annotations.HasPaused(template)
+func (r *Reconciler) isSomebodyElses(template *infrav1.ElementalMachineTemplate) bool {
+	return r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
 }
 
 func isClone(template *infrav1.ElementalMachineTemplate) bool {
@@ -104,6 +109,9 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return ctrl.Result{}, err
 	}
 	r.reportReverted(seen)
+	if err := r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...); err != nil {
+		return ctrl.Result{}, err
+	}
 	if len(seen.at(pending)) == 0 {
 		return r.watchOver(ctx, seen)
 	}
@@ -113,7 +121,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	}
 	if len(problems) > 0 {
 		r.reportBlocked(template, problems)
-		return ctrl.Result{RequeueAfter: blockedRetry}, nil
+		return ctrl.Result{RequeueAfter: blockedRetry}, r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all)
 	}
 	return r.move(ctx, seen)
 }

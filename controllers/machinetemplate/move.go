@@ -12,8 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,23 +67,51 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 	} else if err != nil {
 		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s waits for Cluster %s to exist", owner.Describe(candidate), key.Name)}, nil
 	}
-	if annotations.IsPaused(cluster, candidate.Object()) {
+	if ptr.Deref(cluster.Spec.Paused, false) || owner.IsPausedByOthers(candidate) {
 		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name)}, nil
 	}
 	if why := r.preflight(ctx, seen, candidate); why != nil {
-		return why, r.Owners.LookAgain(ctx, candidate.Owner)
+		return why, errors.Join(r.release(ctx, candidate), r.Owners.LookAgain(ctx, candidate.Owner))
 	}
 	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
 		return why, err
 	}
-	noise, err := r.Owners.QuietPoint(ctx, candidate.Owner)
-	if err != nil {
-		return nil, err
-	}
-	if noise != "" {
-		return notQuiet(candidate, noise), r.Owners.LookAgain(ctx, candidate.Owner)
+	if why, err := r.awaitQuiet(ctx, seen, candidate); why != nil || err != nil {
+		return why, err
 	}
 	return r.point(ctx, seen, candidate)
+}
+
+// awaitQuiet looks for a quiet point before the owner is held, because what makes the noise may take long, and again
+// while it is, because only that lasts.
+func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	if owner.HeldFor(candidate) == "" {
+		if why, err := r.listen(ctx, candidate); why != nil || err != nil {
+			return why, err
+		}
+	}
+	held, err := r.Owners.Hold(ctx, candidate.Owner, seen.template.Name)
+	switch {
+	case apierrors.IsForbidden(err):
+		return notQuiet(candidate, refusal(err)), nil
+	case err != nil:
+		return nil, err
+	case !held:
+		return notQuiet(candidate, "waiting for Cluster API to leave it alone for a moment, which its condition Paused says"), nil
+	}
+	why, err := r.listen(ctx, candidate)
+	if why != nil && err == nil {
+		err = r.Owners.Release(ctx, candidate.Owner)
+	}
+	return why, err
+}
+
+func (r *Reconciler) listen(ctx context.Context, candidate placed) (*waiting, error) {
+	noise, err := r.Owners.QuietPoint(ctx, candidate.Owner)
+	if err != nil || noise == "" {
+		return nil, err
+	}
+	return notQuiet(candidate, noise), r.Owners.LookAgain(ctx, candidate.Owner)
 }
 
 func (r *Reconciler) point(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
@@ -93,7 +121,7 @@ func (r *Reconciler) point(ctx context.Context, seen *observation, candidate pla
 		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeNormal, infrav1.EventRolloutStarted, pointAction,
 			"Pointed %s to ElementalMachineTemplate %s", owner.Describe(candidate), candidate.clone)
 		return nil, nil
-	case errors.Is(err, owner.ErrReferenceChanged), apierrors.IsConflict(err):
+	case errors.Is(err, owner.ErrReferenceChanged), errors.Is(err, owner.ErrNotHeld), apierrors.IsConflict(err):
 		return notQuiet(candidate, "somebody else is changing it"), nil
 	case apierrors.IsForbidden(err):
 		return notQuiet(candidate, refusal(err)), nil

@@ -93,7 +93,7 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 func (o *observation) place() error {
 	for _, candidate := range o.all {
 		name := owner.TemplateName(candidate)
-		if name != o.template.Name && o.clones[name] == nil {
+		if name != o.template.Name && o.clones[name] == nil || !candidate.Object().GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		where, err := o.positionOf(candidate)

@@ -62,8 +62,32 @@ func (w *world) atRest() {
 	Expect(ownertest.Observe(ctx, c, w.set, 1)).To(Succeed())
 }
 
-// reconcile reconciles the template and reads it and the MachineDeployment again.
+// reconcile reconciles the template until Cluster API has nothing to answer any more, and reads it and the
+// MachineDeployment again.
 func (w *world) reconcile() ctrl.Result {
+	GinkgoHelper()
+	result := w.reconcileOnce()
+	if w.answerPauses() {
+		result = w.reconcileOnce()
+	}
+	w.answerPauses()
+	return result
+}
+
+// answerPauses has Cluster API answer all MachineDeployments, and says whether there was anything to answer.
+func (w *world) answerPauses() (any bool) {
+	GinkgoHelper()
+	deployments := &clusterv1.MachineDeploymentList{}
+	Expect(c.List(ctx, deployments, client.InNamespace(w.namespace))).To(Succeed())
+	for i := range deployments.Items {
+		answered, err := ownertest.AnswerPause(ctx, c, &deployments.Items[i])
+		Expect(err).NotTo(HaveOccurred())
+		any = any || answered
+	}
+	return any
+}
+
+func (w *world) reconcileOnce() ctrl.Result {
 	GinkgoHelper()
 	result, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 	Expect(err).NotTo(HaveOccurred())

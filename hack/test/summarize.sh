@@ -4,13 +4,19 @@
 #
 # usage: hack/test/summarize.sh
 #
-# Says again, from the logs in bin/logs, what failed, where, and what was tried twice: the lines above are very many.
-# Kept in bin/logs/summary.txt.
+# Says again, from the logs in bin/logs, what failed, where and why, and what was tried twice: the lines above are very
+# many. Kept in bin/logs/summary.txt.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../bin/logs" || exit
 
+# reasons prints what Ginkgo says of each failure, 25 lines at most.
+reasons() {
+  awk '/^  \[(FAILED|PANICKED|TIMEDOUT)\] / && !/\] in \[/ { left = 25 } left > 0 { print; left-- } /^  In \[/ { left = 0 }'
+}
+
 for log in *.log; do
-  sed -E 's/\x1b\[[0-9;]*m//g' "$log" |
-    grep -aE '^\s*\[(FAIL|PANICKED|TIMEDOUT|INTERRUPTED)\]|^FAIL\s|^--- FAIL|^panic:|\[FLAKEY TEST|^==> tried again' |
+  plain=$(sed -E 's/\x1b\[[0-9;]*m//g' "$log")
+  reasons <<< "$plain" | cut -c1-600 | sed "s/^/[${log%.log}] /"
+  grep -aE '^\s*\[(FAIL|PANICKED|TIMEDOUT|INTERRUPTED)\]|^  \[FAILED\] in |^FAIL\s|^--- FAIL|^panic:|\[FLAKEY TEST|^==> tried again' <<< "$plain" |
     sort -u | cut -c1-240 | sed "s/^/[${log%.log}] /"
 done | tee summary.txt

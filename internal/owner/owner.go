@@ -49,6 +49,9 @@ func IsTopologyOwned(o Owner) bool {
 	return owned
 }
 
+// Same says whether two are the same object, at whatever time.
+func Same(a, b Owner) bool { return a.Object().GetUID() == b.Object().GetUID() }
+
 // SameReference says whether two states of an owner refer to the same template.
 func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }
 

@@ -71,6 +71,7 @@ var _ = Describe("RePoint", func() {
 		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3)
 		create(md)
 		owners := ownersAt(0)
+		hold(owners, md)
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-1")).To(Succeed())
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
 		Expect(md.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t-1"))
@@ -83,6 +84,7 @@ var _ = Describe("RePoint", func() {
 		md.Spec.Template.Spec.InfrastructureRef.Name = "t"
 		Expect(c.Update(ctx, md)).To(Succeed())
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrReferenceChanged))
+		hold(owners, md)
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-2")).To(Succeed())
 	})
 

@@ -31,7 +31,8 @@ type Owners struct {
 	Clock clock.PassiveClock
 }
 
-// List returns the owners in a namespace that refer to an ElementalMachineTemplate, by kind and name.
+// List returns the owners in a namespace that refer to an ElementalMachineTemplate, by kind and name, and those that
+// are held, whatever they refer to by now.
 func (o *Owners) List(ctx context.Context, namespace string) ([]Owner, error) {
 	deployments := &clusterv1.MachineDeploymentList{}
 	if err := o.Client.List(ctx, deployments, client.InNamespace(namespace)); err != nil {
@@ -54,7 +55,8 @@ func (o *Owners) List(ctx context.Context, namespace string) ([]Owner, error) {
 func usingTemplates(all []Owner) []Owner {
 	using := make([]Owner, 0, len(all))
 	for _, candidate := range all {
-		if TemplateName(candidate) != "" && candidate.Object().GetDeletionTimestamp().IsZero() {
+		refers := TemplateName(candidate) != "" && candidate.Object().GetDeletionTimestamp().IsZero()
+		if refers || HeldFor(candidate) != "" {
 			using = append(using, candidate)
 		}
 	}

@@ -24,7 +24,7 @@ const settleTime = 30 * time.Second
 // QuietPoint says why the reference of an owner cannot be changed now, and is empty when it can. It
 // reads live. At any other moment Cluster API 1.14 can delete a Machine instead of updating it: one that
 // a MachineSet has above its spec.replicas, one that has just been moved to another MachineSet, or an
-// unhealthy one of a control plane.
+// unhealthy one of a control plane. It lasts while the owner is held; without that it may be over at once.
 //
 // Machines that are being deleted do not count, or a drain that never ends would keep a bad image from
 // being replaced by a good one: whether Cluster API deletes or moves what a MachineSet has too many, it

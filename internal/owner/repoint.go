@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -18,9 +19,8 @@ import (
 var ErrReferenceChanged = errors.New("somebody else has changed the reference")
 
 // RePoint makes an owner refer to the template to instead of from, once: never again after somebody
-// turned it back. The reference and the record of it
-// are one patch, which fails when anything else was written to the owner in between: the quiet point that
-// the caller found would not be one any more.
+// turned it back, and only while the owner is held: see Hold. The reference, the record of it and the end of the hold
+// are one patch, which fails when anything else was written to the owner in between.
 func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
 	fresh, err := o.reload(ctx, of)
 	if err != nil {
@@ -28,6 +28,9 @@ func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
 	}
 	if TemplateName(fresh) != from || fresh.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation] == to {
 		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, ErrReferenceChanged)
+	}
+	if md, isMachineDeployment := fresh.(machineDeployment); isMachineDeployment && !isHeld(md) {
+		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, ErrNotHeld)
 	}
 	object := fresh.Object()
 	base, isObject := object.DeepCopyObject().(client.Object)
@@ -40,6 +43,9 @@ func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
 		annotations = map[string]string{}
 	}
 	annotations[infrav1.RolloutCloneAnnotation] = to
+	if HeldFor(fresh) != "" {
+		delete(annotations, clusterv1.PausedAnnotation)
+	}
 	object.SetAnnotations(annotations)
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := o.Client.Patch(ctx, object, patch); err != nil {

@@ -7,14 +7,17 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Observe does to the status of an owner or MachineSet what its controller does when it has acted on it:
-// it observes the generation and, of a MachineSet, counts the Machines.
+// it observes the generation, counts the Machines and, of a MachineDeployment, says whether that is paused.
 func Observe(ctx context.Context, c client.Client, object client.Object, machines int32) error {
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
@@ -22,6 +25,7 @@ func Observe(ctx context.Context, c client.Client, object client.Object, machine
 	switch kind := object.(type) {
 	case *clusterv1.MachineDeployment:
 		kind.Status.ObservedGeneration, kind.Status.Replicas = kind.Generation, ptr.To(machines)
+		conditions.Set(kind, paused(kind))
 	case *clusterv1.MachineSet:
 		kind.Status.ObservedGeneration, kind.Status.Replicas = kind.Generation, ptr.To(machines)
 	case *controlplanev1.KubeadmControlPlane:
@@ -30,4 +34,25 @@ func Observe(ctx context.Context, c client.Client, object client.Object, machine
 		return fmt.Errorf("%T is no owner", object)
 	}
 	return c.Status().Update(ctx, object)
+}
+
+// AnswerPause does what the controller of MachineDeployments does first when one is paused, or is not any more: it says so
+// in condition Paused. It returns whether there was anything to say.
+func AnswerPause(ctx context.Context, c client.Client, md *clusterv1.MachineDeployment) (bool, error) {
+	if err := c.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+		return false, err
+	}
+	answer := paused(md)
+	if known := conditions.Get(md, clusterv1.PausedCondition); known != nil && known.Status == answer.Status {
+		return false, nil
+	}
+	conditions.Set(md, answer)
+	return true, c.Status().Update(ctx, md)
+}
+
+func paused(md *clusterv1.MachineDeployment) metav1.Condition {
+	if annotations.HasPaused(md) {
+		return metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason}
+	}
+	return metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
 }

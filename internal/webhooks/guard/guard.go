@@ -65,6 +65,14 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 		return denied(after, reason+"; a Machine could be deleted, or left with another OS than it shows. Refer to a copy of the template "+
 			"under a name that was not used before, or retry when the rollout has ended")
 	}
+	reason, err = g.Owners.Between(ctx, before)
+	if err != nil {
+		return fmt.Errorf("looking how far the rollout of %s is: %w", owner.Describe(after), err)
+	}
+	if reason != "" {
+		return denied(after, reason+"; a Machine could be deleted. Retry when it has, which takes seconds, or change the "+
+			"ElementalMachineTemplate, which waits for the moment")
+	}
 	return nil
 }
 

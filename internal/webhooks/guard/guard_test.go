@@ -132,6 +132,21 @@ var _ = Describe("The guard", func() {
 		Expect(p.goTo("old")).To(Succeed())
 	})
 
+	It("denies fix-forward to a fresh name in between two Machines, too", func() {
+		Expect(p.goTo("bad")).To(Succeed())
+		observe(p.md, 3)
+		p.has("old", 2, 2)
+		p.has("bad", 1, 1)
+		Expect(p.goTo("good")).To(beDenied(
+			"MachineDeployment md is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet ms-old",
+			"or change the ElementalMachineTemplate, which waits for the moment"))
+
+		By("after the last one")
+		p.has("old", 0, 0)
+		p.has("bad", 3, 3)
+		Expect(p.goTo("good")).To(Succeed())
+	})
+
 	It("is not asked about anything else", func() {
 		p.has("old", 2, 3)
 		base := p.md.DeepCopy()

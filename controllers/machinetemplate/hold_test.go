@@ -1,0 +1,135 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+var _ = Describe("A MachineDeployment", func() {
+	const held = infrav1.RolloutHoldPrefix + "t"
+	var w *world
+	BeforeEach(func() {
+		proveTheWay()
+		w = newWorld()
+	})
+
+	// hold has the template patched, and the MachineDeployment held for it.
+	hold := func() {
+		GinkgoHelper()
+		w.patch(imageB)
+		w.reconcileOnce()
+		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, held))
+		Expect(w.refersTo()).To(Equal("t"))
+	}
+	released := func() {
+		GinkgoHelper()
+		Expect(get(w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(w.refersTo()).To(Equal("t"))
+	}
+
+	It("is pointed to a clone only after Cluster API has said that it leaves it alone, and is let go by the same write", func() {
+		hold()
+		w.reconcileOnce()
+		Expect(w.refersTo()).To(Equal("t"), "Cluster API has not answered")
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.message(infrav1.RolledOutCondition)).To(Equal(
+			"MachineDeployment md: waiting for Cluster API to leave it alone for a moment, which its condition Paused says"))
+		Expect(w.answerPauses()).To(BeTrue())
+		before := get(w.md).Generation
+		w.reconcileOnce()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(w.md.Generation).To(Equal(before + 1))
+	})
+
+	It("is let go again when it was not quiet when Cluster API stopped", func() {
+		hold()
+		Expect(w.answerPauses()).To(BeTrue())
+		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
+		w.reconcileOnce()
+		released()
+		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
+		w.reconcileOnce()
+		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), "it is not held while that lasts")
+	})
+
+	It("is not held before Cluster API has said that it goes on since the last time", func() {
+		Expect(ownertest.Observe(ctx, c, w.md, 1)).To(Succeed())
+		patch(w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		Expect(w.answerPauses()).To(BeTrue())
+		patch(w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
+		w.patch(imageB)
+		w.reconcileOnce()
+		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(w.answerPauses()).To(BeTrue())
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	})
+
+	It("that somebody paused stays so", func() {
+		patch(w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: "me"} })
+		w.patch(imageB)
+		w.reconcile()
+		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+
+		By("also where it is paused while it is held")
+		patch(w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
+		w.answerPauses()
+		w.reconcileOnce()
+		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, held))
+		patch(w.md, func() { w.md.Annotations[clusterv1.PausedAnnotation] = "me" })
+		w.reconcile()
+		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
+		Expect(w.refersTo()).To(Equal("t"))
+	})
+
+	DescribeTable("is let go when it is not to be pointed elsewhere after all, because", func(change func()) {
+		hold()
+		change()
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(get(w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+	},
+		Entry("the template was changed back", func() { w.patch(imageA) }),
+		Entry("the template was deleted", func() { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
+		Entry("the template was paused", func() {
+			patch(w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+		}),
+		Entry("the template names a ManagedOSVersion that is not there", func() {
+			patch(w.template, func() {
+				w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+					infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"gone"}`)},
+				}
+			})
+		}),
+		Entry("the way in place was taken away", func() { installExtension(foreignExtension("rival", nil)) }),
+		Entry("it refers to another template", func() {
+			patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
+		}),
+		Entry("it refers to another provider's", func() {
+			patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate" })
+		}),
+		Entry("it is being deleted", func() {
+			patch(w.md, func() { w.md.Finalizers = []string{clusterv1.MachineDeploymentFinalizer} })
+			Expect(c.Delete(ctx, w.md)).To(Succeed())
+		}),
+	)
+
+	It("is held and pointed by another manager where the first was killed in between", func() {
+		hold()
+		w.reconciler, _ = newReconciler()
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+		Expect(get(w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+	})
+})

@@ -1,0 +1,46 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Between says whether Cluster API may be about to take the next Machine of a rollout, and is empty where it is not: the
+// rollout is over, a Machine is held in its update, the owner is held, or nothing has been written for so long that
+// the rollout does not go on. It is for those who change a reference without Hold, at a quiet point: what they change
+// in between two Machines may meet the next one half-way.
+func (o *Owners) Between(ctx context.Context, of Owner) (string, error) {
+	fresh, err := o.reload(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	md, isMachineDeployment := fresh.(machineDeployment)
+	if !isMachineDeployment || isHeld(md) {
+		return "", nil
+	}
+	sets, err := o.machineSets(ctx, md)
+	if err != nil {
+		return "", err
+	}
+	machines, err := o.machineMetadata(ctx, md)
+	if err != nil {
+		return "", err
+	}
+	behind := slices.IndexFunc(sets, func(set clusterv1.MachineSet) bool {
+		has := ptr.Deref(set.Spec.Replicas, 0) > 0 || remaining(&set, machines) > 0
+		return has && set.Spec.Template.Spec.InfrastructureRef != *md.reference()
+	})
+	goesOn := o.writtenRecently(md.MachineDeployment) || slices.ContainsFunc(sets, func(set clusterv1.MachineSet) bool { return o.writtenRecently(&set) })
+	if behind < 0 || !goesOn || len(withAnnotation(machines, clusterv1.UpdateInProgressAnnotation)) > 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%s is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet %s",
+		Describe(md), sets[behind].Name), nil
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+// answerPause has Cluster API say whether a MachineDeployment is paused.
+func answerPause(md *clusterv1.MachineDeployment) {
+	GinkgoHelper()
+	_, err := ownertest.AnswerPause(ctx, c, md)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// hold a MachineDeployment for template "t", until Cluster API leaves it alone.
+func hold(owners *owner.Owners, md *clusterv1.MachineDeployment) {
+	GinkgoHelper()
+	answerPause(md)
+	Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+	answerPause(md)
+	Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeTrue())
+}
+
+var _ = Describe("Hold", func() {
+	var (
+		md     *clusterv1.MachineDeployment
+		owners *owner.Owners
+	)
+	BeforeEach(func() {
+		md, owners = ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3), ownersAt(0)
+		create(md)
+	})
+	pause := func() string {
+		GinkgoHelper()
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
+		return md.Annotations[clusterv1.PausedAnnotation]
+	}
+
+	It("lasts until Release", func() {
+		hold(owners, md)
+		Expect(pause()).To(Equal(infrav1.RolloutHoldPrefix + "t"))
+		Expect(owner.HeldFor(owner.ForMachineDeployment(md))).To(Equal("t"))
+		Expect(owner.IsPausedByOthers(owner.ForMachineDeployment(md))).To(BeFalse())
+		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(pause()).To(BeEmpty())
+		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+	})
+
+	It("does not begin before Cluster API has said that it is not paused, or its answer could be an old one", func() {
+		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(pause()).To(BeEmpty(), "it has said nothing yet")
+		hold(owners, md)
+		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(pause()).To(BeEmpty(), "it has not said that it goes on")
+	})
+
+	It("does not touch somebody else's pause", func() {
+		answerPause(md)
+		annotate(md, clusterv1.PausedAnnotation, "")
+		answerPause(md)
+		Expect(owner.IsPausedByOthers(owner.ForMachineDeployment(md))).To(BeTrue())
+		for range 2 {
+			Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+			Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+			pause()
+			Expect(md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, ""))
+		}
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrNotHeld))
+	})
+
+	It("is not taken away from somebody who has paused it in the same moment", func() {
+		hold(owners, md)
+		owners.Client = writesFirst{c}
+		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(pause()).To(Equal(infrav1.RolloutHoldPrefix+"t"), "the next look tells")
+	})
+
+	It("is what RePoint needs, and ends", func() {
+		answerPause(md)
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrNotHeld))
+		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrNotHeld))
+		answerPause(md)
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(Succeed())
+		Expect(pause()).To(BeEmpty())
+		Expect(md.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t-1"))
+	})
+
+	It("is nothing for a control plane", func() {
+		kcp := ownertest.KubeadmControlPlane(md.Namespace, "cp", "c", "t")
+		create(kcp)
+		Expect(owners.Hold(ctx, owner.ForKubeadmControlPlane(kcp), "t")).To(BeTrue())
+		Expect(owners.Release(ctx, owner.ForKubeadmControlPlane(kcp))).To(Succeed())
+		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1")).To(Succeed())
+	})
+
+	It("keeps an owner in List, whatever it refers to", func() {
+		hold(owners, md)
+		md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate"
+		Expect(c.Update(ctx, md)).To(Succeed())
+		Expect(owners.List(ctx, md.Namespace)).To(HaveLen(1))
+		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(owners.List(ctx, md.Namespace)).To(BeEmpty())
+	})
+})
+
+var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepare func(*rollingOut), matcher OmegaMatcher) {
+	r := newRollingOut()
+	prepare(r)
+	Expect(ownersAt(atOnce).Between(ctx, owner.ForMachineDeployment(r.md))).To(matcher)
+	Expect(ownersAt(longAfter).Between(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty(), "nothing goes on by itself any more")
+},
+	Entry("under way", func(*rollingOut) {},
+		Equal("MachineDeployment md is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet ms-old")),
+	Entry("at a Machine that is held in its update", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, BeEmpty()),
+	Entry("over", func(r *rollingOut) { scale(r.old, 0); observe(r.old, 0) }, BeEmpty()),
+	Entry("about to begin", func(r *rollingOut) {
+		r.md.Spec.Template.Spec.InfrastructureRef.Name = "fresh"
+		Expect(c.Update(ctx, r.md)).To(Succeed())
+		observe(r.md, 3)
+	}, HaveSuffix("the next Machine from MachineSet ms-bad")),
+	Entry("held", func(r *rollingOut) { hold(ownersAt(0), r.md) }, BeEmpty()),
+	Entry("begun, and one MachineSet has a Machine that is not to be there", func(r *rollingOut) {
+		r.old.Spec.Replicas = ptr.To[int32](0)
+		Expect(c.Update(ctx, r.old)).To(Succeed())
+		observe(r.old, 1)
+	}, HaveSuffix("the next Machine from MachineSet ms-old")),
+)
