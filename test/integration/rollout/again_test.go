@@ -1,0 +1,95 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+// rounds are how often a rollout is overtaken. Without a hold, about one in seventy lost a Machine.
+const rounds = 15
+
+var _ = Describe("A template that is patched again and again", Ordered, func() {
+	It("loses no Machine, although each rollout is overtaken between two of them", func(ctx SpecContext) {
+		cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{})
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		for round := range rounds {
+			former := reference(ctx, cluster)
+			note(ctx, cluster, round)
+			Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(former), "round %d", round)
+			Eventually(isBetween, patience, "20ms").WithContext(ctx).WithArguments(cluster).Should(BeTrue(), "round %d", round)
+		}
+
+		Eventually(behind, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+		Expect(cluster.AwaitImage(ctx, cluster.Image)).To(Succeed())
+		expectKept(ctx, cluster, before)
+		Expect(upgradesOf(cluster.Lab.Hosts()[0])).To(BeZero(), "all of this was about an image that all hosts run")
+		deployment := &clusterv1.MachineDeployment{}
+		Expect(cluster.Lab.Kube.Get(ctx, poolKey(cluster), deployment)).To(Succeed())
+		Expect(annotations.HasPaused(deployment)).To(BeFalse())
+	})
+})
+
+// note changes the content of the template, and not the image.
+func note(ctx context.Context, cluster *scenario.Cluster, round int) {
+	GinkgoHelper()
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"note":"%d"}}}}}}`, round)
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", scenario.Template, "--type", "merge", "--patch", patch)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func poolKey(cluster *scenario.Cluster) client.ObjectKey {
+	return client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Template}
+}
+
+// reference is the template that the MachineDeployment refers to.
+func reference(ctx context.Context, cluster *scenario.Cluster) string {
+	GinkgoHelper()
+	deployment := &clusterv1.MachineDeployment{}
+	Expect(cluster.Lab.Kube.Get(ctx, poolKey(cluster), deployment)).To(Succeed())
+	return deployment.Spec.Template.Spec.InfrastructureRef.Name
+}
+
+// isBetween says whether a rollout has updated a Machine and has not begun with the next one.
+func isBetween(ctx context.Context, cluster *scenario.Cluster) (bool, error) {
+	left, err := behind(ctx, cluster)
+	if err != nil {
+		return false, err
+	}
+	machines, err := cluster.Machines(ctx)
+	for i := range machines {
+		if _, updating := machines[i].Annotations[clusterv1.UpdateInProgressAnnotation]; updating {
+			return false, err
+		}
+	}
+	return len(left) > 0 && len(left) < len(machines), err
+}
+
+// behind are the Machines that Cluster API has not brought to the reference.
+func behind(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	wanted := reference(ctx, cluster)
+	list := &infrav1.ElementalMachineList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+	names := []string{}
+	for i := range list.Items {
+		if list.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation] != wanted {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, err
+}
