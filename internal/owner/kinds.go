@@ -4,6 +4,7 @@
 package owner
 
 import (
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +23,14 @@ type machineDeployment struct{ *clusterv1.MachineDeployment }
 
 // ForMachineDeployment looks at a MachineDeployment as an owner.
 func ForMachineDeployment(md *clusterv1.MachineDeployment) Owner { return machineDeployment{md} }
+
+// Pauses says whether a change pauses the rollout of an owner, by its own field: that Cluster API goes on with
+// the rest of it makes that another thing than the pause of an object.
+func Pauses(before, after Owner) bool {
+	was, wasOne := before.(machineDeployment)
+	is, isOne := after.(machineDeployment)
+	return wasOne && isOne && !ptr.Deref(was.Spec.Paused, false) && ptr.Deref(is.Spec.Paused, false)
+}
 
 func (d machineDeployment) Object() client.Object { return d.MachineDeployment }
 func (d machineDeployment) Kind() string          { return MachineDeploymentKind }

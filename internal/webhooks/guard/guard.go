@@ -5,6 +5,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +23,7 @@ const (
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
 )
 
-// Guard validates changes of owners' references.
+// Guard validates changes of owners' references, and pauses of their rollouts.
 type Guard struct {
 	// Owners reads live what the changed object has under way.
 	Owners *owner.Owners
@@ -38,9 +39,17 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Check denies a change of reference that is not safe now, with the reason and what to do.
+// Check denies a change of reference, or a pause, that is not safe now, with the reason and what to do.
 func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
-	if !after.Object().GetDeletionTimestamp().IsZero() || owner.SameReference(before, after) {
+	if !after.Object().GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	if owner.Pauses(before, after) {
+		if err := g.checkPause(ctx, before); err != nil {
+			return err
+		}
+	}
+	if owner.SameReference(before, after) {
 		return nil
 	}
 	if owner.TemplateName(before) == "" && owner.TemplateName(after) == "" {
@@ -77,6 +86,9 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 }
 
 func denied(of owner.Owner, why string) error {
-	return apierrors.NewForbidden(owner.Resource(of), of.Object().GetName(),
-		fmt.Errorf("the infrastructureRef cannot be changed now: %s", why))
+	return deniedBecause(of, "the infrastructureRef cannot be changed now: "+why)
+}
+
+func deniedBecause(of owner.Owner, why string) error {
+	return apierrors.NewForbidden(owner.Resource(of), of.Object().GetName(), errors.New(why))
 }

@@ -147,6 +147,40 @@ var _ = Describe("The guard", func() {
 		Expect(p.goTo("good")).To(Succeed())
 	})
 
+	It("denies to pause a rollout in the moments in which that deletes a Machine", func() {
+		pause := func(is bool) error {
+			base := p.md.DeepCopy()
+			p.md.Spec.Paused = ptr.To(is)
+			err := c.Patch(ctx, p.md, client.MergeFrom(base))
+			if err != nil {
+				p.md = base
+			}
+			return err
+		}
+		again := func() {
+			Expect(pause(false)).To(Succeed())
+			observe(p.md, 3)
+		}
+		Expect(pause(true)).To(Succeed(), "at rest")
+		again()
+		Expect(p.goTo("bad")).To(Succeed())
+		observe(p.md, 3)
+		p.has("bad", 0, 0)
+		Expect(pause(true)).To(beDenied("spec.paused cannot be set now: MachineDeployment md is in the middle of a rollout", "Retry in a few seconds"))
+		p.has("old", 2, 3)
+		Expect(pause(true)).To(beDenied("MachineSet ms-old has 3 Machines and is to have 2"))
+		p.has("old", 2, 2)
+		p.has("bad", 1, 1)
+		machine := p.held("bad")
+		annotate(machine, clusterv1.PendingAcknowledgeMoveAnnotation)
+		Expect(pause(true)).To(beDenied("Machine m is being moved to another MachineSet"))
+		annotate(machine, clusterv1.UpdateInProgressAnnotation)
+		delete(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)
+		Expect(c.Update(ctx, machine)).To(Succeed())
+		Expect(pause(true)).To(Succeed(), "while one is held in its update")
+		Expect(pause(true)).To(Succeed(), "it is paused already")
+	})
+
 	It("is not asked about anything else", func() {
 		p.has("old", 2, 3)
 		base := p.md.DeepCopy()

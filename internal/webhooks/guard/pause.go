@@ -1,0 +1,28 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// checkPause denies to pause a rollout, as clusterctl alpha rollout pause does, while a Machine goes from one MachineSet
+// to another: a paused MachineDeployment has its MachineSets forget that they were to move it, and one of them deletes it
+// then (Cluster API 1.14, machinedeployment_sync.go; seen at one such moment in three).
+func (g *Guard) checkPause(ctx context.Context, of owner.Owner) error {
+	for _, look := range []func(context.Context, owner.Owner) (string, error){g.Owners.QuietPoint, g.Owners.Between} {
+		reason, err := look(ctx, of)
+		if err != nil {
+			return fmt.Errorf("looking whether %s can be paused now: %w", owner.Describe(of), err)
+		}
+		if reason != "" {
+			return deniedBecause(of, "spec.paused cannot be set now: "+reason+
+				"; a Machine could be deleted. Retry in a few seconds, or pause the whole Cluster by its spec.paused")
+		}
+	}
+	return nil
+}
