@@ -18,44 +18,71 @@ import (
 const (
 	firstPort = 12000
 	lastPort  = 32000
-	portTries = 1000
+	// blockSize is how many ports a process takes at once. A lab needs about fifty.
+	blockSize = 100
 )
 
-// handedOut are the ports that this process has returned: their servers may not listen yet.
-var handedOut = struct {
-	sync.Mutex
-	ports map[int]bool
-}{ports: map[int]bool{}}
+// own is what this process hands out.
+var own = &ports{}
 
-// Ports returns free loopback ports. None is returned twice in the life of this process.
-func Ports(count int) ([]int, error) {
-	handedOut.Lock()
-	defer handedOut.Unlock()
-	ports := make([]int, 0, count)
-	for range portTries {
-		if len(ports) == count {
-			return ports, nil
+// Ports returns free loopback ports. None is returned twice in the life of this process, nor by another process that
+// calls it meanwhile.
+func Ports(count int) ([]int, error) { return own.take(count) }
+
+// ports hands out ports from blocks that are its own, because many labs start at the same time and a server may listen
+// seconds after its port was found free. A block is leased by listening on its first port, so that a process which ends in
+// whatever way has given its blocks back.
+type ports struct {
+	mu     sync.Mutex
+	leases []net.Listener
+	// next port to look at, and the end of its block.
+	next, end int
+}
+
+func (p *ports) take(count int) ([]int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := make([]int, 0, count)
+	for len(taken) < count {
+		if p.next == p.end {
+			if err := p.lease(); err != nil {
+				return nil, fmt.Errorf("looking for %d free ports between %d and %d: %w", count, firstPort, lastPort, err)
+			}
 		}
-		// At random, so that labs that start at the same time hardly ever pick the same.
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		if handedOut.ports[port] || !isFree(port) {
-			continue
+		port := p.next
+		p.next++
+		if isFree(port) {
+			taken = append(taken, port)
 		}
-		handedOut.ports[port] = true
-		ports = append(ports, port)
 	}
-	if len(ports) == count {
-		return ports, nil
-	}
-	return nil, fmt.Errorf("looking for %d free ports between %d and %d: %w", count, firstPort, lastPort, errNoFreePort)
+	return taken, nil
 }
 
 var errNoFreePort = errors.New("too many are taken")
 
+// lease a block that is nobody's.
+func (p *ports) lease() error {
+	for _, block := range rand.Perm((lastPort - firstPort) / blockSize) {
+		first := firstPort + block*blockSize
+		listener, err := listen(first)
+		if err != nil {
+			continue
+		}
+		p.leases = append(p.leases, listener)
+		p.next, p.end = first+1, first+blockSize
+		return nil
+	}
+	return errNoFreePort
+}
+
 func isFree(port int) bool {
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	listener, err := listen(port)
 	if err != nil {
 		return false
 	}
 	return listener.Close() == nil
+}
+
+func listen(port int) (net.Listener, error) {
+	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }

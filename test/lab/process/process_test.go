@@ -133,4 +133,26 @@ var _ = Describe("Ports", func() {
 			}
 		}
 	})
+
+	It("are nobody else's, before their servers listen", func() {
+		seen := map[int]bool{}
+		for range 8 {
+			take, end := process.AnotherProcess()
+			DeferCleanup(end)
+			ports, err := take(150)
+			Expect(err).NotTo(HaveOccurred())
+			for _, port := range ports {
+				Expect(seen).NotTo(HaveKey(port))
+				seen[port] = true
+			}
+		}
+	})
+
+	It("can be had again when their process has ended, and run out with an error", func() {
+		take, end := process.AnotherProcess()
+		_, err := take(100_000)
+		Expect(err).To(MatchError(ContainSubstring("looking for 100000 free ports between 12000 and 32000: too many are taken")))
+		end()
+		Expect(process.Ports(200)).To(HaveLen(200))
+	})
 })
