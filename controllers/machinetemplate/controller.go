@@ -70,16 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, r.letGo(ctx, req.NamespacedName)
 	}
 	before := template.DeepCopy()
-	resolved, err := r.resolve(ctx, template)
-	switch {
-	case err != nil:
-	case !resolved:
-		result.RequeueAfter, err = managedos.Retry, r.letGo(ctx, req.NamespacedName)
-	case isClone(template):
-		err = reportClone(template)
-	default:
-		result, err = r.reconcile(ctx, template)
-	}
+	result, err = r.actOn(ctx, template)
 	if err == nil {
 		var later ctrl.Result
 		later, err = r.tellTopologies(ctx, template)
@@ -89,6 +80,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		err = patchErr
 	}
 	return result, err
+}
+
+// actOn a template whose OS is known, or look for what that is.
+func (r *Reconciler) actOn(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
+	resolved, err := r.resolve(ctx, template)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case !resolved:
+		return ctrl.Result{RequeueAfter: managedos.Retry}, r.letGo(ctx, client.ObjectKeyFromObject(template))
+	case isClone(template):
+		return ctrl.Result{}, reportClone(template)
+	}
+	return r.reconcile(ctx, template)
 }
 
 func (r *Reconciler) isSomebodyElses(template *infrav1.ElementalMachineTemplate) bool {

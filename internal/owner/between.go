@@ -37,10 +37,15 @@ func (o *Owners) Between(ctx context.Context, of Owner) (string, error) {
 		has := ptr.Deref(set.Spec.Replicas, 0) > 0 || remaining(&set, machines) > 0
 		return has && set.Spec.Template.Spec.InfrastructureRef != *md.reference()
 	})
-	goesOn := o.writtenRecently(md.MachineDeployment) || slices.ContainsFunc(sets, func(set clusterv1.MachineSet) bool { return o.writtenRecently(&set) })
-	if behind < 0 || !goesOn || len(withAnnotation(machines, clusterv1.UpdateInProgressAnnotation)) > 0 {
+	if behind < 0 || !o.goesOn(md, sets) || len(withAnnotation(machines, clusterv1.UpdateInProgressAnnotation)) > 0 {
 		return "", nil
 	}
 	return fmt.Sprintf("%s is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet %s",
 		Describe(md), sets[behind].Name), nil
+}
+
+// goesOn says whether Cluster API has written to a MachineDeployment or one of its MachineSets of late.
+func (o *Owners) goesOn(md machineDeployment, sets []clusterv1.MachineSet) bool {
+	return o.writtenRecently(md.MachineDeployment) ||
+		slices.ContainsFunc(sets, func(set clusterv1.MachineSet) bool { return o.writtenRecently(&set) })
 }

@@ -49,38 +49,55 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 			return err
 		}
 	}
-	if owner.SameReference(before, after) {
-		return nil
-	}
-	if owner.TemplateName(before) == "" && owner.TemplateName(after) == "" {
+	ours := owner.TemplateName(before) != "" || owner.TemplateName(after) != ""
+	if owner.SameReference(before, after) || !ours {
 		return nil
 	}
 	if err := g.checkReplacement(ctx, after); err != nil {
 		return err
 	}
-	reason, err := g.Owners.QuietPoint(ctx, before)
-	if err != nil {
-		return fmt.Errorf("looking whether the reference of %s can be changed now: %w", owner.Describe(after), err)
-	}
-	if reason != "" {
-		return denied(after, reason+"; a Machine could be deleted. Retry when that is over, which takes seconds "+
-			"unless a Machine is held in its update: see its Updating condition")
-	}
-	reason, err = g.Owners.ReturnTo(ctx, before, owner.TemplateName(after))
-	if err != nil {
-		return fmt.Errorf("looking whether %s can return to %s: %w", owner.Describe(after), owner.TemplateName(after), err)
-	}
-	if reason != "" {
-		return denied(after, reason+"; a Machine could be deleted, or left with another OS than it shows. Refer to a copy of the template "+
-			"under a name that was not used before, or retry when the rollout has ended")
-	}
-	reason, err = g.Owners.Between(ctx, before)
-	if err != nil {
-		return fmt.Errorf("looking how far the rollout of %s is: %w", owner.Describe(after), err)
-	}
-	if reason != "" {
-		return denied(after, reason+"; a Machine could be deleted. Retry when it has, which takes seconds, or change the "+
-			"ElementalMachineTemplate, which waits for the moment")
+	return g.checkReference(ctx, before, after)
+}
+
+// checkReference denies a change of reference at a moment at which Cluster API could delete a Machine for it.
+func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) error {
+	template := owner.TemplateName(after)
+	return firstReason(after, "the infrastructureRef cannot be changed now: ", []look{
+		{
+			at: func() (string, error) { return g.Owners.QuietPoint(ctx, before) },
+			remedy: "; a Machine could be deleted. Retry when that is over, which takes seconds unless a Machine is held in its update: " +
+				"see its Updating condition",
+		},
+		{
+			at: func() (string, error) { return g.Owners.ReturnTo(ctx, before, template) },
+			remedy: "; a Machine could be deleted, or left with another OS than it shows. Refer to a copy of the template under a name " +
+				"that was not used before, or retry when the rollout has ended",
+		},
+		{
+			at: func() (string, error) { return g.Owners.Between(ctx, before) },
+			remedy: "; a Machine could be deleted. Retry when it has, which takes seconds, or change the ElementalMachineTemplate, " +
+				"which waits for the moment",
+		},
+	})
+}
+
+// look at what an owner has under way.
+type look struct {
+	// at what: the reason against the change, or empty.
+	at func() (string, error)
+	// remedy follows the reason.
+	remedy string
+}
+
+func firstReason(of owner.Owner, what string, looks []look) error {
+	for _, look := range looks {
+		reason, err := look.at()
+		if err != nil {
+			return fmt.Errorf("looking what %s has under way: %w", owner.Describe(of), err)
+		}
+		if reason != "" {
+			return deniedBecause(of, what+reason+look.remedy)
+		}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -14,15 +13,9 @@ import (
 // to another: a paused MachineDeployment has its MachineSets forget that they were to move it, and one of them deletes it
 // then (Cluster API 1.14, machinedeployment_sync.go; seen at one such moment in three).
 func (g *Guard) checkPause(ctx context.Context, of owner.Owner) error {
-	for _, look := range []func(context.Context, owner.Owner) (string, error){g.Owners.QuietPoint, g.Owners.Between} {
-		reason, err := look(ctx, of)
-		if err != nil {
-			return fmt.Errorf("looking whether %s can be paused now: %w", owner.Describe(of), err)
-		}
-		if reason != "" {
-			return deniedBecause(of, "spec.paused cannot be set now: "+reason+
-				"; a Machine could be deleted. Retry in a few seconds, or pause the whole Cluster by its spec.paused")
-		}
-	}
-	return nil
+	const remedy = "; a Machine could be deleted. Retry in a few seconds, or pause the whole Cluster by its spec.paused"
+	return firstReason(of, "spec.paused cannot be set now: ", []look{
+		{at: func() (string, error) { return g.Owners.QuietPoint(ctx, of) }, remedy: remedy},
+		{at: func() (string, error) { return g.Owners.Between(ctx, of) }, remedy: remedy},
+	})
 }
