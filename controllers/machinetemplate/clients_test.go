@@ -4,7 +4,9 @@
 package machinetemplate_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,4 +30,17 @@ type writesBy struct {
 
 func (w writesBy) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 	return w.writer.Patch(ctx, object, patch, options...)
+}
+
+// refuses is a policy that lets nobody change a reference.
+type refuses struct {
+	client.Client
+	err error
+}
+
+func (r refuses) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if data, err := patch.Data(object); err != nil || bytes.Contains(data, []byte("infrastructureRef")) {
+		return errors.Join(err, r.err)
+	}
+	return r.Client.Patch(ctx, object, patch, options...)
 }

@@ -110,13 +110,13 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...); err != nil {
+		return ctrl.Result{}, err
+	}
 	if err := r.annotate(ctx, seen); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.reportReverted(seen)
-	if err := r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...); err != nil {
-		return ctrl.Result{}, err
-	}
 	if len(seen.at(pending)) == 0 {
 		return r.watchOver(ctx, seen)
 	}

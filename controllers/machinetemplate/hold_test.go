@@ -4,9 +4,13 @@
 package machinetemplate_test
 
 import (
+	"errors"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -112,6 +116,11 @@ var _ = Describe("A MachineDeployment", func() {
 				}
 			})
 		}),
+		Entry("its clone was changed", func() {
+			clone := &w.clones()[0]
+			patch(clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		}),
+		Entry("its Cluster was paused", func() { patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }),
 		Entry("the way in place was taken away", func() { installExtension(foreignExtension("rival", nil)) }),
 		Entry("it refers to another template", func() {
 			patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
@@ -123,6 +132,22 @@ var _ = Describe("A MachineDeployment", func() {
 			patch(w.md, func() { w.md.Finalizers = []string{clusterv1.MachineDeploymentFinalizer} })
 			Expect(c.Delete(ctx, w.md)).To(Succeed())
 		}),
+	)
+
+	DescribeTable("is let go when its reference may not be changed: by an error", func(refusal error) {
+		hold()
+		w.answerPauses()
+		w.reconciler.Owners.Client = refuses{Client: c, err: refusal}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		if apierrors.IsForbidden(refusal) {
+			Expect(err).NotTo(HaveOccurred(), "it is said in a condition")
+		} else {
+			Expect(err).To(MatchError(refusal))
+		}
+		released()
+	},
+		Entry("that forbids it", apierrors.NewForbidden(schema.GroupResource{}, "md", errors.New("no"))),
+		Entry("of another kind", apierrors.NewInvalid(schema.GroupKind{}, "md", nil)),
 	)
 
 	It("is held and pointed by another manager where the first was killed in between", func() {

@@ -25,13 +25,17 @@ import (
 const pointAction = "Point"
 
 // waiting is why an owner was not moved.
-type waiting struct{ reason, message string }
+type waiting struct {
+	reason, message string
+	// held says that the owner is to stay held meanwhile.
+	held bool
+}
 
 // move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others.
 func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
 	held, moved, failed := []waiting{}, []string{}, []error{}
 	for _, candidate := range seen.at(pending) {
-		why, err := r.moveOwner(ctx, seen, candidate)
+		why, err := r.moveOrRelease(ctx, seen, candidate)
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("moving %s: %w", owner.Describe(candidate), err))
@@ -59,19 +63,28 @@ func retryAfter(held []waiting) (after time.Duration) {
 	return after
 }
 
+// moveOrRelease never leaves an owner held that has something else to wait for than Cluster API's answer.
+func (r *Reconciler) moveOrRelease(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	why, err := r.moveOwner(ctx, seen, candidate)
+	if err == nil && (why == nil || why.held) || owner.HeldFor(candidate) == "" {
+		return why, err
+	}
+	return why, errors.Join(err, r.Owners.Release(ctx, candidate.Owner))
+}
+
 func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
 	cluster := &clusterv1.Cluster{}
 	key := client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}
 	if err := r.Client.Get(ctx, key, cluster); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading Cluster %s: %w", key.Name, err)
 	} else if err != nil {
-		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s waits for Cluster %s to exist", owner.Describe(candidate), key.Name)}, nil
+		return waitForCluster("%s waits for Cluster %s to exist", owner.Describe(candidate), key.Name), nil
 	}
 	if ptr.Deref(cluster.Spec.Paused, false) || owner.IsPausedByOthers(candidate) {
-		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name)}, nil
+		return waitForCluster("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name), nil
 	}
 	if why := r.preflight(ctx, seen, candidate); why != nil {
-		return why, errors.Join(r.release(ctx, candidate), r.Owners.LookAgain(ctx, candidate.Owner))
+		return why, r.Owners.LookAgain(ctx, candidate.Owner)
 	}
 	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
 		return why, err
@@ -97,13 +110,11 @@ func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidat
 	case err != nil:
 		return nil, err
 	case !held:
-		return notQuiet(candidate, "waiting for Cluster API to leave it alone for a moment, which its condition Paused says"), nil
+		why := notQuiet(candidate, "waiting for Cluster API to leave it alone for a moment, which its condition Paused says")
+		why.held = true
+		return why, nil
 	}
-	why, err := r.listen(ctx, candidate)
-	if why != nil && err == nil {
-		err = r.Owners.Release(ctx, candidate.Owner)
-	}
-	return why, err
+	return r.listen(ctx, candidate)
 }
 
 func (r *Reconciler) listen(ctx context.Context, candidate placed) (*waiting, error) {
@@ -139,7 +150,11 @@ func refusal(err error) string {
 }
 
 func notQuiet(candidate placed, noise string) *waiting {
-	return &waiting{infrav1.WaitingForQuietPointReason, fmt.Sprintf("%s: %s", owner.Describe(candidate), noise)}
+	return &waiting{reason: infrav1.WaitingForQuietPointReason, message: fmt.Sprintf("%s: %s", owner.Describe(candidate), noise)}
+}
+
+func waitForCluster(format string, values ...any) *waiting {
+	return &waiting{reason: infrav1.WaitingForClusterReason, message: fmt.Sprintf(format, values...)}
 }
 
 func messages(held []waiting) string {

@@ -5,7 +5,6 @@ package machinetemplate
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,14 +29,16 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, seen.template)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))
-		return &waiting{infrav1.WaitingForClusterReason, fmt.Sprintf(
-			"%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())}
+		return waitForCluster("%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())
 	}
 	if ahead == nil || ahead.UnderWay {
 		return nil
 	}
 	if blockers := ahead.Blockers(); len(blockers) > 0 {
-		return &waiting{infrav1.PreflightBlockedReason, owner.Describe(candidate) + ": " + strings.Join(outlook.DescribeAll(blockers), "; ")}
+		return &waiting{
+			reason:  infrav1.PreflightBlockedReason,
+			message: owner.Describe(candidate) + ": " + strings.Join(outlook.DescribeAll(blockers), "; "),
+		}
 	}
 	for _, waived := range ahead.Waived {
 		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeWarning, infrav1.EventPreflightWaived, preflightAction,

@@ -13,14 +13,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// release lets Cluster API go on with an owner that was held to be pointed elsewhere.
-func (r *Reconciler) release(ctx context.Context, candidate owner.Owner) error {
-	if owner.HeldFor(candidate) == "" {
-		return nil
-	}
-	return r.Owners.Release(ctx, candidate)
-}
-
 // releaseAll does so with all owners that are held for a template, but for those that are still to be pointed
 // elsewhere: it was changed back in the moment in which they were held, or is gone.
 func (r *Reconciler) releaseAll(ctx context.Context, template client.ObjectKey, all []owner.Owner, but ...placed) error {
@@ -28,7 +20,7 @@ func (r *Reconciler) releaseAll(ctx context.Context, template client.ObjectKey, 
 	for _, candidate := range all {
 		still := slices.ContainsFunc(but, func(other placed) bool { return owner.Same(other, candidate) })
 		if owner.HeldFor(candidate) == template.Name && !still {
-			failed = append(failed, r.release(ctx, candidate))
+			failed = append(failed, r.Owners.Release(ctx, candidate))
 		}
 	}
 	return errors.Join(failed...)

@@ -56,7 +56,10 @@ mapfile -t suites < <(longest_first)
 for ((try = 1; ; try++)); do
   : > "$logs/failed"
   # run_suite itself fails at nothing: whoever does was killed.
-  printf '%s\n' "${suites[@]}" | xargs -P "$parallel" -I '{}' bash -c 'run_suite "$@"' _ '{}' "$@" || exit 1
+  printf '%s\n' "${suites[@]}" | xargs -P "$parallel" -I '{}' bash -c 'run_suite "$@"' _ '{}' "$@" || {
+    hack/test/summarize.sh
+    exit 1
+  }
   mapfile -t suites < "$logs/failed"
   if [ "${#suites[@]}" -eq 0 ] || [ "$try" -ge "${TRIES:-1}" ]; then
     break

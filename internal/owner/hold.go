@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -17,6 +19,10 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
+
+// holdRest is how long Cluster API goes on at least between two holds, so that what keeps a reference from being changed,
+// a policy for one, does not keep it from everything else.
+const holdRest = 5 * time.Second
 
 // ErrNotHeld says that Cluster API may act on a MachineDeployment whose reference is to be changed.
 var ErrNotHeld = errors.New("it is not held")
@@ -54,7 +60,7 @@ func (o *Owners) Hold(ctx context.Context, of Owner, template string) (held bool
 		return true, nil
 	case HeldFor(md) == template:
 		return isHeld(md), nil
-	case annotations.HasPaused(md.MachineDeployment), !conditions.IsFalse(md.MachineDeployment, clusterv1.PausedCondition):
+	case annotations.HasPaused(md.MachineDeployment), !o.hasRested(md):
 		return false, nil
 	}
 	base := md.DeepCopy()
@@ -85,6 +91,12 @@ func (o *Owners) patchHold(ctx context.Context, md machineDeployment, base *clus
 		return nil // the next look tells
 	}
 	return fmt.Errorf("%s %s: %w", doing, Describe(md), err)
+}
+
+// hasRested says whether Cluster API has acted on a MachineDeployment for a while.
+func (o *Owners) hasRested(md machineDeployment) bool {
+	paused := conditions.Get(md.MachineDeployment, clusterv1.PausedCondition)
+	return paused != nil && paused.Status == metav1.ConditionFalse && o.Clock.Since(paused.LastTransitionTime.Time) >= holdRest
 }
 
 // isHeld says whether Cluster API has answered a hold.

@@ -4,10 +4,15 @@
 package owner_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -63,6 +68,25 @@ var _ = Describe("Hold", func() {
 		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
 		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty(), "it has not said that it goes on")
+	})
+
+	It("leaves Cluster API a while to act in between", func() {
+		conditions.Set(md, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason})
+		Expect(c.Status().Update(ctx, md)).To(Succeed())
+		Expect(ownersAt(3*time.Second).Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(pause()).To(BeEmpty())
+		Expect(ownersAt(6*time.Second).Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(pause()).NotTo(BeEmpty())
+	})
+
+	It("makes a quiet point of what Cluster API cannot act on, for good", func() {
+		observe(md, 3)
+		hold(owners, md)
+		md.Spec.Template.Spec.Version = "v1.37.0"
+		Expect(c.Update(ctx, md)).To(Succeed())
+		Expect(owners.QuietPoint(ctx, owner.ForMachineDeployment(md))).To(BeEmpty())
+		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(owners.QuietPoint(ctx, owner.ForMachineDeployment(md))).To(Equal("MachineDeployment md was changed and has not been acted on yet"))
 	})
 
 	It("does not touch somebody else's pause", func() {
@@ -124,6 +148,11 @@ var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepar
 	Entry("under way", func(*rollingOut) {},
 		Equal("MachineDeployment md is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet ms-old")),
 	Entry("at a Machine that is held in its update", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, BeEmpty()),
+	Entry("at one Machine of two that are updated at once", func(r *rollingOut) {
+		annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "")
+		r.md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("70%"))
+		Expect(c.Update(ctx, r.md)).To(Succeed())
+	}, HaveSuffix("the next Machine from MachineSet ms-old")),
 	Entry("over", func(r *rollingOut) { scale(r.old, 0); observe(r.old, 0) }, BeEmpty()),
 	Entry("about to begin", func(r *rollingOut) {
 		r.md.Spec.Template.Spec.InfrastructureRef.Name = "fresh"

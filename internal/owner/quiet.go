@@ -44,7 +44,8 @@ func (o *Owners) QuietPoint(ctx context.Context, of Owner) (string, error) {
 }
 
 func (o *Owners) machineDeploymentQuiet(ctx context.Context, md machineDeployment) (string, error) {
-	if reason := o.unobserved(md, md.Status.ObservedGeneration); reason != "" {
+	// Once it is held, Cluster API has ended what it was about, and what it has not acted on, it will not.
+	if reason := o.unobserved(md, md.Status.ObservedGeneration); reason != "" && !isHeld(md) {
 		return reason, nil
 	}
 	sets, err := o.machineSets(ctx, md)

@@ -6,6 +6,7 @@ package ownertest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -50,9 +51,14 @@ func AnswerPause(ctx context.Context, c client.Client, md *clusterv1.MachineDepl
 	return true, c.Status().Update(ctx, md)
 }
 
+// paused is what condition Paused says, and has said for a while.
 func paused(md *clusterv1.MachineDeployment) metav1.Condition {
-	if annotations.HasPaused(md) {
-		return metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason}
+	said := metav1.Condition{
+		Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason,
+		LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute)),
 	}
-	return metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
+	if annotations.HasPaused(md) {
+		said.Status, said.Reason = metav1.ConditionTrue, clusterv1.PausedReason
+	}
+	return said
 }

@@ -4,6 +4,7 @@
 package references_test
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"testing"
@@ -79,7 +80,8 @@ func referencesWritten(since time.Time) int {
 	for _, event := range written() {
 		ref := event.ObjectRef
 		if ref != nil && ref.Resource == "machinedeployments" && ref.Subresource == "" && event.User.Username == lab.ManagerUser &&
-			audit.IsWrite(event) && audit.Succeeded(event) && !event.StageTimestamp.Time.Before(since) {
+			audit.IsWrite(event) && audit.Succeeded(event) && !event.StageTimestamp.Time.Before(since) &&
+			bytes.Contains(event.RequestObject.Raw, []byte("infrastructureRef")) {
 			count++
 		}
 	}

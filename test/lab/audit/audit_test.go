@@ -178,6 +178,13 @@ var _ = Describe("Forbidden", func() {
 		Expect(audit.Forbidden(events, "somebody-else")).To(BeEmpty())
 	})
 
+	It("does not take a list for missing that was refused only while an API server started", func() {
+		Expect(audit.Forbidden(log(
+			line(1, "list", "machines", "", 403, `{}`), line(5, "list", "machines", "", 403, `{}`),
+			line(1, "list", "nodes", "", 403, `{}`), line(40, "list", "nodes", "", 403, `{}`), line(1, "patch", "nodes", "n", 403, `{}`),
+		), "drainer")).To(Equal([]string{"list /nodes", "patch /nodes"}))
+	})
+
 	It("does not take a right for missing that was granted at another time", func() {
 		Expect(audit.Forbidden(log(
 			line(1, "patch", "machines/status", "m", 403, `{}`), line(2, "patch", "machines/status", "m", 200, `{}`),

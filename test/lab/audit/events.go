@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
@@ -53,26 +54,44 @@ func Succeeded(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code < firstRedirect
 }
 
+// starting is how long an API server may take at most to read the roles when it starts.
+const starting = 20 * time.Second
+
+// refusal of a right, from a time to another.
+type refusal struct {
+	isList      bool
+	first, last time.Time
+}
+
 // Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack. What
 // was granted at another time is not among them: an API server that starts refuses what is asked before it has read the
-// roles. Reads of single objects are in the log only of Pods and virtual machines.
+// roles. Nor is a list that was refused for such a while only: who was refused it watches by now, which is not in the log,
+// or would have been refused again. Reads of single objects are in the log only of Pods and virtual machines.
 func Forbidden(events []auditv1.Event, user string) []string {
-	refused, granted := []string{}, map[string]bool{}
+	refused, granted := map[string]*refusal{}, map[string]bool{}
 	for i := range events {
 		ref, status := events[i].ObjectRef, events[i].ResponseStatus
 		if ref == nil || status == nil || events[i].User.Username != user {
 			continue
 		}
 		right := fmt.Sprintf("%s %s/%s", events[i].Verb, ref.APIGroup, path.Join(ref.Resource, ref.Subresource))
-		switch {
+		switch at := events[i].StageTimestamp.Time; {
 		case Succeeded(events[i]):
 			granted[right] = true
+		case status.Code == http.StatusForbidden && refused[right] == nil:
+			refused[right] = &refusal{isList: events[i].Verb == "list", first: at, last: at}
 		case status.Code == http.StatusForbidden:
-			refused = append(refused, right)
+			refused[right].last = at
 		}
 	}
-	slices.Sort(refused)
-	return slices.DeleteFunc(slices.Compact(refused), func(right string) bool { return granted[right] })
+	lacking := []string{}
+	for right, refusal := range refused {
+		if passing := refusal.isList && refusal.last.Sub(refusal.first) < starting; !granted[right] && !passing {
+			lacking = append(lacking, right)
+		}
+	}
+	slices.Sort(lacking)
+	return lacking
 }
 
 // By chooses the requests of users of a group. Each process of the lab that has to be told from others of its user is a

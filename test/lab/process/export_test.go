@@ -3,9 +3,15 @@
 
 package process
 
-// AnotherProcess takes ports as another process does.
-func AnotherProcess() (take func(count int) ([]int, error), end func()) {
-	other := &ports{}
+// FirstPort and LastPort that there are.
+const (
+	FirstPort = firstPort
+	LastPort  = lastPort
+)
+
+// AnotherProcess takes ports, of those from first to last, as another process does.
+func AnotherProcess(first, last int) (take func(count int) ([]int, error), end func()) {
+	other := &ports{first: first, last: last}
 	return other.take, func() {
 		for _, lease := range other.leases {
 			_ = lease.Close()

@@ -23,7 +23,7 @@ const (
 )
 
 // own is what this process hands out.
-var own = &ports{}
+var own = &ports{first: firstPort, last: lastPort}
 
 // Ports returns free loopback ports. None is returned twice in the life of this process, nor by another process that
 // calls it meanwhile.
@@ -33,6 +33,9 @@ func Ports(count int) ([]int, error) { return own.take(count) }
 // seconds after its port was found free. A block is leased by listening on its first port, so that a process which ends in
 // whatever way has given its blocks back.
 type ports struct {
+	// first and last of all ports that there are.
+	first, last int
+
 	mu     sync.Mutex
 	leases []net.Listener
 	// next port to look at, and the end of its block.
@@ -46,7 +49,7 @@ func (p *ports) take(count int) ([]int, error) {
 	for len(taken) < count {
 		if p.next == p.end {
 			if err := p.lease(); err != nil {
-				return nil, fmt.Errorf("looking for %d free ports between %d and %d: %w", count, firstPort, lastPort, err)
+				return nil, fmt.Errorf("looking for %d free ports between %d and %d: %w", count, p.first, p.last, err)
 			}
 		}
 		port := p.next
@@ -62,8 +65,8 @@ var errNoFreePort = errors.New("too many are taken")
 
 // lease a block that is nobody's.
 func (p *ports) lease() error {
-	for _, block := range rand.Perm((lastPort - firstPort) / blockSize) {
-		first := firstPort + block*blockSize
+	for _, block := range rand.Perm((p.last - p.first) / blockSize) {
+		first := p.first + block*blockSize
 		listener, err := listen(first)
 		if err != nil {
 			continue

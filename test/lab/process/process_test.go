@@ -137,7 +137,7 @@ var _ = Describe("Ports", func() {
 	It("are nobody else's, before their servers listen", func() {
 		seen := map[int]bool{}
 		for range 8 {
-			take, end := process.AnotherProcess()
+			take, end := process.AnotherProcess(process.FirstPort, process.LastPort)
 			DeferCleanup(end)
 			ports, err := take(150)
 			Expect(err).NotTo(HaveOccurred())
@@ -149,10 +149,16 @@ var _ = Describe("Ports", func() {
 	})
 
 	It("can be had again when their process has ended, and run out with an error", func() {
-		take, end := process.AnotherProcess()
-		_, err := take(100_000)
-		Expect(err).To(MatchError(ContainSubstring("looking for 100000 free ports between 12000 and 32000: too many are taken")))
+		const first, last = process.FirstPort - 300, process.FirstPort
+		take, end := process.AnotherProcess(first, last)
+		DeferCleanup(end)
+		_, err := take(300)
+		Expect(err).To(MatchError(ContainSubstring("looking for 300 free ports between 11700 and 12000: too many are taken")))
+		other, endOther := process.AnotherProcess(first, last)
+		DeferCleanup(endOther)
+		_, err = other(1)
+		Expect(err).To(HaveOccurred())
 		end()
-		Expect(process.Ports(200)).To(HaveLen(200))
+		Expect(other(1)).To(HaveLen(1))
 	})
 })
