@@ -57,10 +57,27 @@ func Succeeded(event auditv1.Event) bool {
 // starting is how long an API server may take at most to read the roles when it starts.
 const starting = 20 * time.Second
 
-// refusal of a right, from a time to another.
-type refusal struct {
-	isList      bool
+// answers to requests for a right.
+type answers struct {
+	granted, refused, isList bool
+	// first and last refusal.
 	first, last time.Time
+}
+
+func (a *answers) add(event auditv1.Event) {
+	switch at := event.StageTimestamp.Time; {
+	case Succeeded(event):
+		a.granted = true
+	case event.ResponseStatus.Code == http.StatusForbidden:
+		if !a.refused {
+			a.first = at
+		}
+		a.refused, a.last, a.isList = true, at, event.Verb == "list"
+	}
+}
+
+func (a *answers) isLacking() bool {
+	return a.refused && !a.granted && (!a.isList || a.last.Sub(a.first) >= starting)
 }
 
 // Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack. What
@@ -68,25 +85,21 @@ type refusal struct {
 // roles. Nor is a list that was refused for such a while only: who was refused it watches by now, which is not in the log,
 // or would have been refused again. Reads of single objects are in the log only of Pods and virtual machines.
 func Forbidden(events []auditv1.Event, user string) []string {
-	refused, granted := map[string]*refusal{}, map[string]bool{}
+	asked := map[string]*answers{}
 	for i := range events {
 		ref, status := events[i].ObjectRef, events[i].ResponseStatus
 		if ref == nil || status == nil || events[i].User.Username != user {
 			continue
 		}
 		right := fmt.Sprintf("%s %s/%s", events[i].Verb, ref.APIGroup, path.Join(ref.Resource, ref.Subresource))
-		switch at := events[i].StageTimestamp.Time; {
-		case Succeeded(events[i]):
-			granted[right] = true
-		case status.Code == http.StatusForbidden && refused[right] == nil:
-			refused[right] = &refusal{isList: events[i].Verb == "list", first: at, last: at}
-		case status.Code == http.StatusForbidden:
-			refused[right].last = at
+		if asked[right] == nil {
+			asked[right] = &answers{}
 		}
+		asked[right].add(events[i])
 	}
 	lacking := []string{}
-	for right, refusal := range refused {
-		if passing := refusal.isList && refusal.last.Sub(refusal.first) < starting; !granted[right] && !passing {
+	for right, answers := range asked {
+		if answers.isLacking() {
 			lacking = append(lacking, right)
 		}
 	}
