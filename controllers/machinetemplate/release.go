@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// releaseAll does so with all owners that are held for a template, but for those that are still to be pointed
-// elsewhere: it was changed back in the moment in which they were held, or is gone.
+// releaseAll lets Cluster API go on with all owners that are held for a template, but for those that are still to be
+// pointed elsewhere: it was changed back in the moment in which they were held, or is gone.
 func (r *Reconciler) releaseAll(ctx context.Context, template client.ObjectKey, all []owner.Owner, but ...placed) error {
 	failed := []error{}
 	for _, candidate := range all {

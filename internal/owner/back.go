@@ -31,11 +31,7 @@ func (o *Owners) ReturnTo(ctx context.Context, of Owner, template string) (strin
 // at any moment, and that Machine would be deleted if the old one became the current one just then. While
 // a Machine is held in its update nothing is taken, and to return is safe.
 func (o *Owners) returnToMachineSet(ctx context.Context, md machineDeployment, template string) (string, error) {
-	sets, err := o.machineSets(ctx, md)
-	if err != nil {
-		return "", err
-	}
-	machines, err := o.machineMetadata(ctx, md)
+	sets, machines, err := o.parts(ctx, md)
 	if err != nil {
 		return "", err
 	}

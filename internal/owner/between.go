@@ -15,8 +15,8 @@ import (
 
 // Between says whether Cluster API may be about to take the next Machine of a rollout, and is empty where it is not: the
 // rollout is over, as many Machines as may be at once are held in their updates, the owner is held, or nothing has been
-// written for so long that the rollout hardly goes on by itself. It is for those who change a reference without Hold, at a quiet point: what they change
-// in between two Machines may meet the next one half-way.
+// written for so long that the rollout hardly goes on by itself. It is for those who change a reference without Hold, at a
+// quiet point: what they change in between two Machines may meet the next one half-way.
 func (o *Owners) Between(ctx context.Context, of Owner) (string, error) {
 	fresh, err := o.reload(ctx, of)
 	if err != nil {
@@ -26,11 +26,7 @@ func (o *Owners) Between(ctx context.Context, of Owner) (string, error) {
 	if !isMachineDeployment || isHeld(md) {
 		return "", nil
 	}
-	sets, err := o.machineSets(ctx, md)
-	if err != nil {
-		return "", err
-	}
-	machines, err := o.machineMetadata(ctx, md)
+	sets, machines, err := o.parts(ctx, md)
 	if err != nil {
 		return "", err
 	}

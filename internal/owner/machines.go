@@ -29,6 +29,16 @@ func (o *Owners) machineSets(ctx context.Context, md machineDeployment) ([]clust
 	}), nil
 }
 
+// parts of a MachineDeployment, live: its MachineSets, and the Machines that it had a moment later.
+func (o *Owners) parts(ctx context.Context, md machineDeployment) ([]clusterv1.MachineSet, []metav1.PartialObjectMetadata, error) {
+	sets, err := o.machineSets(ctx, md)
+	if err != nil {
+		return nil, nil, err
+	}
+	machines, err := o.machineMetadata(ctx, md)
+	return sets, machines, err
+}
+
 // machineMetadata of an owner's Machines, live. Whole Machines are not needed, and there may be thousands.
 func (o *Owners) machineMetadata(ctx context.Context, of Owner) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}

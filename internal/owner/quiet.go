@@ -48,11 +48,7 @@ func (o *Owners) machineDeploymentQuiet(ctx context.Context, md machineDeploymen
 	if reason := o.unobserved(md, md.Status.ObservedGeneration); reason != "" && !isHeld(md) {
 		return reason, nil
 	}
-	sets, err := o.machineSets(ctx, md)
-	if err != nil {
-		return "", err
-	}
-	machines, err := o.machineMetadata(ctx, md)
+	sets, machines, err := o.parts(ctx, md)
 	if err != nil {
 		return "", err
 	}

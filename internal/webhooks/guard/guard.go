@@ -23,6 +23,9 @@ const (
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
 )
 
+// cannotPoint begins every refusal of a change of reference.
+const cannotPoint = "the infrastructureRef cannot be changed now: "
+
 // Guard validates changes of owners' references, and pauses of their rollouts.
 type Guard struct {
 	// Owners reads live what the changed object has under way.
@@ -62,7 +65,7 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 // checkReference denies a change of reference at a moment at which Cluster API could delete a Machine for it.
 func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) error {
 	template := owner.TemplateName(after)
-	return firstReason(after, "the infrastructureRef cannot be changed now: ", []look{
+	return firstReason(after, cannotPoint, []look{
 		{
 			at: func() (string, error) { return g.Owners.QuietPoint(ctx, before) },
 			remedy: "; a Machine could be deleted. Retry when that is over, which takes seconds unless a Machine is held in its update: " +
@@ -103,7 +106,7 @@ func firstReason(of owner.Owner, what string, looks []look) error {
 }
 
 func denied(of owner.Owner, why string) error {
-	return deniedBecause(of, "the infrastructureRef cannot be changed now: "+why)
+	return deniedBecause(of, cannotPoint+why)
 }
 
 func deniedBecause(of owner.Owner, why string) error {
