@@ -1,0 +1,127 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package association
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Chain is a Machine, its ElementalMachine and the ElementalHost that serves it, all in one namespace. Each names the next and
+// is named by it: whoever can write one of the three objects cannot make a chain of others' objects.
+type Chain struct {
+	Machine   *clusterv1.Machine
+	Elemental *infrav1.ElementalMachine
+	Host      *infrav1.ElementalHost
+}
+
+// Broken is the link of a chain that does not close. It may close later, where objects are just being made or moved.
+type Broken struct {
+	// Link says what does not name what, for an operator.
+	Link string
+}
+
+// Error is the link.
+func (b *Broken) Error() string { return b.Link }
+
+func broken(format string, args ...any) error { return &Broken{Link: fmt.Sprintf(format, args...)} }
+
+// ChainOfMachine reads the chain that begins at a Machine. Live must read past the cache. The error is a *Broken where an object
+// is missing or names another one.
+func ChainOfMachine(ctx context.Context, live client.Reader, key client.ObjectKey) (*Chain, error) {
+	machine, err := chained(ctx, live, &clusterv1.Machine{}, "Machine", key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	ref := machine.Spec.InfrastructureRef
+	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != "ElementalMachine" {
+		return nil, broken("spec.infrastructureRef of Machine %s names no ElementalMachine, but %s %s", machine.Name, ref.Kind, ref.Name)
+	}
+	elemental, err := chained(ctx, live, &infrav1.ElementalMachine{}, "ElementalMachine", key.Namespace, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	if Recorded(elemental) == "" {
+		return nil, broken("ElementalMachine %s has no ElementalHost", elemental.Name)
+	}
+	host, err := chained(ctx, live, &infrav1.ElementalHost{}, "ElementalHost", key.Namespace, Recorded(elemental))
+	if err != nil {
+		return nil, err
+	}
+	return (&Chain{Machine: machine, Elemental: elemental, Host: host}).closed()
+}
+
+// ChainOfHost reads the chain that ends at a host. Live must read past the cache. The error is a *Broken where an object is
+// missing or names another one.
+func ChainOfHost(ctx context.Context, live client.Reader, key client.ObjectKey) (*Chain, error) {
+	host, err := chained(ctx, live, &infrav1.ElementalHost{}, "ElementalHost", key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	if host.Spec.MachineRef == nil {
+		return nil, broken("ElementalHost %s serves no ElementalMachine", host.Name)
+	}
+	elemental, err := chained(ctx, live, &infrav1.ElementalMachine{}, "ElementalMachine", key.Namespace, host.Spec.MachineRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	owner := ownerMachine(elemental)
+	if owner == "" {
+		return nil, broken("ElementalMachine %s has no Machine among its owners", elemental.Name)
+	}
+	machine, err := chained(ctx, live, &clusterv1.Machine{}, "Machine", key.Namespace, owner)
+	if err != nil {
+		return nil, err
+	}
+	return (&Chain{Machine: machine, Elemental: elemental, Host: host}).closed()
+}
+
+// chained reads one object of a chain, which is broken where there is none.
+func chained[T client.Object](ctx context.Context, live client.Reader, into T, kind, namespace, name string) (T, error) {
+	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return into, broken("%s %s does not exist", kind, name)
+	}
+	if err != nil {
+		return into, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, name, err)
+	}
+	return into, nil
+}
+
+// closed returns the chain if each of its objects names the next and is named by it.
+func (c *Chain) closed() (*Chain, error) {
+	ref := c.Machine.Spec.InfrastructureRef
+	switch {
+	case ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != "ElementalMachine" || ref.Name != c.Elemental.Name:
+		return nil, broken("spec.infrastructureRef of Machine %s does not name ElementalMachine %s", c.Machine.Name, c.Elemental.Name)
+	case ownerMachine(c.Elemental) != c.Machine.Name:
+		return nil, broken("ElementalMachine %s does not have Machine %s among its owners", c.Elemental.Name, c.Machine.Name)
+	case Recorded(c.Elemental) != c.Host.Name:
+		return nil, broken("ElementalMachine %s does not name ElementalHost %s", c.Elemental.Name, c.Host.Name)
+	case Replaced(c.Host, c.Elemental):
+		return nil, broken("ElementalHost %s was registered anew and is not known to be the host that serves ElementalMachine %s", c.Host.Name, c.Elemental.Name)
+	case !Serves(c.Host, c.Elemental):
+		return nil, broken("ElementalHost %s does not serve ElementalMachine %s", c.Host.Name, c.Elemental.Name)
+	}
+	return c, nil
+}
+
+// ownerMachine is the name of the Machine among the owners of an ElementalMachine. UIDs are not compared: they change with
+// `clusterctl move`, which writes new ones one object after the other.
+func ownerMachine(elemental *infrav1.ElementalMachine) string {
+	for _, ref := range elemental.OwnerReferences {
+		group, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err == nil && group.Group == clusterv1.GroupVersion.Group && ref.Kind == "Machine" {
+			return ref.Name
+		}
+	}
+	return ""
+}
