@@ -52,6 +52,7 @@ const (
 	ProviderIDReadyCondition                = "ProviderIDReady"
 	NodeNotFoundReason                      = "NodeNotFound"
 	NodeProviderIDMismatchReason            = "NodeProviderIDMismatch"
+	NodeBootIDMismatchReason                = "NodeBootIDMismatch"
 	WaitingForControlPlaneInitializedReason = "WaitingForControlPlaneInitialized"
 	WorkloadClusterUnreachableReason        = "WorkloadClusterUnreachable"
 

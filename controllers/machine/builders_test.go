@@ -68,7 +68,7 @@ func (w *world) host(ctx SpecContext, name string, changes ...func(*infrav1.Elem
 	w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 		s.Phase = infrav1.HostPhaseRunning
 		s.Installed = true
-		s.OS = infrav1.HostOS{ImageURI: "oci://os:v1", Digest: "sha256:1"}
+		s.OS = infrav1.HostOS{ImageURI: "oci://os:v1", Digest: "sha256:1", BootID: bootID}
 		s.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}}
 	})
 	return host
@@ -126,10 +126,14 @@ func (w *world) machine(ctx SpecContext, name string, changes ...func(*infrav1.E
 	return machine
 }
 
+// bootID of the hosts and Nodes that the suite makes.
+const bootID = "boot-1"
+
 // node makes a Node of the workload cluster.
 func node(ctx SpecContext, name, providerID string) *corev1.Node {
 	GinkgoHelper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+	object.Status.NodeInfo.BootID = bootID
 	Expect(server.Client.Create(ctx, object)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(server.Client.Delete(ctx, object))).To(Succeed())

@@ -61,6 +61,26 @@ var _ = Describe("An ElementalMachine", func() {
 		Eventually(get(ctx, owner)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.HostAnnotation, host.Name)))
 	})
 
+	It("gives no provider ID to a Node that only has the host's name, until it runs in the host's boot", func(ctx SpecContext) {
+		host := w.host(ctx, "h1")
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped, s.OS.BootID = true, "boot-2" })
+		object := node(ctx, host.Name, "")
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeBootIDMismatchReason))
+		Expect(get(ctx, object)()).To(HaveField("Spec.ProviderID", BeEmpty()))
+
+		By("a report of no boot at all")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.BootID = "" })
+		update(ctx, object, func() { object.Status.NodeInfo.BootID = "" }, true)
+		Consistently(get(ctx, object)).Should(HaveField("Spec.ProviderID", BeEmpty()))
+
+		By("the boot of the host")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.BootID = "boot-3" })
+		update(ctx, object, func() { object.Status.NodeInfo.BootID = "boot-3" }, true)
+		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
+	})
+
 	It("never overwrites another provider ID", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		object := node(ctx, host.Name, "aws:///i-1")

@@ -110,11 +110,28 @@ func nodeNames(s *scope) []string {
 	return names
 }
 
+// isOfHost says whether a Node that carries nobody's provider ID is the host's: it has to run in the very boot that the host
+// reports. Names do not show that. Who can register a Node, as any kubelet with a bootstrap token can, chooses its name, and
+// would be taken for the host.
+func isOfHost(s *scope, node *corev1.Node) bool {
+	reported, running := s.host.Status.OS.BootID, node.Status.NodeInfo.BootID
+	if reported != "" && reported == running {
+		return true
+	}
+	condition.False(s.machine, infrav1.ProviderIDReadyCondition, infrav1.NodeBootIDMismatchReason,
+		"Node %s has the name of ElementalHost %s, but runs in boot %q and the host reports boot %q: if that stays so, another machine has registered under this name",
+		node.Name, s.host.Name, running, reported)
+	return false
+}
+
 func setProviderID(ctx context.Context, remote client.Client, s *scope, node *corev1.Node) error {
 	wanted := s.machine.Spec.ProviderID
 	switch node.Spec.ProviderID {
 	case wanted:
 	case "":
+		if !isOfHost(s, node) {
+			return nil
+		}
 		ctrl.LoggerFrom(ctx).Info("Setting provider ID on Node", "Node", klog.KObj(node), "providerID", wanted)
 		before := node.DeepCopy()
 		node.Spec.ProviderID = wanted

@@ -148,6 +148,9 @@ func nodeChanged() predicate.Funcs {
 		if !ok {
 			return nil
 		}
+		if node.Spec.ProviderID == "" {
+			return node.Status.NodeInfo.BootID // decides whether it gets one
+		}
 		return node.Spec.ProviderID
 	})
 }

@@ -5,10 +5,11 @@ package hostapi
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
-	"unicode"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -78,8 +79,8 @@ func (c *checker) text(field, value string, limit int) {
 	if len(value) > limit {
 		c.refuse("%s has %d bytes, at most %d are taken", field, len(value), limit)
 	}
-	if strings.ContainsFunc(value, unicode.IsControl) {
-		c.refuse("%s has control characters", field)
+	if strings.ContainsFunc(value, misleading) {
+		c.refuse("%s has control, bidirectional or invisible characters", field)
 	}
 }
 
@@ -104,13 +105,28 @@ func (c *checker) addresses(said []wire.Address) []clusterv1.MachineAddress {
 	var addresses []clusterv1.MachineAddress
 	for _, one := range said {
 		c.oneOf("addresses.type", one.Type, addressTypes)
-		c.text("addresses.address", one.Address, maxShort)
-		if one.Address == "" {
-			c.refuse("addresses.address is empty")
-		}
+		c.address(one)
 		addresses = append(addresses, clusterv1.MachineAddress{Type: clusterv1.MachineAddressType(one.Type), Address: one.Address})
 	}
 	return addresses
+}
+
+// address has to be one: what is written into Machines, kubeconfigs and certificates is taken from here.
+func (c *checker) address(said wire.Address) {
+	c.text("addresses.address", said.Address, maxShort)
+	if said.Address == "" {
+		c.refuse("addresses.address is empty")
+	}
+	switch clusterv1.MachineAddressType(said.Type) {
+	case clusterv1.MachineInternalIP, clusterv1.MachineExternalIP:
+		if parsed, err := netip.ParseAddr(said.Address); err != nil || parsed.Zone() != "" {
+			c.refuse("addresses.address %q of type %s is not an IP address", shorten(said.Address, maxShort), said.Type)
+		}
+	default:
+		if len(validation.IsDNS1123Subdomain(strings.ToLower(said.Address))) > 0 {
+			c.refuse("addresses.address %q of type %s is not a host name", shorten(said.Address, maxShort), said.Type)
+		}
+	}
 }
 
 func (c *checker) os(said wire.OS) infrav1.HostOS {

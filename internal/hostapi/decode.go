@@ -61,10 +61,17 @@ func shorten(text string, limit int) string {
 	return text[:cut]
 }
 
-// plain takes out of text what would move a terminal's cursor or forge a line of a log.
+// misleading says whether a character would move a terminal's cursor, forge a line of a log, or show an operator something else than
+// is there: control characters, separators of lines, and what Unicode calls format characters, among which are those that
+// turn the direction of text and those that cannot be seen.
+func misleading(char rune) bool {
+	return unicode.In(char, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// plain takes misleading characters out of text that quotes what others said, such as the output of a command.
 func plain(text string) string {
 	return strings.TrimSpace(strings.Map(func(char rune) rune {
-		if unicode.IsControl(char) {
+		if misleading(char) {
 			return ' '
 		}
 		return char

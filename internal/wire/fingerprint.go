@@ -1,0 +1,24 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/pem"
+)
+
+// KeyFingerprint is what people compare of a host's PEM-encoded public key: the SHA-256 of its PKIX (DER) encoding, written as
+// OpenSSH writes fingerprints. The host shows it on its console and the manager in the ElementalHost, so both have to compute it
+// here. It is empty for what is not PEM. By hand:
+//
+//	openssl pkey -in private.key -pubout -outform DER | openssl dgst -sha256 -binary | base64
+func KeyFingerprint(publicKey string) string {
+	block, _ := pem.Decode([]byte(publicKey))
+	if block == nil {
+		return ""
+	}
+	sum := sha256.Sum256(block.Bytes)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
