@@ -74,6 +74,22 @@ func Load(host *system.Host, workDir string, options config.Hostname) (*Identity
 	return &Identity{Name: name, key: key}, nil
 }
 
+// Read returns the identity in the work directory without making one. The error is fs.ErrNotExist where it is not whole.
+func Read(workDir string) (*Identity, error) {
+	if !Exists(workDir) {
+		return nil, fmt.Errorf("reading the identity in %s: %w", workDir, fs.ErrNotExist)
+	}
+	name, err := os.ReadFile(filepath.Join(workDir, NameFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading host name: %w", err)
+	}
+	key, err := loadKey(filepath.Join(workDir, KeyFile))
+	if err != nil {
+		return nil, err
+	}
+	return &Identity{Name: strings.TrimSpace(string(name)), key: key}, nil
+}
+
 // Exists says whether the work directory holds a whole identity.
 func Exists(workDir string) bool {
 	for _, file := range []string{KeyFile, NameFile} {

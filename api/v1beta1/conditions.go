@@ -91,6 +91,11 @@ const (
 	ApprovedCondition        = "Approved"
 	WaitingForApprovalReason = "WaitingForApproval"
 
+	// IdentityInUseTwiceCondition is True while boots alternate in what is reported under one key: two machines have it. It is
+	// absent otherwise.
+	IdentityInUseTwiceCondition = "IdentityInUseTwice"
+	BootIDsAlternateReason      = "BootIDsAlternate"
+
 	// RegistrationReadyCondition says whether the host has registered.
 	RegistrationReadyCondition = "RegistrationReady"
 	RegistrationFailedReason   = "RegistrationFailed"

@@ -64,7 +64,10 @@ type HostUpgradeRequest struct {
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 }
 
-// ElementalHostStatus is what is observed of a host. All but the conditions is what its agent
+// MaxBootIDs is how many boots status.bootIDs holds: as few as show that one has come back.
+const MaxBootIDs = 3
+
+// ElementalHostStatus is what is observed of a host. All but the conditions, keyFingerprint and bootIDs is what its agent
 // reported, and it reports all of it again whenever it connects anew.
 type ElementalHostStatus struct {
 	// conditions of the host: Ready, Approved, RegistrationReady, InstallationReady, BootstrapReady,
@@ -74,6 +77,18 @@ type ElementalHostStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// keyFingerprint is the SHA-256 of the host's public key, as "elemental-agent status" shows it on the host's console: an
+	// operator compares the two before setting spec.approved.
+	// +optional
+	KeyFingerprint string `json:"keyFingerprint,omitempty"`
+
+	// bootIDs are the boots that the host reported last, the present one first. One that comes back means that two machines
+	// report with the same key: a boot id is never used again.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=3
+	BootIDs []string `json:"bootIDs,omitempty"`
 
 	// phase is what the agent is doing.
 	// +optional
@@ -230,6 +245,7 @@ type HostUpgradeStatus struct {
 // +kubebuilder:printcolumn:name="In-place",type="string",JSONPath=".metadata.labels['elementalhost\\.infrastructure\\.cluster\\.x-k8s\\.io/in-place-upgrade']",description="Trigger or outcome of an in-place upgrade"
 // +kubebuilder:printcolumn:name="Mode",type="string",JSONPath=".status.os.bootMode",description="Boot mode",priority=1
 // +kubebuilder:printcolumn:name="Digest",type="string",JSONPath=".status.os.digest",description="Booted image",priority=1
+// +kubebuilder:printcolumn:name="Key",type="string",JSONPath=".status.keyFingerprint",description="Fingerprint of the host's key",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalHost struct {
 	metav1.TypeMeta `json:",inline"`

@@ -11,6 +11,8 @@ const (
 	EventHostReleased = "HostReleased"
 	// EventHostRegistered (ElementalHost): a new host registered.
 	EventHostRegistered = "HostRegistered"
+	// EventIdentityInUseTwice (ElementalHost): two machines report with the key of one host.
+	EventIdentityInUseTwice = "IdentityInUseTwice"
 	// EventUnmanagedUpgradeStarted (ElementalHost): a person triggered an upgrade and the host has begun.
 	EventUnmanagedUpgradeStarted = "UnmanagedUpgradeStarted"
 	// EventUnmanagedUpgradeEnded (ElementalHost): it ended; the message says how.

@@ -376,6 +376,11 @@ func (in *ElementalHostStatus) DeepCopyInto(out *ElementalHostStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.BootIDs != nil {
+		in, out := &in.BootIDs, &out.BootIDs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Addresses != nil {
 		in, out := &in.Addresses, &out.Addresses
 		*out = make([]v1beta2.MachineAddress, len(*in))

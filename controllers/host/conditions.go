@@ -5,7 +5,10 @@ package host
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // owned are the conditions that nobody else writes.
@@ -20,6 +24,7 @@ var owned = []string{
 	clusterv1.ReadyCondition,
 	clusterv1.PausedCondition,
 	infrav1.ApprovedCondition,
+	infrav1.IdentityInUseTwiceCondition,
 	infrav1.RegistrationReadyCondition,
 	infrav1.InstallationReadyCondition,
 	infrav1.BootstrapReadyCondition,
@@ -30,7 +35,9 @@ var owned = []string{
 // observe sets the conditions from what is known of the host. None depends on the time, so that nothing
 // changes while nothing happens.
 func observe(host *infrav1.ElementalHost, until departure, unresolved *managedos.Problem) error {
+	host.Status.KeyFingerprint = wire.KeyFingerprint(host.Spec.PubKey)
 	observeApproval(host)
+	observeIdentity(host)
 	observeRegistration(host)
 	observeInstallation(host)
 	observeBootstrap(host)
@@ -69,7 +76,23 @@ func observeApproval(host *infrav1.ElementalHost) {
 		return
 	}
 	condition.False(host, infrav1.ApprovedCondition, infrav1.WaitingForApprovalReason,
-		"Check that the host is what it claims to be, and set spec.approved to true")
+		"Check that the host is what it claims to be, and set spec.approved to true: \"elemental-agent status\" on its console has to show the key %s",
+		host.Status.KeyFingerprint)
+}
+
+// observeIdentity tells of two machines with one key, as a disk that was copied or a key that was stolen makes them. What each
+// reports replaces what the other did. It is over with the next boots of the one that is left.
+func observeIdentity(host *infrav1.ElementalHost) {
+	boots := host.Status.BootIDs
+	if len(boots) < infrav1.MaxBootIDs || boots[0] != boots[len(boots)-1] {
+		conditions.Delete(host, infrav1.IdentityInUseTwiceCondition)
+		return
+	}
+	conditions.Set(host, metav1.Condition{
+		Type: infrav1.IdentityInUseTwiceCondition, Status: metav1.ConditionTrue, Reason: infrav1.BootIDsAlternateReason,
+		Message: "Two machines report with the key of this host, in the boots " + strings.Join(slices.Sorted(slices.Values(boots[:2])), " and ") +
+			": switch off the one that is a copy. If none is, the key was stolen: set spec.approved to false and have the host reset",
+	})
 }
 
 func observeRegistration(host *infrav1.ElementalHost) {

@@ -40,6 +40,10 @@ func (r *Reconciler) announceConditions(before, after *infrav1.ElementalHost) {
 		r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, infrav1.EventHostRegistered, "Register",
 			"The host has registered through ElementalRegistration %s%s", after.Annotations[infrav1.RegistrationNameAnnotation], untilApproved(after))
 	}
+	if !conditions.Has(before, infrav1.IdentityInUseTwiceCondition) && conditions.Has(after, infrav1.IdentityInUseTwiceCondition) {
+		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, infrav1.EventIdentityInUseTwice, "Report",
+			"%s", conditions.GetMessage(after, infrav1.IdentityInUseTwiceCondition))
+	}
 	if !runsByHand(before) && runsByHand(after) {
 		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, infrav1.EventUnmanagedUpgradeStarted, "Upgrade",
 			"Upgrade triggered by hand: the node is neither drained nor uncordoned for it")
@@ -50,7 +54,7 @@ func untilApproved(host *infrav1.ElementalHost) string {
 	if host.Spec.Approved {
 		return ""
 	}
-	return " and waits for spec.approved"
+	return " and waits for spec.approved; the fingerprint of its key: " + host.Status.KeyFingerprint
 }
 
 // runsByHand says whether the host is in the middle of a run by hand, as its condition has it.

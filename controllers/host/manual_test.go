@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -110,12 +111,18 @@ var _ = Describe("An upgrade by hand", func() {
 var _ = Describe("A new host", func() {
 	It("is announced, once", func(ctx SpecContext) {
 		h := makeHost(ctx, func(h *infrav1.ElementalHost) {
-			h.Spec.Approved = false
+			h.Spec.Approved, h.Spec.PubKey = false, publicKey
 			h.Annotations = map[string]string{infrav1.RegistrationNameAnnotation: "racks"}
 		})
 		Eventually(eventsOf(ctx, h)).Should(Equal([]string{
-			infrav1.EventHostRegistered + ": The host has registered through ElementalRegistration racks and waits for spec.approved",
+			infrav1.EventHostRegistered + ": The host has registered through ElementalRegistration racks and waits for spec.approved; " +
+				"the fingerprint of its key: " + fingerprint,
 		}))
+		Eventually(get(ctx, h)).Should(SatisfyAll(
+			HaveField("Status.KeyFingerprint", fingerprint),
+			WithTransform(func(h *infrav1.ElementalHost) string { return conditions.GetMessage(h, infrav1.ApprovedCondition) },
+				ContainSubstring("has to show the key "+fingerprint)),
+		))
 		update(ctx, h, func() { h.Spec.Approved = true })
 		Consistently(eventsOf(ctx, h)).Should(HaveLen(1))
 	})

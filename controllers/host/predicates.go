@@ -41,6 +41,7 @@ func clusterChanged() predicate.Funcs {
 func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
 	status := host.Status
 	status.Conditions = nil
+	status.KeyFingerprint = ""
 	status.Agent.LastSeen = metav1.Time{}
 	return infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{

@@ -21,6 +21,7 @@ var commands = []struct {
 	{"elemental-agent register", "elemental-agent", []string{"register"}},
 	{"elemental-agent install", "elemental-agent", []string{"install"}},
 	{"elemental-agent reset", "elemental-agent", []string{"reset"}},
+	{"elemental-agent status", "elemental-agent", []string{"status"}},
 }
 
 // flagsPage has what the programs say about themselves.

@@ -51,7 +51,8 @@ func stored() infrav1.ElementalHostStatus {
 		OS: infrav1.HostOS{
 			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
 		},
-		Agent: infrav1.HostAgent{Version: "v0.5.0"},
+		Agent:   infrav1.HostAgent{Version: "v0.5.0"},
+		BootIDs: []string{"b-1"},
 		Upgrade: &infrav1.HostUpgradeStatus{
 			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half",
@@ -82,7 +83,7 @@ var _ = Describe("A report", func() {
 		Expect(sent.status).To(Equal(http.StatusNoContent), "body %s", sent.body)
 	}
 
-	It("is the whole of what is stored, but for the conditions", func(ctx SpecContext) {
+	It("is the whole of what is stored, but for the conditions and former boots", func(ctx SpecContext) {
 		object := host.object(ctx)
 		object.SetConditions([]metav1.Condition{{
 			Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.NewTime(time.Unix(1, 0)),
@@ -102,6 +103,7 @@ var _ = Describe("A report", func() {
 		found.Conditions = nil
 		Expect(found).To(Equal(infrav1.ElementalHostStatus{
 			Phase:   infrav1.HostPhaseRunning,
+			BootIDs: []string{"b-1"},
 			Upgrade: &infrav1.HostUpgradeStatus{Attempt: "a-2", Phase: infrav1.HostUpgradeAcknowledged},
 		}))
 		Expect(host.object(ctx).Spec.PubKey).NotTo(BeEmpty())
@@ -200,8 +202,15 @@ var _ = Describe("A report", func() {
 
 		Eventually(func(g Gomega) {
 			send(ctx, wire.Report{Phase: wire.HostRunning})
-			g.Expect(status(ctx)).To(Equal(infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning}))
+			g.Expect(status(ctx)).To(Equal(infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning, BootIDs: []string{"b-1"}}))
 		}).Should(Succeed())
+	})
+
+	It("leaves the last boots behind, the present one first, each as often as it began", func(ctx SpecContext) {
+		for _, boot := range []string{"a", "a", "b", "", "a", "c"} {
+			Expect(host.report(ctx, wire.Report{Phase: wire.HostRunning, OS: wire.OS{BootID: boot}}).status).To(BeNumerically("<", 300))
+		}
+		Expect(status(ctx).BootIDs).To(Equal([]string{"c", "a", "b"}))
 	})
 
 	DescribeTable("is refused when a field is not what it may be",

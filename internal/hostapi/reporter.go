@@ -105,10 +105,12 @@ func (r *reporter) dequeue(key types.NamespacedName) *batch {
 
 // store writes a status if it says anything new.
 func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *batch) error {
-	if sameReport(r.latest(ctx, key, what.host).Status, what.status) {
+	stored := r.latest(ctx, key, what.host).Status
+	if sameReport(stored, what.status) {
 		countReport(reportUnchanged)
 		return nil
 	}
+	what.status.BootIDs = recentBoots(stored.BootIDs, what.status.OS.BootID)
 	what.status.Agent.LastSeen = metav1.NewTime(r.clock.Now())
 	patch, err := statusPatch(what.status)
 	if err != nil {
@@ -193,10 +195,21 @@ func caughtUp(cached, written *infrav1.ElementalHost) bool {
 	return err != nil || order >= 0
 }
 
+// recentBoots puts the boot of a report before those that were reported last. Two machines with one key cannot be told apart by
+// what each says; that a boot comes back can.
+func recentBoots(known []string, boot string) []string {
+	if boot == "" || len(known) > 0 && known[0] == boot {
+		return known
+	}
+	return append([]string{boot}, known[:min(len(known), infrav1.MaxBootIDs-1)]...)
+}
+
 // sameReport compares what hosts report. When the agent was last seen is not part of it: it would make a
 // write of every report.
 func sameReport(a, b infrav1.ElementalHostStatus) bool {
 	a.Conditions, b.Conditions = nil, nil
+	a.BootIDs, b.BootIDs = nil, nil
+	a.KeyFingerprint, b.KeyFingerprint = "", ""
 	a.Agent.LastSeen, b.Agent.LastSeen = metav1.Time{}, metav1.Time{}
 	return equality.Semantic.DeepEqual(a, b)
 }

@@ -13,8 +13,8 @@ import (
 // object is a JSON object in which nil stands for null, which takes a field away (RFC 7396).
 type object map[string]any
 
-// statusPatch is a merge patch that makes all of a host's status but its conditions what is reported,
-// whatever is stored.
+// statusPatch is a merge patch that makes all of a host's status what is reported, whatever is stored, but for what the host's
+// controller writes: conditions and the fingerprint.
 func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 	fields := object{
 		"phase":        orNull(status.Phase),
@@ -28,6 +28,9 @@ func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 			"lastSeen": status.Agent.LastSeen, // null when zero
 		},
 		"upgrade": upgradePatch(status.Upgrade),
+	}
+	if len(status.BootIDs) > 0 {
+		fields["bootIDs"] = status.BootIDs
 	}
 	if len(status.Addresses) > 0 {
 		fields["addresses"] = status.Addresses
