@@ -10,7 +10,11 @@
 // rollout before anything is written.
 //
 // UpdateMachine records what is wanted, as one ElementalHostUpgrade, and translates how far that is. It
-// runs no step itself, so that any replica can answer, in milliseconds.
+// runs no step itself, so that any replica can answer, in milliseconds. Of a request it takes the name of the Machine:
+// all else is read, from the cache to tell how far an attempt is, and past it before an attempt is made or the Machine is
+// called done. An attempt is made only where Machine, ElementalMachine and host name one another, the namespace has opted
+// in, and ElementalMachine, request and owner want the same OS. One that there is is translated whatever they say: Cluster
+// API goes on asking for a bad image after its owner has turned to another, and moves the Machine only once that is done.
 //
 // DiscoverVariables and GeneratePatches are asked where a ClusterClass names them in a patch. They are pure
 // functions of the request.

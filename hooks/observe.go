@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -22,9 +23,10 @@ import (
 // stays so until the next upgrade: going back to the former image is then done already.
 var bootModes = []string{"active", "passive"}
 
-// observation is all that an answer depends on.
+// observation is all that an answer depends on, as one reader has it.
 type observation struct {
-	host *infrav1.ElementalHost
+	wanted *wantedOS
+	host   *infrav1.ElementalHost
 	// attempt under the wanted key, nil if there is none.
 	attempt *infrav1.ElementalHostUpgrade
 	// unfinished is another attempt of the same Machine that has not ended.
@@ -35,50 +37,78 @@ type observation struct {
 	pinned string
 }
 
-// observe reads the host and the attempts of a Machine. Where there is no host it returns the answer.
-func (h *Handlers) observe(ctx context.Context, wanted *wantedOS) (*observation, answer, error) {
-	ref := wanted.elemental.Spec.HostRef
-	if ref == nil {
+// glance observes a Machine in the cache, whether or not its host says that it serves it: an attempt is translated all the
+// same. Where an object is missing it returns the answer.
+func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observation, answer, error) {
+	chain := &association.Chain{}
+	var err error
+	if chain.Machine, err = existing.Get(ctx, h.Client, &clusterv1.Machine{}, key.Namespace, key.Name); err != nil || chain.Machine == nil {
+		return nil, inProgress(fmt.Sprintf("Machine %s does not exist", key.Name)), err
+	}
+	name := chain.Machine.Spec.InfrastructureRef.Name
+	if chain.Elemental, err = existing.Get(ctx, h.Client, &infrav1.ElementalMachine{}, key.Namespace, name); err != nil || chain.Elemental == nil {
+		return nil, inProgress(fmt.Sprintf("ElementalMachine %s, which Machine %s names, does not exist", name, key.Name)), err
+	}
+	if name = association.Recorded(chain.Elemental); name == "" {
 		return nil, inProgress("Waiting for an ElementalHost to serve the Machine"), nil
 	}
-	host := &infrav1.ElementalHost{}
-	key := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, wanted.elemental.Namespace), Name: ref.Name}
-	if err := h.Client.Get(ctx, key, host); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, inProgress(fmt.Sprintf("ElementalHost %s, which serves the Machine, does not exist", ref.Name)), nil
-		}
-		return nil, answer{}, fmt.Errorf("reading ElementalHost %s: %w", ref.Name, err)
+	if chain.Host, err = existing.Get(ctx, h.Client, &infrav1.ElementalHost{}, key.Namespace, name); err != nil || chain.Host == nil {
+		return nil, inProgress(fmt.Sprintf("ElementalHost %s, which serves the Machine, does not exist", name)), err
 	}
-	if association.Replaced(host, wanted.elemental) {
-		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered anew and is not known to be the host that serves the Machine", ref.Name)), nil
+	if association.Replaced(chain.Host, chain.Elemental) {
+		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered anew and is not known to be the host that serves the Machine", name)), nil
 	}
-	seen := &observation{host: host}
-	if err := h.observeAttempts(ctx, wanted, seen); err != nil {
+	seen, err := observe(ctx, h.Client, chain)
+	return seen, answer{}, err
+}
+
+// look observes a Machine past the cache, before anything is done about it. It returns the answer where its chain does not
+// close, or where the request lags behind it.
+func (h *Handlers) look(ctx context.Context, asked *question) (*observation, answer, error) {
+	chain, err := association.ChainOfMachine(ctx, h.Live, asked.machine)
+	if err != nil {
 		return nil, answer{}, err
 	}
-	if err := h.observePin(ctx, wanted, seen); err != nil {
+	if key := client.ObjectKeyFromObject(chain.Elemental); key != asked.elemental {
+		return nil, answer{}, contradicts("desired.infrastructureMachine is ElementalMachine %s, and spec.infrastructureRef of Machine %s names ElementalMachine %s",
+			asked.elemental, asked.machine, key)
+	}
+	seen, err := observe(ctx, h.Live, chain)
+	if err != nil {
 		return nil, answer{}, err
+	}
+	if seen.wanted.hash() != asked.hash {
+		return nil, inProgress(fmt.Sprintf("Waiting for Cluster API to ask for the OS that ElementalMachine %s names by now", chain.Elemental.Name)), nil
 	}
 	return seen, answer{}, nil
 }
 
-func (h *Handlers) observePin(ctx context.Context, wanted *wantedOS, seen *observation) error {
-	if wanted.template() == "" {
-		return nil
+// observe reads what the objects of a chain do not tell themselves.
+func observe(ctx context.Context, reader client.Reader, chain *association.Chain) (*observation, error) {
+	wanted, err := wantedBy(chain)
+	if err != nil {
+		return nil, err
 	}
-	template := &infrav1.ElementalMachineTemplate{}
-	key := client.ObjectKey{Namespace: wanted.elemental.Namespace, Name: wanted.template()}
-	if err := h.Client.Get(ctx, key, template); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading ElementalMachineTemplate %s: %w", key.Name, err)
+	seen := &observation{wanted: wanted, host: chain.Host}
+	if err := seen.readAttempts(ctx, reader); err != nil {
+		return nil, err
 	}
-	seen.pinned = template.Annotations[infrav1.RolloutDigestAnnotation]
+	return seen, seen.readPin(ctx, reader)
+}
+
+func (o *observation) readPin(ctx context.Context, reader client.Reader) error {
+	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, o.host.Namespace, o.wanted.template())
+	if err != nil || template == nil {
+		return err
+	}
+	o.pinned = template.Annotations[infrav1.RolloutDigestAnnotation]
 	return nil
 }
 
-func (h *Handlers) observeAttempts(ctx context.Context, wanted *wantedOS, seen *observation) error {
+func (o *observation) readAttempts(ctx context.Context, reader client.Reader) error {
 	list := &infrav1.ElementalHostUpgradeList{}
-	err := h.Client.List(ctx, list, client.InNamespace(seen.host.Namespace),
-		client.MatchingLabels{infrav1.MachineNameLabel: rollout.LabelValue(wanted.machine.Name)})
+	err := reader.List(ctx, list, client.InNamespace(o.host.Namespace),
+		client.MatchingLabels{infrav1.MachineNameLabel: rollout.LabelValue(o.wanted.machine.Name)})
 	if err != nil {
 		return fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}
@@ -86,27 +116,27 @@ func (h *Handlers) observeAttempts(ctx context.Context, wanted *wantedOS, seen *
 	for i := range list.Items {
 		attempt := &list.Items[i]
 		switch {
-		case attempt.Name == wanted.upgradeName():
-			seen.attempt = attempt
-		case !attempt.Status.Phase.IsEnd() && seen.unfinished == "":
-			seen.unfinished = attempt.Name
-		case attempt.Status.Phase == infrav1.UpgradeSucceeded && attempt.Spec.HostName == seen.host.Name:
-			seen.succeeded = append(seen.succeeded, attempt.Spec.OSVersionHash)
+		case attempt.Name == o.wanted.upgradeName():
+			o.attempt = attempt
+		case !attempt.Status.Phase.IsEnd() && o.unfinished == "":
+			o.unfinished = attempt.Name
+		case attempt.Status.Phase == infrav1.UpgradeSucceeded && attempt.Spec.HostName == o.host.Name:
+			o.succeeded = append(o.succeeded, attempt.Spec.OSVersionHash)
 		}
 	}
 	return nil
 }
 
-// satisfies says whether the host, by itself, is what is wanted: booted into the image, and in nobody's
+// satisfied says whether the host, by itself, is what is wanted: booted into the image, and in nobody's
 // hands.
-func (o *observation) satisfies(wanted *wantedOS) bool {
+func (o *observation) satisfied() bool {
 	if o.host.Spec.Upgrade != nil || o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending {
 		return false
 	}
-	if !runs(o.host, wanted.image(), o.pinned) {
+	if !runs(o.host, o.wanted.image(), o.pinned) {
 		return false
 	}
-	return wanted.isImageOnly() || slices.Contains(o.succeeded, wanted.hash())
+	return o.wanted.isImageOnly() || slices.Contains(o.succeeded, o.wanted.hash())
 }
 
 // runs says whether a host booted an image. Digests decide where both are known: a tag may have moved.

@@ -10,20 +10,61 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const elementalHostKind = "ElementalHost"
 
-// request records the attempt. Its name makes sure that there is one, whoever asks and how often.
-func (h *Handlers) request(ctx context.Context, wanted *wantedOS, seen *observation) (answer, error) {
-	options, err := h.rolloutOptions(ctx, wanted)
+// begin records an attempt where the owner of the Machine, read live, is known to want its OS. Where the owner wants
+// another one the answer is that of a superseded attempt, done: Cluster API goes on to what the owner wants only then.
+func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error) {
+	machine := seen.wanted.machine
+	if _, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]; !updating {
+		return inProgress(fmt.Sprintf("Machine %s is not marked as being updated in place", machine.Name)), nil
+	}
+	want, known, err := h.Owners.WantsOSNow(ctx, machine)
 	if err != nil {
 		return answer{}, err
 	}
-	attempt := newAttempt(wanted, seen.host, options)
+	if !known {
+		return inProgress("Nothing is asked of ElementalHost " + seen.host.Name + ": " + owner.Unknown(machine)), nil
+	}
+	if name := osversion.Unresolved(want.OSVersionManagement); name != "" {
+		return inProgress(fmt.Sprintf("Waiting for ManagedOSVersion %s to be looked up: see the conditions of ElementalMachineTemplate %s", name, want.TemplateName)), nil
+	}
+	if osversion.Hash(want.OSVersionManagement) != seen.wanted.hash() {
+		return h.letGo(ctx, machine, want)
+	}
+	if closed, err := h.Namespaces.NotOptedIn(ctx, machine.Namespace); err != nil || closed != "" {
+		return inProgress(closed), err
+	}
+	return h.request(ctx, seen)
+}
+
+// letGo lets Cluster API go on to what the owner of a Machine wants, as a superseded attempt does.
+func (h *Handlers) letGo(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
+	if _, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
+		waitFor, err := owner.AssessControlPlane(ctx, h.Client, h.Owners.Clock.Now(), machine)
+		if err != nil || waitFor != "" {
+			return inProgress(waitFor), err
+		}
+	}
+	ctrl.LoggerFrom(ctx).Info("Beginning no attempt: the owner wants another OS", "ElementalMachineTemplate", want.TemplateName)
+	return answer{}, nil
+}
+
+// request records the attempt. Its name makes sure that there is one, whoever asks and how often.
+func (h *Handlers) request(ctx context.Context, seen *observation) (answer, error) {
+	options, err := h.rolloutOptions(ctx, seen.wanted)
+	if err != nil {
+		return answer{}, err
+	}
+	attempt := newAttempt(seen.wanted, seen.host, options)
 	if err := h.Client.Create(ctx, attempt); err != nil && !apierrors.IsAlreadyExists(err) {
 		return answer{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", attempt.Name, err)
 	}

@@ -4,6 +4,7 @@
 package hooks
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -47,10 +48,20 @@ const (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
 
+// Namespaces tells which namespaces have opted in to updates in place.
+type Namespaces interface {
+	// NotOptedIn says, read live, why a namespace has not opted in, and what to change; empty where it has.
+	NotOptedIn(ctx context.Context, namespace string) (string, error)
+}
+
 // Handlers answer the hooks. They hold no state: any replica may be asked.
 type Handlers struct {
 	// Client reads from the cache and writes.
 	Client client.Client
+	// Live reads from the API server, before anything is begun or called done.
+	Live client.Reader
+	// Namespaces tells which namespaces have opted in to updates in place.
+	Namespaces Namespaces
 	// Owners tells what the owner of a Machine wants.
 	Owners *owner.Owners
 	// Outlook looks at what an upgrade of a cluster would meet.

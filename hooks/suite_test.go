@@ -15,9 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -37,21 +40,45 @@ func TestHooks(t *testing.T) {
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
 	c = plane.Client
+	registerExtension()
 })
+
+// registerExtension makes our ExtensionConfig, as Cluster API leaves it once it is discovered.
+func registerExtension() {
+	GinkgoHelper()
+	config := &runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: "elemental"}}
+	config.Spec.ClientConfig.URL = "https://127.0.0.1:1"
+	config.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: optIn}
+	create(config)
+	for name, hook := range map[string]string{
+		hooks.CanUpdateMachineHandler: "CanUpdateMachine", hooks.CanUpdateMachineSetHandler: "CanUpdateMachineSet", hooks.UpdateMachineHandler: "UpdateMachine",
+	} {
+		config.Status.Handlers = append(config.Status.Handlers, runtimev1.ExtensionHandler{
+			Name: name + "." + config.Name, TimeoutSeconds: 10, FailurePolicy: runtimev1.FailurePolicyFail,
+			RequestHook: runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: hook},
+		})
+	}
+	Expect(c.Status().Update(ctx, config)).To(Succeed())
+}
+
+// optIn is what makes a namespace one that our ExtensionConfig selects.
+var optIn = map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled}
 
 // newHandlers answer from the API server itself; what they tell owners can be read from the recorder.
 func newHandlers() (*hooks.Handlers, *events.FakeRecorder) {
 	recorder := events.NewFakeRecorder(100)
 	return &hooks.Handlers{
-		Client:   c,
-		Owners:   &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
-		Recorder: recorder,
+		Client: c, Live: c,
+		Namespaces: &inplace.Prover{Live: c},
+		Owners:     &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
+		Recorder:   recorder,
 	}, recorder
 }
 
+// newNamespace makes one that has opted in.
 func newNamespace() string {
 	name := fmt.Sprintf("hooks-%d", count.Add(1))
-	Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: optIn}})).To(Succeed())
 	return name
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,49 +19,76 @@ import (
 // requested is the answer from the request of an attempt until the attempt says something itself.
 const requested = "Upgrade requested"
 
-// translate answers with the state of the attempt.
-func (h *Handlers) translate(ctx context.Context, wanted *wantedOS, seen *observation) (answer, error) {
-	attempt := seen.attempt
-	if !attempt.DeletionTimestamp.IsZero() {
-		return leaving(attempt), nil
+// deed is what follows from an observation besides an answer.
+type deed string
+
+const (
+	// nothing: the answer stands.
+	nothing deed = ""
+	// finish: the Machine runs what it is to run.
+	finish deed = "finish"
+	// begin: there is no attempt, and may have to be one.
+	begin deed = "begin"
+	// renew: the attempt is history, and another has to follow it.
+	renew deed = "renew"
+	// followOwner: the attempt is superseded, and what the owner wants now decides.
+	followOwner deed = "followOwner"
+)
+
+// judge compares the host with what is wanted, and then with what was recorded.
+func (o *observation) judge() (deed, answer) {
+	switch name := o.wanted.unresolved(); {
+	case name != "":
+		return nothing, inProgress("Waiting for ManagedOSVersion " + name + " to be looked up: see the conditions of the ElementalMachine")
+	case o.wanted.image() == "":
+		return finish, answer{}
+	case o.attempt != nil:
+		return o.translate()
+	case o.unfinished != "":
+		return nothing, inProgress("Waiting for ElementalHostUpgrade " + o.unfinished + " of this Machine to end")
+	case o.satisfied():
+		return finish, answer{}
 	}
-	switch attempt.Status.Phase {
+	return begin, answer{}
+}
+
+// translate judges by the attempt.
+func (o *observation) translate() (deed, answer) {
+	if !o.attempt.DeletionTimestamp.IsZero() {
+		return nothing, leaving(o.attempt)
+	}
+	switch o.attempt.Status.Phase {
 	case infrav1.UpgradeSucceeded:
-		if runs(seen.host, wanted.image(), attempt.Status.Digest) {
-			return answer{}, nil
+		switch {
+		case runs(o.host, o.wanted.image(), o.attempt.Status.Digest):
+			return finish, answer{}
+		case !hoststate.Reported(o.host): // it has been moved to this management cluster, with the attempt
+			return nothing, inProgress("Waiting for the elemental-agent of ElementalHost " + o.host.Name + " to answer")
 		}
-		if !hoststate.Reported(seen.host) { // it has been moved to this management cluster, with the attempt
-			return inProgress("Waiting for the elemental-agent of ElementalHost " + seen.host.Name + " to answer"), nil
-		}
-		return h.renew(ctx, attempt)
+		return renew, answer{}
 	case infrav1.UpgradeSuperseded:
-		return h.superseded(ctx, wanted, attempt)
+		return followOwner, answer{}
 	case infrav1.UpgradeFailed, infrav1.UpgradeAborted, infrav1.UpgradeRolledBack:
-		if !mayBeCordoned(attempt) && seen.satisfies(wanted) {
-			return answer{}, nil
+		if !mayBeCordoned(o.attempt) && o.satisfied() {
+			return finish, answer{}
 		}
-		return answer{retryAfter: endedRetrySeconds, message: progressMessage(attempt)}, nil
+		return nothing, answer{retryAfter: endedRetrySeconds, message: progressMessage(o.attempt)}
 	case infrav1.UpgradeHostLost:
-		return answer{retryAfter: endedRetrySeconds, message: progressMessage(attempt)}, nil
+		return nothing, answer{retryAfter: endedRetrySeconds, message: progressMessage(o.attempt)}
 	case infrav1.UpgradePending, infrav1.UpgradeProgressing:
 	}
-	return inProgress(progressMessage(attempt)), nil
+	return nothing, inProgress(progressMessage(o.attempt))
 }
 
 // superseded is done, so that Cluster API starts with what the owner wants now. If that is this very OS
 // again, done would be a lie that nobody asks about any more: the attempt is made anew.
-func (h *Handlers) superseded(ctx context.Context, wanted *wantedOS, attempt *infrav1.ElementalHostUpgrade) (answer, error) {
-	machine := &clusterv1.Machine{}
-	key := client.ObjectKeyFromObject(wanted.machine)
-	if err := h.Client.Get(ctx, key, machine); err != nil {
-		return answer{}, fmt.Errorf("reading Machine %s: %w", key.Name, err)
-	}
-	want, found, err := h.Owners.WantsOSNow(ctx, machine)
+func (h *Handlers) superseded(ctx context.Context, seen *observation) (answer, error) {
+	want, found, err := h.Owners.WantsOSNow(ctx, seen.wanted.machine)
 	if err != nil {
 		return answer{}, err
 	}
-	if found && want.TemplateName == wanted.template() && osversion.Hash(want.OSVersionManagement) == wanted.hash() {
-		return h.renew(ctx, attempt)
+	if found && want.TemplateName == seen.wanted.template() && osversion.Hash(want.OSVersionManagement) == seen.wanted.hash() {
+		return h.renew(ctx, seen.attempt)
 	}
 	return answer{}, nil
 }

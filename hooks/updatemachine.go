@@ -5,9 +5,16 @@ package hooks
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // Seconds after which Cluster API asks again.
@@ -36,22 +43,26 @@ func inProgress(message string) answer {
 }
 
 // UpdateMachine makes sure that what Cluster API wants is recorded, and says how far it is. It fails for
-// requests that make no sense only: Cluster API shows nothing of a failure and retries it ever more
+// requests that contradict what is stored only: Cluster API shows nothing of a failure and retries it ever more
 // rarely.
 func (h *Handlers) UpdateMachine(ctx context.Context, req *runtimehooksv1.UpdateMachineRequest, resp *runtimehooksv1.UpdateMachineResponse) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	log := ctrl.LoggerFrom(ctx).WithValues("Machine", req.Desired.Machine.Name, "namespace", req.Desired.Machine.Namespace)
-	ctx = ctrl.LoggerInto(ctx, log)
-	wanted, err := readWanted(req)
-	if err != nil {
-		log.Error(err, "Failed to read an UpdateMachine request")
+	given, err := h.answer(ctrl.LoggerInto(ctx, log), req)
+	var (
+		refused *contradiction
+		open    *association.Broken
+	)
+	switch {
+	case errors.As(err, &refused):
+		log.Error(err, "Refused an UpdateMachine request")
 		resp.SetStatus(runtimehooksv1.ResponseStatusFailure)
-		resp.SetMessage(err.Error())
+		resp.SetMessage(refused.Error())
 		return
-	}
-	given, err := h.progress(ctx, wanted)
-	if err != nil {
+	case errors.As(err, &open):
+		given = inProgress(open.Error())
+	case err != nil:
 		log.Error(err, "Failed to answer UpdateMachine")
 		given = inProgress(unreadable)
 	}
@@ -60,25 +71,53 @@ func (h *Handlers) UpdateMachine(ctx context.Context, req *runtimehooksv1.Update
 	resp.SetMessage(given.message)
 }
 
-// progress compares the host with what is wanted, and then what was recorded.
-func (h *Handlers) progress(ctx context.Context, wanted *wantedOS) (answer, error) {
-	if name := wanted.unresolved(); name != "" {
-		return inProgress("Waiting for ManagedOSVersion " + name + " to be looked up: see the conditions of the ElementalMachine"), nil
+// answer tells from the cache how far a Machine is. What is done about it, and that all is done, is decided anew past the
+// cache.
+func (h *Handlers) answer(ctx context.Context, req *runtimehooksv1.UpdateMachineRequest) (answer, error) {
+	asked, err := readQuestion(req)
+	if err != nil {
+		return answer{}, err
 	}
-	if wanted.image() == "" {
-		return answer{}, nil
+	if !asked.isOurs {
+		return h.ofOtherProvider(ctx, asked)
 	}
-	seen, given, err := h.observe(ctx, wanted)
+	seen, given, err := h.glance(ctx, asked.machine)
 	if err != nil || seen == nil {
 		return given, err
 	}
-	switch {
-	case seen.attempt != nil:
-		return h.translate(ctx, wanted, seen)
-	case seen.unfinished != "":
-		return inProgress("Waiting for ElementalHostUpgrade " + seen.unfinished + " of this Machine to end"), nil
-	case seen.satisfies(wanted):
-		return answer{}, nil
+	if next, told := seen.judge(); next == nothing {
+		return told, nil
 	}
-	return h.request(ctx, wanted, seen)
+	if seen, given, err = h.look(ctx, asked); err != nil || seen == nil {
+		return given, err
+	}
+	return h.act(ctx, seen)
+}
+
+// act does what is to be done about a Machine that was observed past the cache.
+func (h *Handlers) act(ctx context.Context, seen *observation) (answer, error) {
+	switch next, told := seen.judge(); next {
+	case renew:
+		return h.renew(ctx, seen.attempt)
+	case followOwner:
+		return h.superseded(ctx, seen)
+	case begin:
+		return h.begin(ctx, seen)
+	default: // nothing, finish
+		return told, nil
+	}
+}
+
+// ofOtherProvider answers for a Machine that is not ours: there is nothing to do. This extension may be the only one of its
+// namespace, and is then asked about Machines whose content did not change.
+func (h *Handlers) ofOtherProvider(ctx context.Context, asked *question) (answer, error) {
+	machine, err := existing.Get(ctx, h.Live, &clusterv1.Machine{}, asked.machine.Namespace, asked.machine.Name)
+	if err != nil || machine == nil {
+		return inProgress(fmt.Sprintf("Machine %s does not exist", asked.machine.Name)), err
+	}
+	if ref := machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == elementalMachineKind {
+		return answer{}, contradicts("desired.infrastructureMachine is no ElementalMachine, and spec.infrastructureRef of Machine %s names ElementalMachine %s",
+			asked.machine, ref.Name)
+	}
+	return answer{}, nil
 }

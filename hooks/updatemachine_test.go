@@ -43,12 +43,26 @@ func newWorker() *worker {
 	set := ownertest.MachineSet(w.md, "ms", "new", 1)
 	create(set)
 	w.machine = ownertest.Machine(set, "m")
+	w.machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
 	w.host = &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h"}}
+	w.host.Spec.MachineRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "m"}
 	create(w.machine, w.host)
 	w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
 	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "new", newImage)
 	w.elemental.Spec.HostRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "h"}
+	w.elemental.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.machine.Name, UID: w.machine.UID,
+	}}
+	create(w.elemental)
 	return w
+}
+
+// wants is what the owner wants of all its Machines by now, of a template of its own.
+func (w *worker) wants(template *infrav1.ElementalMachineTemplate) {
+	GinkgoHelper()
+	create(template)
+	w.md.Spec.Template.Spec.InfrastructureRef.Name = template.Name
+	Expect(c.Update(ctx, w.md)).To(Succeed())
 }
 
 func (w *worker) boots(os infrav1.HostOS) {
@@ -57,17 +71,29 @@ func (w *worker) boots(os infrav1.HostOS) {
 	Expect(c.Status().Update(ctx, w.host)).To(Succeed())
 }
 
+// call stores the ElementalMachine as it is by now, and asks for that, as Cluster API does.
 func (w *worker) call() *runtimehooksv1.UpdateMachineResponse {
 	GinkgoHelper()
+	Expect(c.Update(ctx, w.elemental)).To(Succeed())
+	return ask(w.machine, w.elemental)
+}
+
+// ask sends a request with these objects, whether or not they are what is stored.
+func ask(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) *runtimehooksv1.UpdateMachineResponse {
+	GinkgoHelper()
 	handlers, _ := newHandlers()
-	elemental := w.elemental.DeepCopy()
-	elemental.TypeMeta = metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalMachine"}
-	request := &runtimehooksv1.UpdateMachineRequest{
-		Desired: runtimehooksv1.UpdateMachineRequestObjects{Machine: *w.machine, InfrastructureMachine: raw(elemental)},
-	}
 	response := &runtimehooksv1.UpdateMachineResponse{}
-	handlers.UpdateMachine(ctx, request, response)
+	handlers.UpdateMachine(ctx, requestOf(machine, elemental), response)
 	return response
+}
+
+func requestOf(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) *runtimehooksv1.UpdateMachineRequest {
+	GinkgoHelper()
+	elemental = elemental.DeepCopy()
+	elemental.TypeMeta = metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalMachine"}
+	return &runtimehooksv1.UpdateMachineRequest{
+		Desired: runtimehooksv1.UpdateMachineRequestObjects{Machine: *machine, InfrastructureMachine: raw(elemental)},
+	}
 }
 
 func (w *worker) upgrades() []infrav1.ElementalHostUpgrade {
@@ -146,6 +172,8 @@ var _ = Describe("UpdateMachine", func() {
 
 	It("asks nothing of a host that registered anew under the name of the Machine's", func() {
 		w.elemental.Spec.HostRef.UID = "former"
+		w.host.Spec.MachineRef = nil
+		Expect(c.Update(ctx, w.host)).To(Succeed())
 		Expect(w.call()).To(beInProgress("ElementalHost h was registered anew and is not known to be the host that serves the Machine"))
 		Expect(w.upgrades()).To(BeEmpty())
 	})
@@ -212,8 +240,11 @@ var _ = Describe("UpdateMachine", func() {
 				Expect(c.Update(ctx, template)).To(Succeed())
 			}),
 			Entry("when the recovery system is wanted too, which cannot be seen", func() {
-				w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
+				template := ownertest.Template(w.namespace, "with-recovery", newImage)
+				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
 					Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
+				w.wants(template)
+				w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
 			}),
 		)
 		It("waits for another attempt of the Machine", func() {
@@ -281,9 +312,7 @@ var _ = Describe("UpdateMachine", func() {
 		BeforeEach(func() { w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSuperseded}) })
 
 		It("is done, so that Cluster API starts with what the owner wants now", func() {
-			create(ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
-			w.md.Spec.Template.Spec.InfrastructureRef.Name = "next"
-			Expect(c.Update(ctx, w.md)).To(Succeed())
+			w.wants(ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
 			Expect(w.call()).To(beDone())
 		})
 		It("is made anew when the owner has returned to it", func() {

@@ -29,6 +29,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -147,7 +148,8 @@ func addWebhooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer) 
 
 func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owners, ahead *outlook.Viewer) error {
 	return hooks.Register(server, &hooks.Handlers{
-		Client: mgr.GetClient(), Owners: owners, Outlook: ahead, Recorder: mgr.GetEventRecorder("elemental-runtime-extension"),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners},
+		Owners: owners, Outlook: ahead, Recorder: mgr.GetEventRecorder("elemental-runtime-extension"),
 	})
 }
 

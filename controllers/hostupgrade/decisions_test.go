@@ -112,6 +112,17 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 	Entry("the owner wants nothing that is known", infrav1.UpgradePhase(""), func(o *observation) { o.wanted = nil }),
 )
 
+var _ = DescribeTable("unknownWish", func(expected string, changes ...func(*observation)) {
+	Expect(typical(changes...).unknownWish()).To(Equal(expected))
+},
+	Entry("known", ""),
+	Entry("another OS, which supersedes the attempt", "", otherHash),
+	Entry("no owner", "Machine m has no owner that could want an OS of it: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes", func(o *observation) { o.wanted = nil }),
+	Entry("not to be read", "it cannot be read which OS the owner of Machine m wants: the server is down", func(o *observation) {
+		o.wanted, o.unread = nil, errors.New("the server is down")
+	}),
+)
+
 var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observation)) {
 	steps := (&Reconciler{}).steps()
 	Expect(steps[firstStep(steps, typical(changes...))].Name).To(Equal(expected))
@@ -216,33 +227,6 @@ var _ = DescribeTable("assessNode", func(expected string, changes ...func(*obser
 	Entry("not Ready", "waiting for Node n to be Ready", notReady),
 	Entry("another kubelet", "Node n runs kubelet v1.35.0 and Machine m wants v1.36.3: use an image with that kubelet", oldKubelet),
 	Entry("any kubelet will do", "", oldKubelet, func(o *observation) { o.machine.Spec.Version = "" }),
-)
-
-var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...func(own *clusterv1.Machine, other *clusterv1.Machine)) {
-	newMachine := func(name string) clusterv1.Machine {
-		return clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: clusterv1.MachineStatus{
-			Conditions: []metav1.Condition{{Type: "EtcdMemberHealthy", Status: metav1.ConditionTrue}},
-		}}
-	}
-	all := []clusterv1.Machine{newMachine("m"), newMachine("other")}
-	for _, change := range changes {
-		change(&all[0], &all[1])
-	}
-	Expect(waitForControlPlane(&all[0], all)).To(Equal(expected))
-},
-	Entry("all healthy", ""),
-	Entry("of another kind of control plane", "", func(own, other *clusterv1.Machine) {
-		own.Status, other.Status = clusterv1.MachineStatus{}, clusterv1.MachineStatus{}
-	}),
-	Entry("unhealthy itself", "waiting for condition EtcdMemberHealthy of control plane Machine m",
-		func(own, _ *clusterv1.Machine) { own.Status.Conditions[0].Status = metav1.ConditionFalse }),
-	Entry("one that KubeadmControlPlane would delete next",
-		"waiting for condition EtcdMemberHealthy of control plane Machine other, which would be deleted otherwise: repair its node",
-		func(_, other *clusterv1.Machine) { other.Status.Conditions[0].Status = metav1.ConditionUnknown }),
-	Entry("one that is being deleted already", "", func(_, other *clusterv1.Machine) {
-		other.Status.Conditions[0].Status = metav1.ConditionFalse
-		other.DeletionTimestamp = &metav1.Time{Time: noon}
-	}),
 )
 
 var _ = DescribeTable("operated", func(change func(*corev1.Node), expected bool) {

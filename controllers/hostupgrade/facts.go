@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // nodeName is the Node of the Machine; the last known one when the Machine is gone.
@@ -111,6 +112,18 @@ func (o *observation) digest() string {
 // superseded says whether the owner of the Machine wants another OS than this attempt's.
 func (o *observation) superseded() bool {
 	return o.wanted != nil && o.wanted.OSVersionHash != o.upgrade.Spec.OSVersionHash
+}
+
+// unknownWish says why it is not known that the owner of the Machine wants this attempt's OS; empty while it is. One whose
+// owner wants another OS is superseded.
+func (o *observation) unknownWish() string {
+	switch {
+	case o.unread != nil:
+		return fmt.Sprintf("it cannot be read which OS the owner of Machine %s wants: %s", o.upgrade.Spec.MachineName, o.unread)
+	case o.wanted == nil:
+		return owner.Unknown(o.machine)
+	}
+	return ""
 }
 
 // machineLeaves says whether the Machine, or its whole Cluster, is being deleted or gone.

@@ -152,6 +152,9 @@ func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.R
 	if stands(o.upgrade) || o.machineLeaves() {
 		return ctrl.Result{}, nil
 	}
+	if o.unread != nil {
+		return ctrl.Result{}, o.unread
+	}
 	if !o.superseded() || phase == infrav1.UpgradeRolledBack && o.leftUnhealthy() {
 		// Owners other than MachineDeployments are not watched, and nodes are not either.
 		return ctrl.Result{RequeueAfter: pollHost}, nil

@@ -6,7 +6,6 @@ package hostupgrade
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -48,7 +47,9 @@ type observation struct {
 	machine          *clusterv1.Machine
 	host             *infrav1.ElementalHost
 	template         *infrav1.ElementalMachineTemplate
-	wanted           *WantedOS
+	// wanted is nil where it is not known what the owner of the Machine wants; unread is why it could not be read.
+	wanted *WantedOS
+	unread error
 	// attempts are the other attempts on the same host, and rival the one that goes first.
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
@@ -126,9 +127,8 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	if o.machine == nil {
 		return nil
 	}
-	if o.wanted, err = r.Owners.Wanted(ctx, o.machine); err != nil {
-		return fmt.Errorf("reading what the owner of Machine %s wants: %w", o.machine.Name, err)
-	}
+	// What cannot be read keeps an attempt from its host, see unknownWish, and no host that was triggered from going on.
+	o.wanted, o.unread = r.Owners.Wanted(ctx, o.machine)
 	return nil
 }
 

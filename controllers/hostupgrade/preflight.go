@@ -18,10 +18,14 @@ import (
 
 // preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
 // until the host has been triggered, so that nothing that went wrong meanwhile is overlooked, but for those in which
-// others keep the attempt from its slot: see queue.
+// others keep the attempt from its slot: see queue. A host is neither asked nor triggered but for what the owner of its
+// Machine, read live in this reconcile, is known to want: whoever can write an attempt could choose its OS otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
+	}
+	if why := o.unknownWish(); why != "" {
+		return sequence.Wait(pollCluster, "nothing is asked of ElementalHost %s: %s", o.host.Name, why), nil
 	}
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err

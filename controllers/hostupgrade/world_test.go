@@ -49,10 +49,17 @@ type world struct {
 	reconciler    *hostupgrade.Reconciler
 }
 
-// fakeOwners plays the owner of all Machines.
-type fakeOwners struct{ hash string }
+// fakeOwners plays the owner of all Machines: one that wants an OS, or, without a hash, none that is known, or one that
+// cannot be read.
+type fakeOwners struct {
+	hash string
+	err  error
+}
 
 func (f *fakeOwners) Wanted(context.Context, *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+	if f.err != nil || f.hash == "" {
+		return nil, f.err
+	}
 	return &hostupgrade.WantedOS{TemplateName: "wanted-by-now", OSVersionHash: f.hash}, nil
 }
 

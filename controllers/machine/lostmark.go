@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -75,8 +76,18 @@ func (r *Reconciler) lostNow(ctx context.Context, seen marks) (now marks, lost b
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(seen.machine), now.machine); err != nil {
 		return now, false, client.IgnoreNotFound(err)
 	}
+	if now.overtaken, err = r.overtaken(ctx, now); err != nil {
+		return now, false, err
+	}
 	lost, err = now.lost(ctx, r.APIReader)
 	return now, lost && now.owner.DeletionTimestamp.IsZero(), err
+}
+
+// overtaken says whether the owner is known to want another OS by now than the machine asks for. The hook says done of such
+// a machine without an attempt, so that Cluster API goes on to what is wanted: the mark would come back for ever.
+func (r *Reconciler) overtaken(ctx context.Context, of marks) (bool, error) {
+	want, known, err := (&owner.Owners{Live: r.APIReader}).WantsOSNow(ctx, of.owner)
+	return known && !osversion.Same(want.OSVersionManagement, of.machine.Spec.OSVersionManagement), err
 }
 
 // marks are what says that a Machine is being updated, and what the update is about.
@@ -86,6 +97,8 @@ type marks struct {
 	host    *infrav1.ElementalHost
 	// template that the machine was last made from or updated to. Nil if it is gone.
 	template *infrav1.ElementalMachineTemplate
+	// overtaken is known only where it was read live.
+	overtaken bool
 }
 
 // pinned is the digest that the rollout resolved the image to, if it did.
@@ -120,7 +133,7 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	key := client.ObjectKey{Namespace: m.machine.Namespace, Name: rollout.UpgradeName(m.owner.Name, templateName(m.machine), hash)}
 	if err := reader.Get(ctx, key, attempt); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return neverBegun(m.machine, m.template, m.host), nil
+			return !m.overtaken && neverBegun(m.machine, m.template, m.host), nil
 		}
 		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -52,6 +53,19 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Digest = phase, digest }, true)
 	}
 
+	// neverBegun gives the machine the OS of another template, without a mark and without an attempt.
+	neverBegun := func(ctx SpecContext) {
+		GinkgoHelper()
+		Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
+			infrav1.OSReachedAnnotation, osversion.Hash(machine.Spec.OSVersionManagement))))
+		w.template(ctx, "t2", "oci://os:v2")
+		update(ctx, machine, func() {
+			machine.Spec.OSVersionManagement = image("oci://os:v2")
+			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t2"
+		}, false)
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
+	}
+
 	DescribeTable("gets the mark back that was lost, once Cluster API has had the time to set it itself",
 		func(ctx SpecContext, lose func(ctx SpecContext)) {
 			lose(ctx)
@@ -67,16 +81,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Entry("after its ElementalMachine got the new spec", func(ctx SpecContext) {
 			Expect(annotate(ctx, machine, clusterv1.UpdateInProgressAnnotation)).To(Succeed())
 		}),
-		Entry("after it and all other marks were lost before an attempt was made", func(ctx SpecContext) {
-			Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
-				infrav1.OSReachedAnnotation, osversion.Hash(machine.Spec.OSVersionManagement))))
-			w.template(ctx, "t2", "oci://os:v2")
-			update(ctx, machine, func() {
-				machine.Spec.OSVersionManagement = image("oci://os:v2")
-				machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t2"
-			}, false)
-			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
-		}),
+		Entry("after it and all other marks were lost before an attempt was made", func(ctx SpecContext) { neverBegun(ctx) }),
 		Entry("while the attempt goes on", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeProgressing, "") }),
 		Entry("while the host does not come back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeHostLost, "sha256:2") }),
 		Entry("although the host fell back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2") }),
@@ -104,6 +109,15 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Entry("the attempt succeeded, and the host fell back weeks later", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSucceeded, "sha256:2") }),
 		Entry("the attempt was superseded", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSuperseded, "sha256:2") }),
 		Entry("the host runs that very digest in spite of a failure", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "sha256:1") }),
+		Entry("the owner wants another OS by now, so that the hook has said done without an attempt", func(ctx SpecContext) {
+			md := ownertest.MachineDeployment(w.ns, "md", "c1", "t3", 1)
+			w.template(ctx, "t3", "oci://os:v3")
+			Expect(server.Client.Create(ctx, md)).To(Succeed())
+			set := ownertest.MachineSet(md, "ms", "t2", 1)
+			Expect(server.Client.Create(ctx, set)).To(Succeed())
+			update(ctx, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences }, false)
+			neverBegun(ctx)
+		}),
 		Entry("a hook is pending", func(ctx SpecContext) {
 			Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())
 			attempt(ctx, infrav1.UpgradeProgressing, "")

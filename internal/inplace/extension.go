@@ -27,9 +27,36 @@ var inPlaceHooks = []string{"CanUpdateMachine", "CanUpdateMachineSet", "UpdateMa
 // ourHandlers are the names that ours offers them under.
 var ourHandlers = []string{hooks.CanUpdateMachineHandler, hooks.CanUpdateMachineSetHandler, hooks.UpdateMachineHandler}
 
+// NotOptedIn says why none of our ExtensionConfigs selects a namespace, and what to change; empty where one does. Whether it
+// is discovered at the moment, and whether others select the namespace too, makes no difference.
+func (p *Prover) NotOptedIn(ctx context.Context, namespace string) (string, error) {
+	configs, object, err := p.extensions(ctx, namespace)
+	if err != nil {
+		return "", err
+	}
+	ours := slices.IndexFunc(configs, isOurs)
+	if ours < 0 {
+		return notInstalled(configs), nil
+	}
+	if slices.ContainsFunc(configs, func(config runtimev1.ExtensionConfig) bool { return isOurs(config) && matches(&config, object) }) {
+		return "", nil
+	}
+	return notSelected(&configs[ours], object), nil
+}
+
 // proveExtension makes sure that our ExtensionConfig, and no other, is asked about a namespace. It
 // returns ours where there is one, whatever its state.
 func (p *Prover) proveExtension(ctx context.Context, namespace string) (*runtimev1.ExtensionConfig, []Problem, error) {
+	configs, object, err := p.extensions(ctx, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, problems := judgeExtensions(configs, object)
+	return ours, problems, nil
+}
+
+// extensions are all ExtensionConfigs, by name, and the namespace that they may select.
+func (p *Prover) extensions(ctx context.Context, namespace string) ([]runtimev1.ExtensionConfig, *corev1.Namespace, error) {
 	list := &runtimev1.ExtensionConfigList{}
 	if err := p.Live.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("listing ExtensionConfigs: %w", err)
@@ -39,8 +66,7 @@ func (p *Prover) proveExtension(ctx context.Context, namespace string) (*runtime
 		return nil, nil, fmt.Errorf("reading Namespace %s: %w", namespace, err)
 	}
 	slices.SortFunc(list.Items, func(a, b runtimev1.ExtensionConfig) int { return cmp.Compare(a.Name, b.Name) })
-	ours, problems := judgeExtensions(list.Items, object)
-	return ours, problems, nil
+	return list.Items, object, nil
 }
 
 func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Namespace) (*runtimev1.ExtensionConfig, []Problem) {
@@ -60,9 +86,7 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 			"ExtensionConfig %s is not discovered: see its conditions", config.Name)}}
 	}
 	if !matches(config, namespace) {
-		return config, []Problem{{infrav1.ExtensionNotMatchingReason, fmt.Sprintf(
-			"ExtensionConfig %s does not select Namespace %s: label the Namespace with %s=%s, or change the selector",
-			config.Name, namespace.Name, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled)}}
+		return config, []Problem{{infrav1.ExtensionNotMatchingReason, notSelected(config, namespace)}}
 	}
 	problems := []Problem{}
 	for i := range configs {
@@ -73,6 +97,11 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 		}
 	}
 	return config, problems
+}
+
+func notSelected(config *runtimev1.ExtensionConfig, namespace *corev1.Namespace) string {
+	return fmt.Sprintf("ExtensionConfig %s does not select Namespace %s: label the Namespace with %s=%s, or change the selector",
+		config.Name, namespace.Name, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled)
 }
 
 func notInstalled(configs []runtimev1.ExtensionConfig) string {

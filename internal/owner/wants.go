@@ -38,6 +38,20 @@ func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (wa
 	return wantsOS(ctx, o.Live, machine)
 }
 
+// Unknown says why it cannot be told what the owner of a Machine wants, where WantsOS has not found it, and what to do.
+func Unknown(machine *clusterv1.Machine) string {
+	const kinds = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
+	controller := metav1.GetControllerOf(machine)
+	if controller == nil {
+		return fmt.Sprintf("Machine %s has no owner that could want an OS of it: %s", machine.Name, kinds)
+	}
+	if controller.Kind != machineSetKind && controller.Kind != KubeadmControlPlaneKind {
+		return fmt.Sprintf("what %s %s, the owner of Machine %s, wants cannot be told: %s", controller.Kind, controller.Name, machine.Name, kinds)
+	}
+	return fmt.Sprintf("%s %s, the owner of Machine %s, its MachineDeployment or the ElementalMachineTemplate it refers to does not exist: "+
+		"make that anew, or delete the Machine", controller.Kind, controller.Name, machine.Name)
+}
+
 func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (Want, bool, error) {
 	reference, err := wantedReference(ctx, reader, machine)
 	if err != nil || reference == nil {

@@ -1,0 +1,77 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"errors"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// knownOwners says whose wishes are known.
+const knownOwners = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
+
+// expectWaitingForWish checks that an attempt says what it waits for, and has not failed.
+func expectWaitingForWish(ctx context.Context, w *world, why string) {
+	GinkgoHelper()
+	upgrade := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
+	Expect(upgrade.Status).To(And(
+		HaveField("Phase", infrav1.UpgradeProgressing),
+		HaveField("Step", "Preflight (1/14)"),
+		HaveField("Message", "nothing is asked of ElementalHost "+w.host+": "+why),
+	))
+}
+
+var _ = Describe("An attempt of a Machine whose owner's wish is not known", func() {
+	unknown := func(w *world) string {
+		return "Machine " + w.host + " has no owner that could want an OS of it: " + knownOwners
+	}
+
+	It("asks nothing of its host, and goes on once the wish is known", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.owners.hash = ""
+		w.rest(ctx)
+		expectWaitingForWish(ctx, w, unknown(w))
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
+
+		w.owners.hash = wantedHash
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+
+	It("asks nothing of its host while the wish cannot be read", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.owners.err = errors.New("the server is down")
+		w.rest(ctx)
+		expectWaitingForWish(ctx, w, "it cannot be read which OS the owner of Machine "+w.host+" wants: the server is down")
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
+
+		w.owners.err = nil
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+})
+
+var _ = Describe("An attempt whose Machine's owner cannot be read any more is not triggered, and goes on where it was:", func() {
+	atEachHold(func(ctx context.Context, h hold) {
+		w := held(ctx, h)
+		isTriggered := len(w.faults.triggers) > 0
+		w.owners.err = errors.New("the server is down")
+		letGo(ctx, w, h)
+		if isTriggered {
+			Expect(w.marks(ctx)).To(Equal(clean))
+			return
+		}
+		Expect(w.faults.triggers).To(BeEmpty())
+		Expect(w.agent.applied).To(BeEmpty())
+		w.owners.err = nil
+		h.lift(ctx, w)
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+})

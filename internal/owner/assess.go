@@ -1,0 +1,46 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// AssessControlPlane says which condition of which Machine of a control plane is waited for before one of them, which is
+// held in its update, may be let go; empty where none is. KubeadmControlPlane looks for the next Machine then, and deletes
+// it if it is the only unhealthy one. It is made to look at them again where its conditions may be out of date.
+func AssessControlPlane(ctx context.Context, kube client.Client, now time.Time, held *clusterv1.Machine) (string, error) {
+	machines := &clusterv1.MachineList{}
+	err := kube.List(ctx, machines, client.InNamespace(held.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: held.Spec.ClusterName}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	if err != nil {
+		return "", fmt.Errorf("listing control plane Machines of Cluster %s: %w", held.Spec.ClusterName, err)
+	}
+	slices.SortFunc(machines.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return waitForControlPlane(held, machines.Items), LookAgain(ctx, kube, now, machines.Items)
+}
+
+func waitForControlPlane(machine *clusterv1.Machine, all []clusterv1.Machine) string {
+	if unhealthy := Unhealthy(machine); len(unhealthy) > 0 {
+		return "waiting for condition " + unhealthy[0] + " of control plane Machine " + machine.Name
+	}
+	for i := range all {
+		// One that is being deleted keeps KubeadmControlPlane from doing anything else.
+		if all[i].Name == machine.Name || !all[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if unhealthy := Unhealthy(&all[i]); len(unhealthy) > 0 {
+			return "waiting for condition " + unhealthy[0] + " of control plane Machine " + all[i].Name +
+				", which would be deleted otherwise: repair its node"
+		}
+	}
+	return ""
+}
