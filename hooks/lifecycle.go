@@ -14,12 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 )
 
 // holdRetrySeconds is after how long Cluster API asks again whether an upgrade of Kubernetes may start.
 const holdRetrySeconds = 15
+
+// logCommand prints what all replicas said since Cluster API asked last.
+const logCommand = "kubectl --namespace elemental-system logs --selector control-plane=controller-manager --since 1m --tail -1"
 
 // BeforeClusterUpgrade holds the upgrade of Kubernetes while something stands against taking any node of the cluster down.
 func (h *Handlers) BeforeClusterUpgrade(ctx context.Context, req *runtimehooksv1.BeforeClusterUpgradeRequest, resp *runtimehooksv1.BeforeClusterUpgradeResponse) {
@@ -50,8 +54,19 @@ func (h *Handlers) hold(ctx context.Context, cluster client.ObjectKey, resp runt
 	case seen.Unreachable:
 		holdBack(resp, "The API server of workload Cluster "+cluster.Name+" does not answer")
 	default:
-		holdBack(resp, strings.Join(obstacles(seen), "; "))
+		holdBack(resp, forCaller(ctx, cluster, strings.Join(obstacles(seen), "; ")))
 	}
+}
+
+// forCaller is what is said of the obstacles. Who is not verified may be anybody, and is told nothing of nodes and of what runs
+// on them; a person who may read the manager's log finds it there.
+func forCaller(ctx context.Context, cluster client.ObjectKey, obstacles string) string {
+	if obstacles == "" || extensionserver.IsCallerVerified(ctx) {
+		return obstacles
+	}
+	ctrl.LoggerFrom(ctx).Info("Holding the upgrade of a Cluster back", "Cluster", cluster, "obstacles", obstacles)
+	return "A node of Cluster " + cluster.Name + " is not to be taken down now. " +
+		"The reason is told only to callers with a client certificate (see docs/install.md); it is in the manager's log: " + logCommand
 }
 
 func holdBack(resp runtimehooksv1.RetryResponseObject, message string) {

@@ -5,8 +5,11 @@ package hooks_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +20,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -85,8 +89,12 @@ func (t *topology) change(name string, change func(*corev1.Node)) {
 	Expect(c.Update(ctx, node)).To(Succeed())
 }
 
-// ask all three hooks.
+// ask all three hooks, as a caller who was verified.
 func (t *topology) ask() (cluster, controlPlane, workers runtimehooksv1.RetryResponseObject) {
+	return t.askWith(extensionserver.WithVerifiedCaller(ctx))
+}
+
+func (t *topology) askWith(ctx context.Context) (cluster, controlPlane, workers runtimehooksv1.RetryResponseObject) {
 	first, second, third := &runtimehooksv1.BeforeClusterUpgradeResponse{}, &runtimehooksv1.BeforeControlPlaneUpgradeResponse{}, &runtimehooksv1.BeforeWorkersUpgradeResponse{}
 	t.handlers.BeforeClusterUpgrade(ctx, &runtimehooksv1.BeforeClusterUpgradeRequest{Cluster: t.cluster}, first)
 	t.handlers.BeforeControlPlaneUpgrade(ctx, &runtimehooksv1.BeforeControlPlaneUpgradeRequest{Cluster: t.cluster}, second)
@@ -137,6 +145,22 @@ var _ = Describe("The hooks before an upgrade of Kubernetes", func() {
 		_, controlPlane, workers := t.ask()
 		notNow(controlPlane, "Node/"+t.node("cp")+": is paused: remove its annotation "+infrav1.NodeUpgradePauseAnnotation)
 		goOn(workers)
+	})
+
+	It("hold it for a caller who is not verified, too, and tell nothing about nodes", func() {
+		t := newTopology("ElementalCluster")
+		t.change("worker", func(node *corev1.Node) { node.Spec.Unschedulable = true })
+		logged := &strings.Builder{}
+		log := funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})
+		cluster, controlPlane, workers := t.askWith(logr.NewContext(ctx, log))
+		goOn(controlPlane)
+		for _, response := range []runtimehooksv1.RetryResponseObject{cluster, workers} {
+			Expect(response.GetRetryAfterSeconds()).To(BeEquivalentTo(15))
+			Expect(response.GetMessage()).To(And(HavePrefix("A node of Cluster edge is not to be taken down now."), ContainSubstring("kubectl ")))
+			Expect(response.GetMessage()).NotTo(ContainSubstring(t.node("worker")))
+			Expect(response.GetMessage()).NotTo(ContainSubstring("NodeSchedulable"))
+		}
+		Expect(logged.String()).To(ContainSubstring("Node/"+t.node("worker")+": was cordoned by someone else"), "a person can read it")
 	})
 
 	It("hold it while the workload cluster does not answer", func() {

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	goruntime "runtime"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +18,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
@@ -52,14 +49,10 @@ func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the TLS and diagnostics flags: %w", err)
 	}
-	hooks, err := newHookServer(o, tlsOptions)
-	if err != nil {
-		return nil, err
-	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme.New(),
 		Metrics:                       *metricsOptions,
-		WebhookServer:                 hooks,
+		WebhookServer:                 newWebhookServer(o, tlsOptions),
 		HealthProbeBindAddress:        o.healthAddress,
 		PprofBindAddress:              o.profilerAddress,
 		LeaderElection:                o.leaderElection,
@@ -79,7 +72,7 @@ func newManager(ctx context.Context, o *options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	return mgr, setUp(ctx, mgr, hooks, tlsOptions, o)
+	return mgr, setUp(ctx, mgr, tlsOptions, o)
 }
 
 func restConfig(o *options) (*rest.Config, error) {
@@ -94,25 +87,11 @@ func restConfig(o *options) (*rest.Config, error) {
 	return config, nil
 }
 
-// newHookServer serves the webhooks and the runtime extension on one port.
-func newHookServer(o *options, tlsOptions []func(*tls.Config)) (*runtimeserver.Server, error) {
-	catalog := runtimecatalog.New()
-	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
-		return nil, fmt.Errorf("listing the hooks of Cluster API: %w", err)
-	}
-	extension := &extensionCertificate{dir: o.extensionCertDir}
-	server, err := runtimeserver.New(runtimeserver.Options{
-		Catalog:  catalog,
-		Port:     o.webhookPort,
-		CertDir:  o.webhookCertDir,
-		CertName: o.webhookCertName,
-		KeyName:  o.webhookKeyName,
-		TLSOpts:  append(slices.Clone(tlsOptions), extension.forItsName),
+// newWebhookServer serves the webhooks, which the API server calls.
+func newWebhookServer(o *options, tlsOptions []func(*tls.Config)) webhook.Server {
+	return webhook.NewServer(webhook.Options{
+		Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCertName, KeyName: o.webhookKeyName, TLSOpts: tlsOptions,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("making the server of webhooks and hooks: %w", err)
-	}
-	return server, nil
 }
 
 // cacheOptions keep of all Secrets only those of clusters, which hold the kubeconfigs.

@@ -52,6 +52,7 @@ var _ = Describe("Our metrics", func() {
 			"elemental_hostapi_held_polls",
 			"elemental_hosts",
 			"elemental_hosts_drifted",
+			"elemental_runtime_extension_verifies_callers",
 			"elemental_unmanaged_upgrades_total",
 			"elemental_upgrade_attempts_held",
 			"elemental_upgrade_attempts_total",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/flags"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 )
 
@@ -47,8 +49,12 @@ type options struct {
 	webhookCertDir  string
 	webhookCertName string
 	webhookKeyName  string
+
+	extensionPort int
 	// extensionCertDir may be empty, and may not exist.
-	extensionCertDir string
+	extensionCertDir      string
+	extensionClientCAFile string
+	extensionClientNames  []string
 
 	apiBindAddress string
 	apiEndpoint    string
@@ -88,18 +94,28 @@ func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet) {
 }
 
 func (o *options) addServerFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks and of the runtime extension.")
+	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks.")
 	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Directory with certificate and key of the webhooks.")
 	fs.StringVar(&o.webhookCertName, "webhook-cert-name", "tls.crt", "File with the certificate in --webhook-cert-dir.")
 	fs.StringVar(&o.webhookKeyName, "webhook-key-name", "tls.key", "File with the key in --webhook-cert-dir.")
-	fs.StringVar(&o.extensionCertDir, "extension-cert-dir", "/etc/elemental/extension", "Directory with tls.crt and tls.key of the runtime extension's Service, shown to callers who ask for it by name. May be missing.")
+	o.addExtensionFlags(fs)
 	fs.StringVar(&o.apiBindAddress, "elemental-api-bind-address", hostapi.DefaultBindAddress, "Address of the Elemental API that hosts talk to.")
 	fs.StringVar(&o.apiEndpoint, "elemental-api-endpoint", "", "Host and port under which hosts reach the Elemental API. Required.")
 	fs.StringVar(&o.apiProtocol, "elemental-api-protocol", "https", "Protocol in the registration URIs: https, or http behind a proxy that ends TLS.")
 	fs.StringVar(&o.apiCertDir, "elemental-api-cert-dir", "/etc/elemental/ssl", "Directory with ca.crt, tls.crt and tls.key of the Elemental API.")
 }
 
+func (o *options) addExtensionFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&o.extensionPort, "runtime-extension-port", extensionserver.DefaultPort, "Port of the runtime extension.")
+	fs.StringVar(&o.extensionCertDir, "extension-cert-dir", "/etc/elemental/extension", "Directory with tls.crt and tls.key of the runtime extension's Service. It may be missing; nobody is answered then.")
+	fs.StringVar(&o.extensionClientCAFile, "runtime-extension-client-ca-file", "", "File with the PEM-encoded authorities of the client certificates that callers of the runtime extension have to show. While it is missing all callers are refused. Default: none, and callers are not verified.")
+	fs.StringSliceVar(&o.extensionClientNames, "runtime-extension-client-names", nil, "Names that such a client certificate may be for: its common name, or one of its DNS names and URIs. Required with --runtime-extension-client-ca-file.")
+}
+
 func (o *options) validate() error {
+	if err := o.validateExtension(); err != nil {
+		return err
+	}
 	switch {
 	case strings.TrimSpace(o.apiEndpoint) == "":
 		return errors.New("--elemental-api-endpoint is empty: set it to the host and port under which hosts reach the Elemental API")
@@ -107,6 +123,22 @@ func (o *options) validate() error {
 		return errors.New("--elemental-api-endpoint " + o.apiEndpoint + " is not a host and port: leave out the protocol and the path")
 	case o.apiProtocol != "https" && o.apiProtocol != "http":
 		return errors.New("--elemental-api-protocol " + o.apiProtocol + " is neither https nor http")
+	}
+	return nil
+}
+
+// validateExtension takes names and authority together only: an authority may sign for others than Cluster API, and names that
+// nobody checks protect nothing.
+func (o *options) validateExtension() error {
+	switch {
+	case o.extensionPort == o.webhookPort:
+		return fmt.Errorf("--runtime-extension-port and --webhook-port are both %d: the API server, which calls webhooks, has no client certificate", o.webhookPort)
+	case o.extensionClientCAFile != "" && len(o.extensionClientNames) == 0:
+		return errors.New("--runtime-extension-client-names is empty: set it to the common name of Cluster API's client certificates")
+	case o.extensionClientCAFile == "" && len(o.extensionClientNames) > 0:
+		return errors.New("--runtime-extension-client-ca-file is empty: set it to a file with the authority of Cluster API's client certificates, or leave out --runtime-extension-client-names")
+	case slices.Contains(o.extensionClientNames, ""):
+		return errors.New("--runtime-extension-client-names has an empty name: leave it out")
 	}
 	return nil
 }

@@ -49,6 +49,30 @@ var _ = Describe("The flags", func() {
 	})
 })
 
+var _ = DescribeTable("The flags of the runtime extension",
+	func(message string, args ...string) {
+		o, flags := &options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+		o.addFlags(flags)
+		Expect(flags.Parse(append(args, "--elemental-api-endpoint=elemental.example.com:9090"))).To(Succeed())
+		if message == "" {
+			Expect(o.validate()).To(Succeed())
+			return
+		}
+		Expect(o.validate()).To(MatchError(HavePrefix(message)))
+	},
+	Entry("ask for nothing", ""),
+	Entry("may be empty, as the Deployment has them by default", "",
+		"--runtime-extension-client-ca-file=", "--runtime-extension-client-names="),
+	Entry("are an authority and names", "", "--runtime-extension-client-ca-file=ca.crt", "--runtime-extension-client-names=core,kcp"),
+	Entry("are no authority alone, which may sign for others, too", "--runtime-extension-client-names is empty: ",
+		"--runtime-extension-client-ca-file=ca.crt"),
+	Entry("are no names alone, which would protect nothing", "--runtime-extension-client-ca-file is empty: ",
+		"--runtime-extension-client-names=core"),
+	Entry("are no empty name", "--runtime-extension-client-names has an empty name",
+		"--runtime-extension-client-ca-file=ca.crt", "--runtime-extension-client-names=core,"),
+	Entry("are not the port of the webhooks", "--runtime-extension-port and --webhook-port are both 9443", "--runtime-extension-port=9443"),
+)
+
 // isTheirs says whether a flag is about what only Cluster API does.
 func isTheirs(flag string) bool {
 	for pattern := range notOurs {

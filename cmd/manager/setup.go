@@ -15,7 +15,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/setup"
-	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
@@ -41,7 +41,7 @@ import (
 )
 
 // setUp adds everything to the manager.
-func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, tlsOptions []func(*tls.Config), o *options) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) error {
 	workloads, err := newClusterCache(ctx, mgr, o)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, server *runtimeserver.Server, 
 	for _, add := range []func() error{
 		func() error { return addControllers(ctx, mgr, workloads, owners, ahead, o) },
 		func() error { return addWebhooks(mgr, owners, ahead) },
-		func() error { return addHooks(mgr, server, owners, ahead) },
+		func() error { return addHooks(mgr, owners, ahead, tlsOptions, o) },
 		func() error { return addHostAPI(mgr, tlsOptions, o) },
 		func() error { return addMetrics(mgr) },
 		func() error { return addChecks(mgr) },
@@ -146,11 +146,25 @@ func addWebhooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer) 
 	return requests.SetupWithManager(mgr)
 }
 
-func addHooks(mgr ctrl.Manager, server *runtimeserver.Server, owners *owner.Owners, ahead *outlook.Viewer) error {
-	return hooks.Register(server, &hooks.Handlers{
+func addHooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer, tlsOptions []func(*tls.Config), o *options) error {
+	server, err := extensionserver.New(extensionserver.Options{
+		Port: o.extensionPort, CertDir: o.extensionCertDir, TLSOpts: tlsOptions,
+		ClientCAFile: o.extensionClientCAFile, ClientNames: o.extensionClientNames,
+	})
+	if err != nil {
+		return err
+	}
+	err = hooks.Register(server.Server, &hooks.Handlers{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners},
 		Owners: owners, Outlook: ahead, Recorder: mgr.GetEventRecorder("elemental-runtime-extension"),
 	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("adding the runtime extension: %w", err)
+	}
+	return mgr.AddReadyzCheck("runtime-extension", server.Ready)
 }
 
 func addHostAPI(mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) error {

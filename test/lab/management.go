@@ -119,6 +119,9 @@ func (l *Lab) newProviders() error {
 	if err := l.newManagers(); err != nil {
 		return err
 	}
+	for _, caller := range []*capi.Provider{l.Core, l.ControlPlane} {
+		caller.Args = append(caller.Args, l.clientArgs()...)
+	}
 	return l.nameServices()
 }
 
@@ -126,7 +129,7 @@ func (l *Lab) registerExtension(ctx context.Context) error {
 	if l.options.WithoutExtension || l.options.WithoutProvider {
 		return nil
 	}
-	if err := capi.Register(ctx, l.env, l.Provider.ServicePort); err != nil {
+	if err := capi.Register(ctx, l.env, l.hooksPort()); err != nil {
 		return err
 	}
 	l.progress("runtime extension discovered")

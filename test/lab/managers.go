@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,12 @@ const extensionService = "elemental-runtime-extension." + ManagerNamespace + ".s
 
 // services are what stands in front of several replicas of our manager, and names is by what Cluster API finds them.
 type services struct {
-	hooks, api *process.Balancer
-	names      *process.Proxy
+	webhooks, hooks, api *process.Balancer
+	names                *process.Proxy
 }
 
 func (s services) close() {
-	for _, balancer := range []*process.Balancer{s.hooks, s.api} {
+	for _, balancer := range []*process.Balancer{s.webhooks, s.hooks, s.api} {
 		if balancer != nil {
 			balancer.Close()
 		}
@@ -54,7 +55,7 @@ func (l *Lab) nameServices() (err error) {
 	if l.options.Install == nil {
 		return nil
 	}
-	l.services.names, err = process.NewProxy(map[string]int{extensionService: l.Provider.ServicePort})
+	l.services.names, err = process.NewProxy(map[string]int{extensionService: l.hooksPort()})
 	if err != nil {
 		return err
 	}
@@ -65,50 +66,69 @@ func (l *Lab) nameServices() (err error) {
 // newManagers describes the replicas of our manager. The first brings the manifests.
 func (l *Lab) newManagers() error {
 	count := max(1, l.options.Managers)
-	ports, err := process.Ports(3 * count)
-	if err != nil {
+	if err := l.takePorts(count); err != nil {
 		return err
 	}
-	hookPorts, apiPorts, metricsPorts := ports[:count], ports[count:2*count], ports[2*count:]
-	hooksPort, apiPort := hookPorts[0], apiPorts[0]
-	if count > 1 || l.options.Handover {
-		if err := l.balance(hookPorts, apiPorts); err != nil {
-			return err
-		}
-		hooksPort, apiPort = l.services.hooks.Port(), l.services.api.Port()
-	}
-	if l.options.Succeeds != nil {
-		apiPort = l.options.Succeeds.services.api.Port()
+	if err := l.writeExtensionCertificates(); err != nil {
+		return err
 	}
 	for i := range count {
-		manager := l.newManager(i)
+		manager, ports := l.newManager(i), l.ports[i]
 		apiCertDir, err := l.apiCertDir(manager)
 		if err != nil {
 			return err
 		}
-		manager.WebhookPort, manager.ServicePort = hookPorts[i], hooksPort
-		manager.Args = append(l.managerArgs(count > 1),
-			"--diagnostics-address="+onLoopback(metricsPorts[i]), "--insecure-diagnostics",
-			"--elemental-api-bind-address="+onLoopback(apiPorts[i]),
-			"--elemental-api-endpoint="+onLoopback(apiPort),
-			"--elemental-api-cert-dir="+apiCertDir, "--extension-cert-dir="+l.ExtensionCertDir(),
-		)
+		manager.WebhookPort, manager.ServicePort = ports.webhooks, servicePort(l.services.webhooks, l.ports[0].webhooks)
+		manager.Args = slices.Concat(l.managerArgs(count > 1), l.extensionArgs(ports.hooks), []string{
+			"--diagnostics-address=" + onLoopback(ports.metrics), "--insecure-diagnostics",
+			"--elemental-api-bind-address=" + onLoopback(ports.api),
+			"--elemental-api-endpoint=" + onLoopback(l.apiPort()),
+			"--elemental-api-cert-dir=" + apiCertDir,
+		})
 		l.Managers = append(l.Managers, manager)
-		l.ports = append(l.ports, managerPorts{hooks: hookPorts[i], api: apiPorts[i], metrics: metricsPorts[i]})
 	}
 	l.Provider = l.Managers[0]
-	if l.Provider.Manifests, err = l.ownManifests(); err != nil {
-		return err
+	manifests, err := l.ownManifests()
+	l.Provider.Manifests = manifests
+	return err
+}
+
+// managerPorts are where a replica serves.
+type managerPorts struct{ webhooks, hooks, api, metrics int }
+
+// takePorts of all replicas, with balancers in front of them where they are needed.
+func (l *Lab) takePorts(count int) error {
+	const each = 4
+	for range count {
+		taken, err := process.Ports(each)
+		if err != nil {
+			return err
+		}
+		l.ports = append(l.ports, managerPorts{webhooks: taken[0], hooks: taken[1], api: taken[2], metrics: taken[3]})
+	}
+	if count > 1 || l.options.Handover {
+		return l.balance()
 	}
 	return nil
 }
 
-// ExtensionCertDir is where our manager looks for the certificate of the Service of its hooks. It does not exist, until
-// somebody puts there what a kubelet would.
-func (l *Lab) ExtensionCertDir() string { return filepath.Join(l.env.Dir, "extension-tls") }
+// servicePort is where a Service of our manager is found: at its balancer, or at the only replica.
+func servicePort(balancer *process.Balancer, only int) int {
+	if balancer != nil {
+		return balancer.Port()
+	}
+	return only
+}
 
-// managerPorts are where a replica serves.
-type managerPorts struct{ hooks, api, metrics int }
+func (l *Lab) hooksPort() int { return servicePort(l.services.hooks, l.ports[0].hooks) }
+
+// apiPort is the one that hosts are told.
+func (l *Lab) apiPort() int {
+	if l.options.Succeeds != nil {
+		return l.options.Succeeds.services.api.Port()
+	}
+	return servicePort(l.services.api, l.ports[0].api)
+}
 
 // ElementalAPI is the address, host and port, of the Elemental API of the first replica.
 func (l *Lab) ElementalAPI() string { return onLoopback(l.ports[0].api) }
@@ -141,12 +161,26 @@ func (l *Lab) managerArgs(elect bool) []string {
 	return args
 }
 
-func (l *Lab) balance(hooks, api []int) (err error) {
-	if l.services.hooks, err = process.Balance(hooks...); err != nil {
-		return err
+func (l *Lab) balance() error {
+	for _, service := range []struct {
+		balancer **process.Balancer
+		port     func(managerPorts) int
+	}{
+		{&l.services.webhooks, func(p managerPorts) int { return p.webhooks }},
+		{&l.services.hooks, func(p managerPorts) int { return p.hooks }},
+		{&l.services.api, func(p managerPorts) int { return p.api }},
+	} {
+		behind := []int{}
+		for _, ports := range l.ports {
+			behind = append(behind, service.port(ports))
+		}
+		balancer, err := process.Balance(behind...)
+		if err != nil {
+			return err
+		}
+		*service.balancer = balancer
 	}
-	l.services.api, err = process.Balance(api...)
-	return err
+	return nil
 }
 
 func (l *Lab) ownManifests() ([]string, error) {
@@ -200,6 +234,7 @@ func (l *Lab) Include(manager *capi.Provider) { l.eachService(manager, (*process
 func (l *Lab) eachService(manager *capi.Provider, do func(*process.Balancer, int)) {
 	for i := range l.Managers {
 		if l.Managers[i] == manager && l.services.hooks != nil {
+			do(l.services.webhooks, l.ports[i].webhooks)
 			do(l.services.hooks, l.ports[i].hooks)
 			do(l.services.api, l.ports[i].api)
 		}

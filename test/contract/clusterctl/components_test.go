@@ -6,6 +6,7 @@ package clusterctl_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -110,16 +113,65 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 			flag, _, _ := strings.Cut(arg, "=")
 			Expect(usage).To(MatchRegexp(`(?m)^ +(-v, )?` + flag + `\b`))
 		}
-		Expect(manager.Ports).To(HaveLen(4))
+		Expect(manager.Ports).To(HaveLen(5))
 		for _, port := range manager.Ports {
 			Expect(usage).To(MatchRegexp(fmt.Sprintf(`\(default "?:?%d"?\)`, port.ContainerPort)), port.Name)
 		}
-		Expect(manager.VolumeMounts).To(HaveLen(3))
+		Expect(manager.VolumeMounts).To(HaveLen(4))
 		for _, mount := range manager.VolumeMounts {
+			if mount.Name == "extension-clients" { // there only for those who name a file in it
+				continue
+			}
 			Expect(usage).To(MatchRegexp(`\(default "` + mount.MountPath + `/?"\)`))
 		}
 		for _, probe := range []*corev1.Probe{manager.ReadinessProbe, manager.LivenessProbe} {
 			Expect(manager.Ports).To(ContainElement(HaveField("Name", probe.HTTPGet.Port.StrVal)))
+		}
+	})
+
+	It("has the hooks reached from the namespaces of Cluster API alone, and every other port from anywhere", func() {
+		pod := deployments()[0].Spec.Template
+		others, from := []string{}, []networkingv1.NetworkPolicyPeer(nil)
+		for _, object := range objects(infrastructure).OfKind("NetworkPolicy") {
+			policy := networkingv1.NetworkPolicy{}
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &policy)).To(Succeed())
+			Expect(policy.Spec.PodSelector.MatchExpressions).To(BeEmpty())
+			for key, value := range policy.Spec.PodSelector.MatchLabels {
+				Expect(pod.Labels).To(HaveKeyWithValue(key, value))
+			}
+			for _, rule := range policy.Spec.Ingress {
+				for _, port := range rule.Ports {
+					if port.Port.StrVal == "hooks" {
+						from = append(from, rule.From...)
+						continue
+					}
+					Expect(rule.From).To(BeEmpty(), port.Port.StrVal)
+					others = append(others, port.Port.StrVal)
+				}
+			}
+		}
+		declared := []string{}
+		for _, port := range pod.Spec.Containers[0].Ports {
+			declared = append(declared, port.Name)
+		}
+		Expect(others).To(ConsistOf(slices.DeleteFunc(declared, func(name string) bool { return name == "hooks" })))
+		Expect(from).To(HaveLen(1))
+		Expect(from[0].PodSelector).To(BeNil())
+		Expect(from[0].NamespaceSelector.MatchExpressions).To(ConsistOf(And(
+			HaveField("Key", corev1.LabelMetadataName), HaveField("Operator", metav1.LabelSelectorOpIn),
+			HaveField("Values", ContainElements("capi-system", "capi-kubeadm-control-plane-system", "rke2-control-plane-system")))))
+	})
+
+	It("mounts the authority of client certificates where docs/install.md names it, and asks for none by default", func() {
+		manager := deployments()[0].Spec.Template.Spec.Containers[0]
+		Expect(manager.VolumeMounts).To(ContainElement(And(HaveField("Name", "extension-clients"), HaveField("MountPath", "/etc/elemental/extension-clients"))))
+		page, err := os.ReadFile(filepath.Join(root, "docs", "install.md"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(page)).To(ContainSubstring("ELEMENTAL_EXTENSION_CLIENT_CA_FILE=/etc/elemental/extension-clients/ca.crt"))
+		Expect(asset(infrastructure)).To(And(
+			ContainSubstring(`value: ${ELEMENTAL_EXTENSION_CLIENT_CA_FILE:=""}`), ContainSubstring(`value: ${ELEMENTAL_EXTENSION_CLIENT_NAMES:=""}`)))
+		for _, arg := range []string{"--runtime-extension-client-ca-file=$(EXTENSION_CLIENT_CA_FILE)", "--runtime-extension-client-names=$(EXTENSION_CLIENT_NAMES)"} {
+			Expect(manager.Args).To(ContainElement(arg))
 		}
 	})
 
@@ -179,6 +231,8 @@ var _ = Describe("Components YAML of the runtime extension", func() {
 		name := service.GetName() + "." + service.GetNamespace() + ".svc"
 
 		called, _, _ := unstructured.NestedMap(config.Object, "spec", "clientConfig", "service")
+		target, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+		Expect(target).To(ConsistOf(HaveKeyWithValue("targetPort", "hooks")), "not that of the webhooks")
 		Expect(called).To(And(HaveKeyWithValue("name", service.GetName()), HaveKeyWithValue("namespace", service.GetNamespace())))
 
 		names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")

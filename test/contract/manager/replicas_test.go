@@ -101,7 +101,9 @@ var _ = Describe("Several replicas", Ordered, func() {
 	})
 
 	It("speak no older TLS than they are told to, to whoever calls", func(ctx SpecContext) {
-		for name, port := range map[string]int{"hooks": replicas[0].hooks, "hosts": replicas[0].api, "diagnostics": replicas[0].diagnostics} {
+		for name, port := range map[string]int{
+			"webhooks": replicas[0].webhooks, "hooks": replicas[0].hooks, "hosts": replicas[0].api, "diagnostics": replicas[0].diagnostics,
+		} {
 			dial := func(newest uint16) error {
 				dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: newest}}
 				connection, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))

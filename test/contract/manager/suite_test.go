@@ -40,7 +40,7 @@ const (
 // replica of the manager, and its ports.
 type replica struct {
 	*process.Process
-	hooks, api, diagnostics, health int
+	webhooks, hooks, api, diagnostics, health int
 }
 
 func (r *replica) metricsURL() string {
@@ -93,14 +93,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 func startReplica(ctx context.Context, index int, root, dir string, args ...string) *replica {
 	GinkgoHelper()
-	ports, err := process.Ports(4)
+	ports, err := process.Ports(5)
 	Expect(err).NotTo(HaveOccurred())
-	r := &replica{hooks: ports[0], api: ports[1], diagnostics: ports[2], health: ports[3]}
+	r := &replica{webhooks: ports[0], hooks: ports[1], api: ports[2], diagnostics: ports[3], health: ports[4]}
 	r.Process, err = process.Start(process.Spec{
 		Name: fmt.Sprintf("manager-%d", index), Path: filepath.Join(root, "bin", "manager"), LogDir: dir,
 		Args: append([]string{
 			"--kubeconfig=" + writeKubeconfig(ctx, dir), "--leader-elect", "--leader-elect-namespace=" + namespace,
-			fmt.Sprintf("--webhook-port=%d", r.hooks), "--webhook-cert-dir=" + dir,
+			fmt.Sprintf("--webhook-port=%d", r.webhooks), "--webhook-cert-dir=" + dir,
+			fmt.Sprintf("--runtime-extension-port=%d", r.hooks), "--extension-cert-dir=" + dir,
 			fmt.Sprintf("--elemental-api-bind-address=127.0.0.1:%d", r.api), "--elemental-api-cert-dir=" + dir,
 			"--elemental-api-endpoint=elemental.example.com:9090",
 			fmt.Sprintf("--diagnostics-address=127.0.0.1:%d", r.diagnostics),
@@ -123,7 +124,7 @@ func startReplica(ctx context.Context, index int, root, dir string, args ...stri
 		}
 		return response.Body.Close()
 	})).To(Succeed())
-	for what, port := range map[string]int{"hooks": r.hooks, "hosts": r.api} {
+	for what, port := range map[string]int{"webhooks": r.webhooks, "hooks": r.hooks, "hosts": r.api} {
 		Expect(r.Await(ctx, what+" to be answered", func(ctx context.Context) error {
 			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 			if err != nil {

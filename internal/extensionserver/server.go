@@ -1,0 +1,152 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package extensionserver
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// DefaultPort of the hooks. That of the webhooks is called by the API server, which has no certificate that we could ask for.
+const DefaultPort = 9444
+
+// Options of a Server.
+type Options struct {
+	// Port to listen at.
+	Port int
+	// CertDir has tls.crt and tls.key of the runtime extension's Service. Nobody is answered while they are not there.
+	CertDir string
+	// ClientCAFile has the authorities of client certificates, PEM-encoded. Nobody is answered while it is not there. Empty:
+	// callers are not verified.
+	ClientCAFile string
+	// ClientNames are those that a client certificate may be for.
+	ClientNames []string
+	// TLSOpts change what the server speaks.
+	TLSOpts []func(*tls.Config)
+}
+
+// Server of the runtime extension.
+type Server struct {
+	*runtimeserver.Server
+	address   string
+	listening atomic.Bool
+}
+
+// New makes a server, which answers on every replica.
+func New(options Options) (*Server, error) {
+	catalog := runtimecatalog.New()
+	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
+		return nil, fmt.Errorf("listing the hooks of Cluster API: %w", err)
+	}
+	patches, err := catalog.GroupVersionHook(runtimehooksv1.GeneratePatches)
+	if err != nil {
+		return nil, fmt.Errorf("looking for a hook of Cluster API: %w", err)
+	}
+	g := &guard{bodies: newBodies(), patches: runtimecatalog.GVHToPath(patches, "")}
+	if options.ClientCAFile != "" {
+		g.callers = newCallers(options.ClientCAFile, options.ClientNames)
+	}
+	g.tell(options)
+	server, err := runtimeserver.New(runtimeserver.Options{
+		Catalog: catalog, Port: options.Port, TLSOpts: append(slices.Clone(options.TLSOpts), g.protect(newCertificate(options.CertDir))),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the server of the runtime extension: %w", err)
+	}
+	g.Server, server.Server = server.Server, g
+	return &Server{Server: server, address: net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port))}, nil
+}
+
+// Ready says whether the server listens. A handshake would fail without a client certificate, so none is tried.
+func (s *Server) Ready(*http.Request) error {
+	if s.listening.Load() {
+		return nil
+	}
+	connection, err := net.DialTimeout("tcp", s.address, time.Second)
+	if err != nil {
+		return fmt.Errorf("the runtime extension does not listen yet: %w", err)
+	}
+	s.listening.Store(true) // the manager ends with a server that ends
+	return connection.Close()
+}
+
+// guard stands before every hook.
+type guard struct {
+	webhook.Server
+	bodies *bodies
+	// callers is nil if they are not verified.
+	callers *callers
+	// patches is what the path of GeneratePatches begins with.
+	patches string
+}
+
+// tell says, in the log and in a metric, whether callers are verified.
+func (g *guard) tell(options Options) {
+	log := klog.Background().WithValues("port", options.Port)
+	if g.callers == nil {
+		verifiesCallers.Set(0)
+		log.Info("Callers of the runtime extension are not verified: whoever reaches its port can call its hooks. " +
+			"Set --runtime-extension-client-ca-file, see \"Client certificates\" in docs/install.md")
+		return
+	}
+	verifiesCallers.Set(1)
+	if g.callers.authorities.current() == nil {
+		log.Error(errors.New("no authority of client certificates"), "All callers of the runtime extension are refused until there is one",
+			"file", options.ClientCAFile)
+	}
+}
+
+func (g *guard) protect(certificate *certificate) func(*tls.Config) {
+	return func(config *tls.Config) {
+		config.GetCertificate = certificate.get
+		if g.callers == nil {
+			return
+		}
+		config.ClientAuth = tls.RequireAnyClientCert
+		config.VerifyConnection = g.callers.verify
+		// A session would outlive the authorities that it was begun with.
+		config.SessionTicketsDisabled = true
+	}
+}
+
+// Register has a hook called by verified callers only, where they are verified, and with bodies of a bounded size.
+func (g *guard) Register(path string, hook http.Handler) {
+	limit := int64(maxBody)
+	if strings.HasPrefix(path, g.patches+"/") {
+		limit = maxPatchesBody
+	}
+	g.Server.Register(path, g.verified(g.bodies.upTo(limit, hook)))
+}
+
+// verified looks at the certificate again at every request: a connection lives as long as it is used.
+func (g *guard) verified(next http.Handler) http.Handler {
+	if g.callers == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			refuse(w, http.StatusForbidden, "hooks are called over TLS only")
+			return
+		}
+		if err := g.callers.verify(*r.TLS); err != nil {
+			refuse(w, http.StatusForbidden, err.Error())
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(WithVerifiedCaller(r.Context())))
+	})
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostile_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
+)
+
+const (
+	hooksPath = "/hooks.runtime.cluster.x-k8s.io/v1alpha1/"
+	discovery = hooksPath + "discovery"
+	update    = hooksPath + "updatemachine/elemental-update-machine"
+)
+
+// certificateOf somebody, of an authority.
+func certificateOf(authority *pki.Authority, name string) []tls.Certificate {
+	GinkgoHelper()
+	pair, err := authority.Client(name)
+	Expect(err).NotTo(HaveOccurred())
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	Expect(err).NotTo(HaveOccurred())
+	return []tls.Certificate{certificate}
+}
+
+// call posts a body, as whoever has the certificate, and returns the status and what was answered.
+func call(ctx context.Context, address, path string, certificates []tls.Certificate, body []byte) (int, string, error) {
+	GinkgoHelper()
+	roots := x509.NewCertPool()
+	Expect(roots.AppendCertsFromPEM(theLab.Management.Authority().CertPEM)).To(BeTrue())
+	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if len(certificates) > 0 {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificates[0], nil }
+	}
+	caller := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, bytes.NewReader(body))
+	Expect(err).NotTo(HaveOccurred())
+	response, err := caller.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	said, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(said), err
+}
+
+// madeUp is a call of UpdateMachine with objects that do not exist, for a host that does.
+func madeUp(namespace, host string) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"UpdateMachineRequest","desired":{
+		"machine":{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"namespace":"default","name":"none"},"spec":{"clusterName":"none"}},
+		"infrastructureMachine":{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"ElementalMachine",
+			"metadata":{"namespace":"default","name":"none"},
+			"spec":{"hostRef":{"namespace":%q,"name":%q},"osVersionManagement":{"osVersion":{"imageUri":"oci://stranger.example.com/os:v1"}}}},
+		"bootstrapConfig":{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta2","kind":"KubeadmConfig","metadata":{"namespace":"default","name":"none"}}}}`,
+		namespace, host)
+}
+
+var _ = Describe("The port of the hooks", Ordered, func() {
+	const namespace = "tenant"
+
+	var stranger *pki.Authority
+
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		stranger, err = pki.NewAuthority("management")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(theLab.Kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+		Expect(theLab.Kube.Create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "host"}})).To(Succeed())
+	})
+
+	DescribeTable("does not listen to a caller",
+		func(ctx SpecContext, refusal, because string, certificates func() []tls.Certificate) {
+			for _, path := range []string{discovery, update} {
+				_, _, err := call(ctx, theLab.Hooks(), path, certificates(), madeUp(namespace, "host"))
+				Expect(err).To(MatchError(ContainSubstring("remote error: tls: " + refusal)))
+			}
+			attempts := &infrav1.ElementalHostUpgradeList{}
+			Expect(theLab.Kube.List(ctx, attempts)).To(Succeed())
+			Expect(attempts.Items).To(BeEmpty())
+			Eventually(func() (string, error) {
+				log, err := os.ReadFile(theLab.Provider.Process.LogFile())
+				return string(log), err
+			}).Should(ContainSubstring(because), "an operator can read why")
+		},
+		Entry("without a certificate", "certificate required", "client didn't provide a certificate", func() []tls.Certificate { return nil }),
+		Entry("with one of another authority", "bad certificate", "certificate signed by unknown authority", func() []tls.Certificate {
+			return certificateOf(stranger, lab.ExtensionClient)
+		}),
+		Entry("with another name", "bad certificate", "none of the names in --runtime-extension-client-names", func() []tls.Certificate {
+			return certificateOf(theLab.Management.Authority(), "somebody")
+		}),
+	)
+
+	It("listens to Cluster API, which has discovered the hooks, and refuses even it a body that is too long", func(ctx SpecContext) {
+		config := &runtimev1.ExtensionConfig{}
+		Expect(theLab.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, config)).To(Succeed())
+		Expect(conditions.IsTrue(config, runtimev1.ExtensionConfigDiscoveredCondition)).To(BeTrue())
+		own := certificateOf(theLab.Management.Authority(), lab.ExtensionClient)
+		code, said, err := call(ctx, theLab.Hooks(), discovery, own, []byte("{}"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(Equal(http.StatusOK), said)
+		Expect(said).To(ContainSubstring("elemental-update-machine"))
+		code, said, err = call(ctx, theLab.Hooks(), update, own, []byte(strings.Repeat(" ", 4<<20+1)))
+		if err == nil { // or the connection was closed before everything was sent
+			Expect(code).To(Equal(http.StatusRequestEntityTooLarge), said)
+		}
+	})
+
+	It("is said in a metric to be closed to strangers", func(ctx SpecContext) {
+		Expect(theLab.Metrics(ctx)).To(HaveKeyWithValue("elemental_runtime_extension_verifies_callers", 1.0))
+	})
+
+	It("is the only one that has hooks", func(ctx SpecContext) {
+		code, _, err := call(ctx, fmt.Sprintf("127.0.0.1:%d", theLab.Provider.WebhookPort), update, nil, madeUp(namespace, "host"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(Equal(http.StatusNotFound))
+	})
+})

@@ -1,0 +1,27 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostile_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+var theLab *lab.Lab
+
+func TestHostile(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Hostile callers")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true})
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
