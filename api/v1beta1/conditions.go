@@ -13,6 +13,11 @@ const (
 	ControlPlaneEndpointReadyCondition = "ControlPlaneEndpointReady"
 	MissingControlPlaneEndpointReason  = "MissingControlPlaneEndpoint"
 
+	// KubeconfigUsableCondition says whether the kubeconfig of the Cluster is one that the manager uses. It is there once the
+	// Secret CLUSTER-kubeconfig is.
+	KubeconfigUsableCondition = "KubeconfigUsable"
+	KubeconfigRefusedReason   = "KubeconfigRefused"
+
 	// NodesUpToDateCondition says whether all nodes run the OS that their owners want. Its message is the
 	// status line of the cluster.
 	NodesUpToDateCondition = "NodesUpToDate"

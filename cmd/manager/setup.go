@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/setup"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
@@ -30,6 +31,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/kubeconfig"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -42,7 +44,11 @@ import (
 
 // setUp adds everything to the manager.
 func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) error {
-	workloads, err := newClusterCache(ctx, mgr, o)
+	kubeconfigs, err := newKubeconfigs(mgr)
+	if err != nil {
+		return err
+	}
+	workloads, err := newClusterCache(ctx, mgr, kubeconfigs, o)
 	if err != nil {
 		return err
 	}
@@ -50,7 +56,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 	// One for all: it remembers what clusters do not have.
 	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient()), Now: clock.RealClock{}.Now}
 	for _, add := range []func() error{
-		func() error { return addControllers(ctx, mgr, workloads, owners, ahead, o) },
+		func() error { return addControllers(ctx, mgr, workloads, kubeconfigs, owners, ahead, o) },
 		func() error { return addWebhooks(mgr, owners, ahead) },
 		func() error { return addHooks(mgr, owners, ahead, tlsOptions, o) },
 		func() error { return addHostAPI(mgr, tlsOptions, o) },
@@ -64,13 +70,19 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 	return nil
 }
 
-func newClusterCache(ctx context.Context, mgr ctrl.Manager, o *options) (clustercache.ClusterCache, error) {
+// newKubeconfigs reads the kubeconfigs of workload clusters. Nothing else in the manager may read one: it would not be
+// checked.
+func newKubeconfigs(mgr ctrl.Manager) (client.Reader, error) {
 	secrets, err := setup.CreateSecretCachingClient(mgr)
 	if err != nil {
 		return nil, fmt.Errorf("making the client that reads kubeconfigs: %w", err)
 	}
+	return kubeconfig.NewReader(secrets), nil
+}
+
+func newClusterCache(ctx context.Context, mgr ctrl.Manager, kubeconfigs client.Reader, o *options) (clustercache.ClusterCache, error) {
 	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
-		SecretClient:     secrets,
+		SecretClient:     kubeconfigs,
 		Cache:            setup.ClusterCacheCacheOptions(),
 		Client:           setup.ClusterCacheClientOptions(managerName, o.clusterQPS, o.clusterBurst),
 		WatchFilterValue: o.watchFilter,
@@ -86,7 +98,10 @@ type reconciler interface {
 	SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error
 }
 
-func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, owners *owner.Owners, ahead *outlook.Viewer, o *options) error {
+func addControllers(
+	ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, kubeconfigs client.Reader,
+	owners *owner.Owners, ahead *outlook.Viewer, o *options,
+) error {
 	caBundle, err := o.apiCABundle()
 	if err != nil {
 		return err
@@ -94,7 +109,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, workloads clustercach
 	kube, connector := mgr.GetClient(), ahead.Workload
 	limits := controller.Options{MaxConcurrentReconciles: o.concurrency}
 	for _, add := range []reconciler{
-		&cluster.Reconciler{Client: kube, WatchFilterValue: o.watchFilter},
+		&cluster.Reconciler{Client: kube, Kubeconfigs: kubeconfigs, WatchFilterValue: o.watchFilter},
 		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, WatchFilterValue: o.watchFilter},
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},

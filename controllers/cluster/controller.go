@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -36,6 +37,8 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters/status;elementalclusters/finalizers,verbs=get;update;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhosts;elementalhostupgrades;elementalmachinetemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machinesets;machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch
@@ -49,6 +52,9 @@ const (
 type Reconciler struct {
 	// Client reads from the manager's cache and writes.
 	Client client.Client
+	// Kubeconfigs reads the Secrets with the kubeconfigs of workload clusters, from a cache of the manager; see package
+	// kubeconfig.
+	Kubeconfigs client.Reader
 	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalClusters have
 	// to carry. Empty: all of them.
 	WatchFilterValue string
@@ -76,6 +82,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, lineChanged()).
 		Watches(&clusterv1.Machine{}, toCluster, lineChanged()).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, lineChanged()).
+		Watches(&corev1.Secret{}, toCluster, isKubeconfig()).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), lineChanged()).
 		Build(ctx, r)
 	if err != nil {
@@ -119,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 	}()
 	observe(object, owner)
-	return ctrl.Result{}, errors.Join(r.observeDomains(ctx, object, owner), r.observeLine(ctx, object, owner))
+	return ctrl.Result{}, errors.Join(r.observeKubeconfig(ctx, object, owner), r.observeDomains(ctx, object, owner), r.observeLine(ctx, object, owner))
 }
 
 // observeLine keeps the status line of the cluster's nodes.
@@ -175,8 +182,12 @@ func observe(object *infrav1.ElementalCluster, cluster *clusterv1.Cluster) {
 }
 
 func writeBack(ctx context.Context, helper *patch.Helper, object *infrav1.ElementalCluster) error {
-	summarized := conditions.ForConditionTypes{infrav1.CAPIClusterReadyCondition, infrav1.ControlPlaneEndpointReadyCondition}
+	summarized := conditions.ForConditionTypes{
+		infrav1.CAPIClusterReadyCondition, infrav1.ControlPlaneEndpointReadyCondition, infrav1.KubeconfigUsableCondition,
+	}
 	if err := conditions.SetSummaryCondition(object, object, clusterv1.ReadyCondition, summarized,
+		// There is no kubeconfig before there is a control plane.
+		conditions.IgnoreTypesIfMissing{infrav1.KubeconfigUsableCondition},
 		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
 			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
 				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/kubeconfig"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -37,7 +38,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	cached = mgr.GetCache()
-	Expect((&cluster.Reconciler{Client: mgr.GetClient(), WatchFilterValue: watchFilter}).
+	Expect((&cluster.Reconciler{Client: mgr.GetClient(), Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
 	Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,9 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeconfig reads the kubeconfigs of workload clusters, and refuses those that would have the manager send or
+// run something of its own.
+//
+// Whoever may write Secrets in a namespace chooses the server that the manager connects to. A kubeconfig that names a
+// file, such as the token of the manager's service account, would have it sent there.
+package kubeconfig
