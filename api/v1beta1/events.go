@@ -13,6 +13,8 @@ const (
 	EventHostRegistered = "HostRegistered"
 	// EventIdentityInUseTwice (ElementalHost): two machines report with the key of one host.
 	EventIdentityInUseTwice = "IdentityInUseTwice"
+	// EventBootstrapWithheld (ElementalHost): the host asked for bootstrap data that are not those of a Machine it serves.
+	EventBootstrapWithheld = "BootstrapWithheld"
 	// EventUnmanagedUpgradeStarted (ElementalHost): a person triggered an upgrade and the host has begun.
 	EventUnmanagedUpgradeStarted = "UnmanagedUpgradeStarted"
 	// EventUnmanagedUpgradeEnded (ElementalHost): it ended; the message says how.

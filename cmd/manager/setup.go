@@ -187,6 +187,7 @@ func addHostAPI(mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) er
 		Client:      mgr.GetClient(),
 		APIReader:   mgr.GetAPIReader(),
 		Cache:       mgr.GetCache(),
+		Recorder:    mgr.GetEventRecorder("elemental-api"),
 		Endpoint:    o.endpointURL(),
 		CertDir:     o.apiCertDir,
 		BindAddress: o.apiBindAddress,

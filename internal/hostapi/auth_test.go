@@ -14,7 +14,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
@@ -271,83 +270,5 @@ var _ = Describe("A body that is not right", func() {
 		}
 		Expect(poll().status).To(Equal(http.StatusOK))
 		Expect(send()).To(Equal(http.StatusNoContent))
-	})
-})
-
-var _ = Describe("Bootstrap data", func() {
-	secret := func(ctx context.Context, namespace, name string, data map[string][]byte) {
-		GinkgoHelper()
-		object := &corev1.Secret{Data: data}
-		object.Namespace, object.Name = namespace, name
-		Expect(plane.Client.Create(ctx, object)).To(Succeed())
-	}
-	associate := func(object *infrav1.ElementalHost) {
-		object.Spec.Approved = true
-		object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
-		object.Spec.BootstrapSecret = &corev1.ObjectReference{Kind: "Secret", Name: "boot"}
-	}
-
-	It("is handed to the approved host that it is for", func(ctx SpecContext) {
-		who := newCaller(ctx)
-		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")})
-		who.host.change(ctx, associate)
-		Expect(into[wire.Bootstrap](who.host.get(ctx, "/bootstrap"))).To(Equal(wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\n"}))
-		Expect(who.neighbour.get(ctx, "/bootstrap").status).To(Equal(http.StatusForbidden))
-	})
-
-	It("is not there before it is there", func(ctx SpecContext) {
-		who := newCaller(ctx)
-		who.host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = true })
-		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusNotFound))
-		who.host.change(ctx, associate)
-		early := who.host.get(ctx, "/bootstrap")
-		Expect(early.status).To(Equal(http.StatusNotFound))
-		Expect(early.message()).To(ContainSubstring("no bootstrap data for host m-1 yet"))
-		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
-		Expect(into[wire.Bootstrap](who.host.get(ctx, "/bootstrap"))).To(Equal(wire.Bootstrap{Format: "cloud-config", Config: "x"}))
-	})
-
-	DescribeTable("is withheld", func(ctx SpecContext, change func(*infrav1.ElementalHost), want int, reason string) {
-		who := newCaller(ctx)
-		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
-		who.host.change(ctx, func(object *infrav1.ElementalHost) {
-			associate(object)
-			change(object)
-		})
-		refused := who.host.get(ctx, "/bootstrap")
-		Expect(refused.status).To(Equal(want))
-		Expect(refused.message()).To(ContainSubstring(reason))
-	},
-		Entry("from a host that is not approved", func(h *infrav1.ElementalHost) { h.Spec.Approved = false }, 403, "not approved"),
-		Entry("from a host that serves no Machine", func(h *infrav1.ElementalHost) { h.Spec.MachineRef = nil }, 404, "no bootstrap data"),
-		Entry("from a host that has to reset", func(h *infrav1.ElementalHost) {
-			h.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
-		}, 403, "reset"),
-		Entry("from a host that is bootstrapped", func(h *infrav1.ElementalHost) {
-			h.Labels = map[string]string{infrav1.BootstrappedLabel: "true"}
-		}, 403, "is bootstrapped"),
-		Entry("of another namespace", func(h *infrav1.ElementalHost) {
-			h.Spec.BootstrapSecret.Namespace = "kube-system"
-		}, 403, "another namespace"),
-	)
-
-	It("is handed out until the host says that it has applied it, and not after that", func(ctx SpecContext) {
-		who := newCaller(ctx)
-		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
-		who.host.change(ctx, associate)
-		for range 2 {
-			Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusOK), "the host may have been killed before it applied it")
-		}
-		Expect(who.host.report(ctx, wire.Report{Phase: wire.HostRunning, Installed: true, Bootstrapped: true}).status).To(Equal(http.StatusNoContent))
-		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusForbidden))
-	})
-
-	It("is not for who held the name before", func(ctx SpecContext) {
-		who := newCaller(ctx)
-		secret(ctx, who.door.Namespace, "boot", map[string][]byte{"value": []byte("x")})
-		Expect(plane.Client.Delete(ctx, who.host.object(ctx))).To(Succeed())
-		heir := registered(ctx, who.door, "m-1")
-		heir.change(ctx, associate)
-		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusUnauthorized))
 	})
 })

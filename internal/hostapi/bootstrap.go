@@ -5,14 +5,20 @@ package hostapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -24,8 +30,9 @@ const (
 	bootstrapFormatDefault = "cloud-config"
 )
 
-// getBootstrap hands out bootstrap data, which are the keys to a cluster: to the approved host that
-// serves the Machine they are for, and as the API server has it now, not as the cache had it.
+// getBootstrap hands out bootstrap data, which are the keys to a cluster: to the approved host that serves the Machine they are
+// for, and as the API server has it now, not as the cache had it. Which Secret that is the Machine says; what the
+// ElementalHost names is there to wake the host, and whoever may write ElementalHosts would read any Secret with it.
 func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 	cached, err := s.authenticateHost(r)
 	if err != nil {
@@ -41,7 +48,11 @@ func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 	if err := checkBootstrap(host); err != nil {
 		return reply{}, err
 	}
-	data, err := s.bootstrapData(r.Context(), host)
+	machine, err := s.servedMachine(r.Context(), host)
+	if err != nil {
+		return reply{}, err
+	}
+	data, err := s.bootstrapData(r.Context(), host, machine)
 	if err != nil {
 		return reply{}, err
 	}
@@ -49,36 +60,65 @@ func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 }
 
 func checkBootstrap(host *infrav1.ElementalHost) error {
-	secret := host.Spec.BootstrapSecret
 	switch {
 	case !host.Spec.Approved:
 		return refuse(http.StatusForbidden, "host %s is not approved: an operator has to set spec.approved", host.Name)
 	case hoststate.HasLabel(host, infrav1.NeedsResetLabel):
 		return refuse(http.StatusForbidden, "host %s has to reset itself", host.Name)
-	case host.Spec.MachineRef == nil || secret == nil || secret.Name == "":
-		return refuse(http.StatusNotFound, "there is no bootstrap data for host %s yet", host.Name)
+	case host.Spec.MachineRef == nil:
+		return noBootstrapYet(host)
 	case hoststate.Bootstrapped(host):
 		// Whoever has the host's key now needs what is in it no more, and could join another node with it.
 		return refuse(http.StatusForbidden, "host %s is bootstrapped: its bootstrap data are not handed out again", host.Name)
-	case secret.Namespace != "" && secret.Namespace != host.Namespace:
-		return refuse(http.StatusForbidden, "bootstrap data of host %s is in another namespace than the host", host.Name)
 	}
 	return nil
 }
 
-func (s *Server) bootstrapData(ctx context.Context, host *infrav1.ElementalHost) (*wire.Bootstrap, error) {
+// servedMachine is the Machine that the host serves, which has bootstrap data and stays.
+func (s *Server) servedMachine(ctx context.Context, host *infrav1.ElementalHost) (*clusterv1.Machine, error) {
+	chain, err := association.ChainOfHost(ctx, s.live, client.ObjectKeyFromObject(host))
+	broken := &association.Broken{}
+	switch {
+	case errors.As(err, &broken):
+		return nil, s.withhold(ctx, host, broken.Link)
+	case err != nil:
+		return nil, fmt.Errorf("reading the Machine of ElementalHost %s/%s: %w", host.Namespace, host.Name, err)
+	case !chain.Machine.DeletionTimestamp.IsZero() || !chain.Elemental.DeletionTimestamp.IsZero():
+		return nil, noBootstrapYet(host)
+	case ptr.Deref(chain.Machine.Spec.Bootstrap.DataSecretName, "") == "":
+		return nil, noBootstrapYet(host)
+	}
+	return chain.Machine, nil
+}
+
+func (s *Server) bootstrapData(ctx context.Context, host *infrav1.ElementalHost, machine *clusterv1.Machine) (*wire.Bootstrap, error) {
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.BootstrapSecret.Name}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: *machine.Spec.Bootstrap.DataSecretName}
 	err := s.live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) || (err == nil && len(secret.Data[bootstrapValue]) == 0) {
-		return nil, refuse(http.StatusNotFound, "there is no bootstrap data for host %s yet", host.Name)
+		return nil, noBootstrapYet(host)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading bootstrap Secret %s: %w", key, err)
+	}
+	if reason := notBootstrapOf(machine, secret); reason != "" {
+		return nil, s.withhold(ctx, host, reason)
 	}
 	format := string(secret.Data[bootstrapFormat])
 	if format == "" {
 		format = bootstrapFormatDefault
 	}
 	return &wire.Bootstrap{Format: format, Config: string(secret.Data[bootstrapValue])}, nil
+}
+
+func noBootstrapYet(host *infrav1.ElementalHost) error {
+	return refuse(http.StatusNotFound, "there is no bootstrap data for host %s yet", host.Name)
+}
+
+// withhold tells an operator why a host does not get bootstrap data. The host is told no more than that.
+func (s *Server) withhold(ctx context.Context, host *infrav1.ElementalHost, reason string) error {
+	ctrl.LoggerFrom(ctx).Info("Withholding bootstrap data from a host", "ElementalHost", klog.KObj(host), "reason", reason)
+	s.recorder.Eventf(host, nil, corev1.EventTypeWarning, infrav1.EventBootstrapWithheld, "Bootstrap",
+		"The host asks for bootstrap data and does not get any: %s", reason)
+	return refuse(http.StatusForbidden, "bootstrap data are withheld from host %s: an operator finds the reason in the Events of its ElementalHost", host.Name)
 }

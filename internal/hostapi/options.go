@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +64,8 @@ type Options struct {
 	APIReader client.Reader
 	// Cache is the manager's. The server adds no informer but for hosts and registrations.
 	Cache cache.Cache
+	// Recorder tells operators what hosts were refused.
+	Recorder events.EventRecorder
 	// Clock judges tokens and ends held requests. Default: the real one.
 	Clock clock.WithTicker
 
@@ -88,6 +91,8 @@ func (o *Options) complete() error {
 	switch {
 	case o.Client == nil || o.APIReader == nil || o.Cache == nil:
 		return errors.New("host API needs a client, an API reader and a cache")
+	case o.Recorder == nil:
+		return errors.New("host API needs a recorder of Events")
 	case o.Endpoint == "":
 		return errors.New("host API needs an endpoint: the base URL under which hosts reach it")
 	case o.CertDir == "":

@@ -21,6 +21,7 @@ var _ = It("is ready once hosts can connect, and not before", func(ctx SpecConte
 	options := hostapi.Options{
 		Client: plane.Client, APIReader: plane.Client, Cache: &informertest.FakeInformers{Scheme: plane.Scheme},
 		Endpoint: "https://elemental.example.com:9090", CertDir: GinkgoT().TempDir(), Listener: listener,
+		Recorder: recorder,
 	}
 	server, err := hostapi.New(options)
 	Expect(err).NotTo(HaveOccurred())

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -28,6 +29,7 @@ type Server struct {
 	options       Options
 	client        client.Client
 	live          client.Reader
+	recorder      events.EventRecorder
 	clock         clock.WithTicker
 	hosts         *hosts
 	registrations *registrations
@@ -47,6 +49,7 @@ func New(options Options) (*Server, error) {
 		options:       options,
 		client:        options.Client,
 		live:          options.APIReader,
+		recorder:      options.Recorder,
 		clock:         options.Clock,
 		hosts:         known,
 		registrations: newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint),

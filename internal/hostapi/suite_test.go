@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -27,6 +28,8 @@ var (
 	api   *apitest.API
 	// shared connections of all specs that do not need their own.
 	shared *http.Client
+	// recorder of the Events of api.
+	recorder = events.NewFakeRecorder(1000)
 )
 
 func TestHostAPI(t *testing.T) {
@@ -39,7 +42,10 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	plane = apiserver.StartForSuite()
-	api = startAPI(func(options *hostapi.Options) { options.BodyTimeout = bodyTimeout })
+	api = startAPI(func(options *hostapi.Options) {
+		options.BodyTimeout = bodyTimeout
+		options.Recorder = recorder
+	})
 	shared = newHTTPClient(api)
 })
 

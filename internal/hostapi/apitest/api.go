@@ -52,6 +52,7 @@ func StartAPI(plane *apiserver.Server, folder string, change func(*hostapi.Optio
 	}
 	options := hostapi.Options{
 		Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Cache: manager.GetCache(),
+		Recorder: manager.GetEventRecorder("elemental-api"),
 		Endpoint: "https://" + listener.Addr().String(), CertDir: folder, Listener: listener,
 	}
 	if change != nil {
