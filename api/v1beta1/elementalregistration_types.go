@@ -21,6 +21,10 @@ const (
 	ApprovalAuto ApprovalPolicy = "Auto"
 )
 
+// RegistrationKeySecretType is the type of the Secrets that the manager makes, which hold the signing keys of registrations. A
+// policy (config/policy) lets it make no others.
+const RegistrationKeySecretType corev1.SecretType = "infrastructure.cluster.x-k8s.io/registration-key"
+
 // ElementalRegistrationSpec says how hosts register and what they are told then.
 type ElementalRegistrationSpec struct {
 	// hostLabels are put on every host of the registration. Placeholders, as "System Information/UUID" in

@@ -38,7 +38,9 @@ var _ = It("An ElementalCluster tells of a kubeconfig that is refused, until it 
 	Expect(conditions.Get(object, infrav1.KubeconfigUsableCondition).Message).To(Equal("the kubeconfig in Secret " + owner.Namespace +
 		`/c1-kubeconfig is not used: tokenFile of user "admin" is a file, put its content into token`))
 
-	update(ctx, secret, func() { secret.Data["value"] = []byte(strings.Replace(withFile, `"tokenFile": "/token"`, `"token": "t"`, 1)) }, false)
+	update(ctx, secret, func() {
+		secret.Data["value"] = []byte(strings.Replace(withFile, `"tokenFile": "/token"`, `"token": "t"`, 1))
+	}, false)
 	Eventually(get(ctx, object)).Should(SatisfyAll(
 		haveCondition(infrav1.KubeconfigUsableCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 		haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),

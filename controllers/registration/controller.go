@@ -30,8 +30,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations/status;elementalregistrations/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations/status,verbs=patch
+// The signing key keeps its registration from being deleted before it (blockOwnerDeletion).
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create
 
 const controllerName = "elementalregistration"

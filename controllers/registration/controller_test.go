@@ -98,7 +98,7 @@ var _ = Describe("An ElementalRegistration", func() {
 
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "r1"}}
 		Expect(get(ctx, secret)()).To(SatisfyAll(
-			HaveField("Type", clusterv1.ClusterSecretType),
+			HaveField("Type", infrav1.RegistrationKeySecretType),
 			HaveField("Labels", HaveKey("clusterctl.cluster.x-k8s.io/move")),
 			HaveField("OwnerReferences", ConsistOf(HaveField("UID", object.UID))),
 		))

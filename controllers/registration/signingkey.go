@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,7 +78,7 @@ func (r *Reconciler) newSigningKey(ctx context.Context, registration *infrav1.El
 				*metav1.NewControllerRef(registration, infrav1.GroupVersion.WithKind("ElementalRegistration")),
 			},
 		},
-		Type: clusterv1.ClusterSecretType,
+		Type: infrav1.RegistrationKeySecretType,
 		Data: map[string][]byte{token.SecretKey: key},
 	}
 	ctrl.LoggerFrom(ctx).Info("Creating signing key", "Secret", klog.KObj(secret))

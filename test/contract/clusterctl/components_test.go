@@ -32,7 +32,7 @@ const (
 )
 
 // global kinds have no namespace.
-var global = regexp.MustCompile(`^(Namespace|CustomResourceDefinition|ClusterRole|ClusterRoleBinding|.*WebhookConfiguration|ExtensionConfig)$`)
+var global = regexp.MustCompile(`^(Namespace|CustomResourceDefinition|ClusterRole|ClusterRoleBinding|.*WebhookConfiguration|ValidatingAdmissionPolicy|ValidatingAdmissionPolicyBinding|ExtensionConfig)$`)
 
 var _ = Describe("Metadata YAML", func() {
 	It("Validation Rules: is of the kind and version that clusterctl accepts, with a series for this release that names the contract of the CRDs", func() {

@@ -149,6 +149,8 @@ var _ = Describe("Several replicas", Ordered, func() {
 		}
 	})
 
+	It("send nothing of their own to the server that a kubeconfig names", sendNothing)
+
 	It("take over from a leader that ends", func(ctx SpecContext) {
 		leads := func(r *replica) bool { return sum(metricsOf(ctx, r), "leader_election_master_status", "") == 1 }
 		leader, other := replicas[0], replicas[1]
