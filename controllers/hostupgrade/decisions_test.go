@@ -11,10 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -22,14 +24,16 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // typical is an attempt on a healthy worker that has not been triggered, with changes.
 func typical(changes ...func(*observation)) *observation {
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "12345678-90"}}
-	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ElementalMachineName: "em", ClusterName: "c", OSVersionHash: "hash", ImageURI: "oci://new"}
+	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ElementalMachineName: "em", ClusterName: "c",
+		ImageURI: "oci://new", OSVersionManagement: imageOnly("oci://new")}
+	upgrade.Spec.OSVersionHash = osversion.Hash(upgrade.Spec.OSVersionManagement)
 	o := &observation{
 		now: noon, upgrade: upgrade, attempt: attemptOf(upgrade), options: infrav1.NodeUpgradeOption{}.WithDefaults(),
 		cluster:          &clusterv1.Cluster{},
 		elementalCluster: &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "ec"}},
 		machine:          &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}},
 		host:             &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: "h"}},
-		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: "hash"},
+		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: upgrade.Spec.OSVersionHash},
 		node:             &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}
 	o.host.Spec.MachineRef = &corev1.ObjectReference{Name: "em"}
@@ -40,6 +44,10 @@ func typical(changes ...func(*observation)) *observation {
 		change(o)
 	}
 	return o
+}
+
+func imageOnly(uri string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + uri + `"}`)}}
 }
 
 func reported(phase infrav1.HostUpgradePhase) func(*observation) {
@@ -66,8 +74,11 @@ func assessing(since time.Duration) func(*observation) {
 
 func cancelled(o *observation) { o.upgrade.Spec.Cancel = true }
 func otherHash(o *observation) { o.wanted.OSVersionHash = "other" }
-func noHost(o *observation)    { o.host = nil }
-func noMachine(o *observation) { o.machine = nil }
+
+// otherImage is what somebody makes up: it declares what the owner wants and offers something else.
+func otherImage(o *observation) { o.upgrade.Spec.OSVersionManagement = imageOnly("oci://evil") }
+func noHost(o *observation)     { o.host = nil }
+func noMachine(o *observation)  { o.machine = nil }
 func deletedHost(o *observation) {
 	o.host.DeletionTimestamp = &metav1.Time{Time: noon}
 }
@@ -95,6 +106,14 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 		reported(infrav1.HostUpgradeAssessing), assessedForTooLong, cancelled),
 	Entry("superseded", infrav1.UpgradeSuperseded, otherHash),
 	Entry("superseded too late", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeRebooting), otherHash),
+	Entry("another image under the hash of what is wanted", infrav1.UpgradeSuperseded, otherImage),
+	Entry("another image under the hash and the image of what is wanted, too late", infrav1.UpgradePhase(""),
+		reported(infrav1.HostUpgradeRebooting), otherImage),
+	Entry("what is wanted under another hash", infrav1.UpgradeFailed, func(o *observation) { o.upgrade.Spec.OSVersionHash = "other" }),
+	Entry("what is wanted under another image", infrav1.UpgradeFailed, func(o *observation) { o.upgrade.Spec.ImageURI = "oci://other" }),
+	Entry("what is wanted under another image, too late", infrav1.UpgradePhase(""), labelled,
+		func(o *observation) { o.upgrade.Spec.ImageURI = "oci://other" }),
+	Entry("what is wanted without a hash", infrav1.UpgradePhase(""), func(o *observation) { o.upgrade.Spec.OSVersionHash = "" }),
 	Entry("cancelled and superseded", infrav1.UpgradeAborted, cancelled, otherHash),
 	Entry("the host is gone", infrav1.UpgradeAborted, noHost),
 	Entry("the host is being deleted", infrav1.UpgradeAborted, deletedHost),

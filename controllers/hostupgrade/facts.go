@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // nodeName is the Node of the Machine; the last known one when the Machine is gone.
@@ -111,7 +112,25 @@ func (o *observation) digest() string {
 
 // superseded says whether the owner of the Machine wants another OS than this attempt's.
 func (o *observation) superseded() bool {
-	return o.wanted != nil && o.wanted.OSVersionHash != o.upgrade.Spec.OSVersionHash
+	return o.wanted != nil && o.wanted.OSVersionHash != o.hash()
+}
+
+// hash of the OS that the attempt offers. It is computed: an attempt that was made up could declare the hash of what the
+// owner wants and offer another image.
+func (o *observation) hash() string { return osversion.Hash(o.upgrade.Spec.OSVersionManagement) }
+
+// contradiction says in which field the attempt declares another OS than it offers; empty if it does in none. People and
+// other attempts go by what it declares.
+func (o *observation) contradiction() string {
+	spec := o.upgrade.Spec
+	image, _ := osversion.Image(spec.OSVersionManagement)
+	switch {
+	case spec.OSVersionHash != "" && spec.OSVersionHash != o.hash():
+		return fmt.Sprintf("spec.osVersionHash is %s, and that of spec.osVersionManagement %s", spec.OSVersionHash, o.hash())
+	case spec.ImageURI != image:
+		return fmt.Sprintf("spec.imageURI is %s, and spec.osVersionManagement asks for %s", spec.ImageURI, image)
+	}
+	return ""
 }
 
 // unknownWish says why it is not known that the owner of the Machine wants this attempt's OS; empty while it is. One whose

@@ -85,6 +85,8 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
 	case o.superseded():
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
+	case !o.triggered() && o.contradiction() != "":
+		return infrav1.UpgradeFailed, o.contradiction() + ": delete the ElementalHostUpgrade, what is wanted is requested anew"
 	}
 	return "", ""
 }

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -122,6 +123,10 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	if name := o.upgrade.Spec.TemplateName; name != "" {
 		if o.template, err = existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name); err != nil {
 			return err
+		}
+		// The attempt names the template itself: it takes no digest from one of another OS, and leaves none there.
+		if o.template != nil && osversion.Hash(osversion.OfTemplate(o.template)) != o.hash() {
+			o.template = nil
 		}
 	}
 	if o.machine == nil {

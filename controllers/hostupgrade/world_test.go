@@ -21,16 +21,24 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const (
 	oldImage, newImage   = "oci://registry.test/os:v1", "oci://registry.test/os:v2"
 	oldDigest, newDigest = "sha256:old", "sha256:new"
-	wantedHash           = "0123456789"
 	kubelet              = "v1.36.3"
 	clusterName          = "edge"
 	templateName         = "pool-v2"
+)
+
+// wanted is the OS that the owner of all Machines wants, and wantedHash identifies it.
+var (
+	wanted = infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + newImage + `"}`)},
+	}
+	wantedHash = osversion.Hash(wanted)
 )
 
 // began is when the clock of every world starts.
@@ -97,7 +105,9 @@ func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
 			APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: clusterName,
 		},
 	}})).To(Succeed())
-	Expect(live.Create(ctx, &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(templateName)})).To(Succeed())
+	template := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(templateName)}
+	template.Spec.Template.Spec.OSVersionManagement = wanted
+	Expect(live.Create(ctx, template)).To(Succeed())
 	w.addWorker(ctx, w.host)
 	w.addUpgrade(ctx, w.upgrade, w.host, options)
 	w.agent = newAgent(w, w.host)
@@ -149,9 +159,7 @@ func (w *world) addUpgrade(ctx context.Context, name, host string, options infra
 	Expect(live.Create(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(name), Spec: infrav1.ElementalHostUpgradeSpec{
 		ClusterName: clusterName, MachineName: host, ElementalMachineName: host, HostName: host,
 		TemplateName: templateName, OSVersionHash: wantedHash, ImageURI: newImage, Options: options,
-		OSVersionManagement: infrav1.OSVersionManagement{
-			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + newImage + `"}`)},
-		},
+		OSVersionManagement: wanted,
 	}})).To(Succeed())
 }
 

@@ -16,9 +16,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// hashLength is long enough to tell the few OS versions of a fleet apart and short enough for names.
-const hashLength = 10
-
 // Decode returns the OS version of an osVersionManagement, and the zero value where it has none. Its image
 // is empty where a ManagedOSVersion stands for it that has not been looked up. It fails when the key "osVersion" is not an object with fields of the right types.
 func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
@@ -71,7 +68,8 @@ func Keys() []string {
 	return keys
 }
 
-// Hash identifies the OS that is meant. It does not depend on the order of keys or on white space, and
+// Hash identifies the OS that is meant, as a whole SHA-256: whoever can write one of two OS versions that are compared by
+// it finds no other OS with the same. It does not depend on the order of keys or on white space, and
 // it leaves out osVersion.debug: the predecessor's hash covered it, so that toggling it upgraded
 // the same image again. Where the image was looked up from comes into it only until it is. It is empty where
 // nothing is asked for.
@@ -83,7 +81,7 @@ func Hash(management infrav1.OSVersionManagement) string {
 	for _, key := range slices.Sorted(maps.Keys(management)) {
 		fmt.Fprintf(sum, "%q:%s\n", key, canonical(key, management[key].Raw))
 	}
-	return hex.EncodeToString(sum.Sum(nil))[:hashLength]
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Same says whether two osVersionManagements mean the same OS.

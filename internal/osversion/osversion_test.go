@@ -34,6 +34,10 @@ var _ = Describe("Hash", func() {
 		Expect(osversion.Same(other, management(`{"imageUri":"oci:x"}`))).To(BeFalse())
 	})
 
+	It("is a whole SHA-256", func() {
+		Expect(osversion.Hash(management(`{"imageUri":"oci:x"}`))).To(MatchRegexp("^[0-9a-f]{64}$"))
+	})
+
 	It("is empty when no OS is asked for", func() {
 		Expect(osversion.Hash(nil)).To(BeEmpty())
 	})

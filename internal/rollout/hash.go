@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	contentHashLength = 16
+	contentHashLength = 2 * sha256.Size // in hexadecimal: all of it
 	idLength          = 10
 )
 

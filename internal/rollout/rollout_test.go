@@ -43,6 +43,9 @@ var _ = Describe("ContentHash", func() {
 		other.Spec.Template.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		Expect(hash(other)).NotTo(Equal(hash(base)))
 	})
+	It("is a whole SHA-256", func() {
+		Expect(hash(base)).To(MatchRegexp("^[0-9a-f]{64}$"))
+	})
 	It("ignores metadata", func() {
 		other := base.DeepCopy()
 		other.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}

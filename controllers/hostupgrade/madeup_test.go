@@ -1,0 +1,60 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// An attempt can be made up by whoever may create ElementalHostUpgrades, and be changed by whoever may change the policy
+// that keeps it as it is.
+var _ = Describe("An attempt that declares another OS than it offers", func() {
+	// madeUp replaces the world's attempt by one with the changes.
+	madeUp := func(ctx context.Context, change func(*infrav1.ElementalHostUpgradeSpec)) *world {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		attempt := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
+		Expect(live.Delete(ctx, attempt)).To(Succeed())
+		attempt.ResourceVersion, attempt.UID = "", ""
+		change(&attempt.Spec)
+		Expect(live.Create(ctx, attempt)).To(Succeed())
+		return w
+	}
+	other := infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/other:v2"}`)},
+	}
+
+	DescribeTable("is offered to no host",
+		func(ctx SpecContext, change func(*infrav1.ElementalHostUpgradeSpec), phase infrav1.UpgradePhase, message string) {
+			w := madeUp(ctx, change)
+			w.rest(ctx)
+			Expect(w.status(ctx)).To(And(HaveField("Phase", phase), HaveField("Message", ContainSubstring(message))))
+			Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
+		},
+		Entry("another image under the hash and the image of what is wanted",
+			func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionManagement = other },
+			infrav1.UpgradeSuperseded, "ElementalMachineTemplate wanted-by-now"),
+		Entry("what is wanted under another hash", func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionHash = "0123456789" },
+			infrav1.UpgradeFailed, "spec.osVersionHash is 0123456789, and that of spec.osVersionManagement "+wantedHash),
+		Entry("what is wanted under another image", func(s *infrav1.ElementalHostUpgradeSpec) { s.ImageURI = oldImage },
+			infrav1.UpgradeFailed, "spec.imageURI is "+oldImage+", and spec.osVersionManagement asks for "+newImage),
+	)
+
+	It("takes no digest from a template of another OS, and pins it to none", func(ctx SpecContext) {
+		w := madeUp(ctx, func(s *infrav1.ElementalHostUpgradeSpec) { s.TemplateName = "other" })
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta("other")}
+		template.Spec.Template.Spec.OSVersionManagement = other
+		Expect(live.Create(ctx, template)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeSucceeded), HaveField("Digest", newDigest)))
+		Expect(live.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
+		Expect(template.Annotations).NotTo(HaveKey(infrav1.RolloutDigestAnnotation))
+	})
+})
