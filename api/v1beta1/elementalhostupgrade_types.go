@@ -5,11 +5,13 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ElementalHostUpgradeSpec says which host is brought to which OS. All but approved, cancel and
-// release is immutable.
+// ElementalHostUpgradeSpec says which host is brought to which OS. A person may change approved, cancel and release; all
+// else is immutable: by the rules below, and osVersionManagement, which has no schema that they could read, by the
+// ValidatingAdmissionPolicy in config/policy.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try anew"
 // +kubebuilder:validation:XValidation:rule="has(self.templateName) == has(oldSelf.templateName) && (!has(self.templateName) || self.templateName == oldSelf.templateName) && has(self.osVersionHash) == has(oldSelf.osVersionHash) && (!has(self.osVersionHash) || self.osVersionHash == oldSelf.osVersionHash)",message="the attempt's template is immutable: patch the template itself, which starts a new attempt"
+// +kubebuilder:validation:XValidation:rule="has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options)",message="the attempt's options are immutable: change the Cluster's, which hold for the next rollout"
 type ElementalHostUpgradeSpec struct {
 	// clusterName is the Cluster of the machine.
 	// +kubebuilder:validation:MinLength=1
@@ -31,15 +33,16 @@ type ElementalHostUpgradeSpec struct {
 	// +optional
 	TemplateName string `json:"templateName,omitempty"`
 
-	// osVersionHash identifies the wanted OS; it does not cover fields like debug.
+	// osVersionHash identifies the wanted OS, for people and for other attempts: the SHA-256 of osVersionManagement without
+	// fields like debug. The manager computes it anew, and an attempt that declares another fails.
 	// +optional
 	OSVersionHash string `json:"osVersionHash,omitempty"`
 
-	// imageURI of the wanted OS, for people.
+	// imageURI of the wanted OS, for people. An attempt that declares another than osVersionManagement fails.
 	// +kubebuilder:validation:MinLength=1
 	ImageURI string `json:"imageURI"`
 
-	// osVersionManagement is the wanted OS.
+	// osVersionManagement is the wanted OS: what the host is offered, and what is compared with what the Machine's owner wants.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`

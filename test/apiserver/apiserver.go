@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
@@ -84,7 +85,28 @@ func Start(webhooks ...string) (*Server, error) {
 	for _, file := range webhooks {
 		environment.WebhookInstallOptions.Paths = append(environment.WebhookInstallOptions.Paths, filepath.Join(root, "config", "webhook", file))
 	}
-	return start(environment, scheme.New())
+	server, err := start(environment, scheme.New())
+	if err != nil {
+		return nil, err
+	}
+	if err := server.installPolicies(root); err != nil {
+		return nil, errors.Join(err, server.Stop())
+	}
+	return server, nil
+}
+
+// installPolicies creates our ValidatingAdmissionPolicies, which need no webhook server. The API server acts by them a
+// moment later.
+func (s *Server) installPolicies(root string) error {
+	files, err := filepath.Glob(filepath.Join(root, "config", "policy", "*.yaml"))
+	if err != nil {
+		return fmt.Errorf("looking for our policies: %w", err)
+	}
+	manifests, err := capi.Load(files...)
+	if err != nil {
+		return err
+	}
+	return manifests.Policies().Create(context.Background(), s.Client)
 }
 
 func start(environment *envtest.Environment, scheme *runtime.Scheme) (*Server, error) {

@@ -189,6 +189,11 @@ func (l *Lab) ownManifests() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for our CRDs: %w", err)
 	}
+	policies, err := filepath.Glob(filepath.Join(config, "policy", "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for our policies: %w", err)
+	}
+	manifests = append(manifests, policies...)
 	for _, webhooks := range []string{"manifests.yaml", "guard.yaml", "preflight.yaml"} {
 		manifests = append(manifests, filepath.Join(config, "webhook", webhooks))
 	}

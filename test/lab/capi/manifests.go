@@ -28,6 +28,8 @@ const (
 	kindMutating   = "MutatingWebhookConfiguration"
 	kindDeployment = "Deployment"
 	kindNamespace  = "Namespace"
+	kindPolicy     = "ValidatingAdmissionPolicy"
+	kindBinding    = "ValidatingAdmissionPolicyBinding"
 )
 
 // Manifests are objects of a provider.
@@ -84,6 +86,9 @@ func (m Manifests) CRDs() Manifests { return m.OfKind(kindCRD) }
 
 // Webhooks returns the webhook configurations.
 func (m Manifests) Webhooks() Manifests { return m.OfKind(kindValidating, kindMutating) }
+
+// Policies returns what the API server refuses by itself.
+func (m Manifests) Policies() Manifests { return m.OfKind(kindPolicy, kindBinding) }
 
 // InjectsFrom is the annotation by which cert-manager is asked to name the authority of a Service.
 const InjectsFrom = "cert-manager.io/inject-ca-from"

@@ -60,7 +60,7 @@ type Env struct {
 	Died func(failure error)
 }
 
-// Prepare creates the provider's CRDs, which other providers may be waiting for.
+// Prepare creates the provider's CRDs, which other providers may be waiting for, and its policies, which call nobody.
 func (p *Provider) Prepare(ctx context.Context, env Env) error {
 	ports, err := process.Ports(2)
 	if err != nil {
@@ -78,7 +78,10 @@ func (p *Provider) Prepare(ctx context.Context, env Env) error {
 	if err := crds.Create(ctx, env.Client); err != nil {
 		return fmt.Errorf("installing %s: %w", p.Name, err)
 	}
-	return AwaitEstablished(ctx, env.Client, crds)
+	if err := AwaitEstablished(ctx, env.Client, crds); err != nil {
+		return err
+	}
+	return p.loaded.Policies().Create(ctx, env.Client)
 }
 
 // Start starts the manager, waits until it is ready and only then has its webhooks called.
