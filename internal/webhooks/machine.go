@@ -5,19 +5,27 @@ package webhooks
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,versions=v1beta1,name=validation.elementalmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // Machine is the webhook of ElementalMachines: osVersionManagement is changed in place, and the host is
 // chosen once.
-type Machine struct{}
+type Machine struct {
+	// Live reads templates from the API server: a template is often a moment old when its machines are applied.
+	Live client.Reader
+}
 
 var _ admission.Validator[*infrav1.ElementalMachine] = &Machine{}
 
@@ -29,26 +37,69 @@ func (*Machine) ValidateCreate(_ context.Context, machine *infrav1.ElementalMach
 	return warnOfOS(nil, wanted), invalid("ElementalMachine", machine, errs)
 }
 
-// ValidateUpdate refuses another host, and another selector once there is a host.
-func (*Machine) ValidateUpdate(_ context.Context, before, after *infrav1.ElementalMachine) (admission.Warnings, error) {
+// ValidateUpdate refuses another host, another selector once there is a host, and an OS that is none, but neither what the
+// machine has already nor what a stored template holds. KubeadmControlPlane applies both by a dry run before it updates a
+// Machine in place, and where that is refused it deletes the Machine, without asking whether it may be replaced.
+func (w *Machine) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachine) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	path := field.NewPath("spec")
+	warnings := warnOfOS(before.Spec.OSVersionManagement, after.Spec.OSVersionManagement)
+	errs := validateMachineChange(before, after, &before.Spec)
+	if len(errs) > 0 {
+		stored, err := w.storedSpecs(ctx, before, after)
+		if err != nil {
+			return nil, err
+		}
+		errs = validateMachineChange(before, after, stored...)
+	}
+	return warnings, invalid("ElementalMachine", after, errs)
+}
+
+// validateMachineChange lets through the values that are in one of the stored specs.
+func validateMachineChange(before, after *infrav1.ElementalMachine, stored ...*infrav1.ElementalMachineSpec) field.ErrorList {
+	path, errs := field.NewPath("spec"), field.ErrorList{}
 	const replace = "it is set once: delete the Machine to have it replaced on another host"
-	was, wanted := before.Spec.OSVersionManagement, after.Spec.OSVersionManagement
-	errs := append(validateMachineSpec(&after.Spec, path), validateImage(was, wanted, path)...)
+	if !slices.ContainsFunc(stored, func(spec *infrav1.ElementalMachineSpec) bool {
+		return equality.Semantic.DeepEqual(spec.OSVersionManagement, after.Spec.OSVersionManagement)
+	}) {
+		errs = append(errs, validateOS(after.Spec.OSVersionManagement, path)...)
+		errs = append(errs, validateImage(before.Spec.OSVersionManagement, after.Spec.OSVersionManagement, path)...)
+	}
 	if before.Spec.ProviderID != "" && after.Spec.ProviderID != before.Spec.ProviderID {
 		errs = append(errs, field.Forbidden(path.Child("providerID"), replace))
 	}
 	if before.Spec.HostRef != nil && (after.Spec.HostRef == nil || after.Spec.HostRef.Name != before.Spec.HostRef.Name) {
 		errs = append(errs, field.Forbidden(path.Child("hostRef"), replace))
 	}
-	if before.Spec.HostRef != nil && !equality.Semantic.DeepEqual(before.Spec.Selector, after.Spec.Selector) {
-		errs = append(errs, field.Forbidden(path.Child("selector"),
-			"the machine has its host: change the selector in the ElementalMachineTemplate that new machines are made from"))
+	if !slices.ContainsFunc(stored, func(spec *infrav1.ElementalMachineSpec) bool {
+		return equality.Semantic.DeepEqual(spec.Selector, after.Spec.Selector)
+	}) {
+		errs = append(errs, validateSelector(after.Spec.Selector, path)...)
+		if before.Spec.HostRef != nil {
+			errs = append(errs, field.Forbidden(path.Child("selector"),
+				"the machine has its host: change the selector in the ElementalMachineTemplate that new machines are made from"))
+		}
 	}
-	return warnOfOS(was, wanted), invalid("ElementalMachine", after, errs)
+	return errs
+}
+
+// storedSpecs are the machine's own and that of the template that it is said to be made from, if there is one. A failure to
+// read that is an error of the server: any other would reach KubeadmControlPlane as Forbidden.
+func (w *Machine) storedSpecs(ctx context.Context, before, after *infrav1.ElementalMachine) ([]*infrav1.ElementalMachineSpec, error) {
+	stored := []*infrav1.ElementalMachineSpec{&before.Spec}
+	name := after.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+	if name == "" {
+		return stored, nil
+	}
+	template, err := existing.Get(ctx, w.Live, &infrav1.ElementalMachineTemplate{}, after.Namespace, name)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if template != nil {
+		stored = append(stored, &template.Spec.Template.Spec)
+	}
+	return stored, nil
 }
 
 // ValidateDelete refuses nothing.

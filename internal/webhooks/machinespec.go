@@ -20,20 +20,27 @@ import (
 
 // validateMachineSpec checks what an ElementalMachine and a template of one have in common.
 func validateMachineSpec(spec *infrav1.ElementalMachineSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if _, err := osversion.Decode(spec.OSVersionManagement); err != nil {
-		at := path.Child("osVersionManagement", infrav1.OSVersionKey)
-		raw := json.RawMessage(spec.OSVersionManagement[infrav1.OSVersionKey].Raw)
-		errs = append(errs, field.Invalid(at, string(raw),
-			"it has to be an object with imageUri (string), upgradeRecovery (boolean) and debug (boolean), all optional"))
+	return append(validateOS(spec.OSVersionManagement, path), validateSelector(spec.Selector, path)...)
+}
+
+func validateOS(management infrav1.OSVersionManagement, path *field.Path) field.ErrorList {
+	if _, err := osversion.Decode(management); err != nil {
+		raw := json.RawMessage(management[infrav1.OSVersionKey].Raw)
+		return field.ErrorList{field.Invalid(path.Child("osVersionManagement", infrav1.OSVersionKey), string(raw),
+			"it has to be an object with imageUri (string), upgradeRecovery (boolean) and debug (boolean), all optional")}
 	}
-	if spec.Selector != nil {
-		if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
-			errs = append(errs, field.Invalid(path.Child("selector"), metav1.FormatLabelSelector(spec.Selector),
-				"it is not a label selector: "+err.Error()))
-		}
+	return nil
+}
+
+func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	if selector == nil {
+		return nil
 	}
-	return errs
+	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+		return field.ErrorList{field.Invalid(path.Child("selector"), metav1.FormatLabelSelector(selector),
+			"it is not a label selector: "+err.Error())}
+	}
+	return nil
 }
 
 // validateImage refuses an image that no host could fetch: it would be rolled out, and change nothing but the

@@ -28,7 +28,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalClusterTemplate{}).WithValidator(&ClusterTemplate{}).Complete()
 		}},
 		{"ElementalMachine", func() error {
-			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalMachine{}).WithValidator(&Machine{}).Complete()
+			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalMachine{}).WithValidator(&Machine{Live: mgr.GetAPIReader()}).Complete()
 		}},
 		{"ElementalCluster", func() error {
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalCluster{}).WithValidator(&Cluster{}).Complete()

@@ -1,0 +1,124 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks_test
+
+import (
+	"context"
+	"errors"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
+)
+
+// tryAs applies a spec to an ElementalMachine as KubeadmControlPlane does when it looks whether it can update in place.
+func tryAs(ctx context.Context, machine *infrav1.ElementalMachine, template string, spec *infrav1.ElementalMachineSpec) error {
+	GinkgoHelper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	Expect(err).NotTo(HaveOccurred())
+	applied := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
+	applied.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachine"))
+	applied.SetNamespace(machine.Namespace)
+	applied.SetName(machine.Name)
+	applied.SetUID(machine.UID)
+	applied.SetAnnotations(map[string]string{clusterv1.TemplateClonedFromNameAnnotation: template})
+	return person.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied),
+		client.DryRunAll, client.ForceOwnership, client.FieldOwner("capi-kubeadmcontrolplane"))
+}
+
+var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change", func() {
+	var (
+		machine  *infrav1.ElementalMachine
+		template *infrav1.ElementalMachineTemplate
+	)
+	BeforeEach(func(ctx SpecContext) {
+		machine = &infrav1.ElementalMachine{ObjectMeta: meta("m-")}
+		machine.Spec = infrav1.ElementalMachineSpec{
+			Selector: selector("a"), OSVersionManagement: image("oci://os:v1"),
+			HostRef: &corev1.ObjectReference{Name: "h1"}, ProviderID: "elemental://default/h1",
+		}
+		Expect(person.Create(ctx, machine)).To(Succeed())
+		template = &infrav1.ElementalMachineTemplate{ObjectMeta: meta("t-")}
+		template.Spec.Template.Spec = infrav1.ElementalMachineSpec{Selector: selector("b"), OSVersionManagement: image("oci://os:v2")}
+		Expect(person.Create(ctx, template)).To(Succeed())
+	})
+
+	It("is not refused what it has", func(ctx SpecContext) {
+		Expect(tryAs(ctx, machine, "gone", &machine.Spec)).To(Succeed())
+	})
+
+	It("is not refused what its template holds: whether that is done in place, or not at all, is for the hook to say", func(ctx SpecContext) {
+		Expect(tryAs(ctx, machine, template.Name, &template.Spec.Template.Spec)).To(Succeed())
+	})
+
+	DescribeTable("is refused what no template holds",
+		func(ctx SpecContext, change func(*infrav1.ElementalMachineSpec), refusal string) {
+			wanted := template.Spec.Template.Spec.DeepCopy()
+			change(wanted)
+			expect(tryAs(ctx, machine, template.Name, wanted), refusal)
+		},
+		Entry("a selector", func(s *infrav1.ElementalMachineSpec) { s.Selector = selector("c") }, "spec.selector"),
+		Entry("an image that is none", func(s *infrav1.ElementalMachineSpec) { s.OSVersionManagement = image("oci://a b") },
+			"spec.osVersionManagement.osVersion.imageUri"),
+		Entry("another host", func(s *infrav1.ElementalMachineSpec) { s.HostRef = &corev1.ObjectReference{Name: "h2"} }, "spec.hostRef"),
+	)
+
+	It("is refused the content of a template that does not exist", func(ctx SpecContext) {
+		expect(tryAs(ctx, machine, "gone", &template.Spec.Template.Spec), "spec.selector")
+	})
+})
+
+// What was stored before these rules, or past them, can only be tried without the API server that has them.
+var _ = Describe("An ElementalMachine with values that are refused today", func() {
+	broken := []TableEntry{
+		Entry("an image that is none", infrav1.ElementalMachineSpec{OSVersionManagement: image("http://os:v1")}),
+		Entry("an OS that is none", infrav1.ElementalMachineSpec{OSVersionManagement: raw(`[]`)}),
+		Entry("a selector that is none", infrav1.ElementalMachineSpec{Selector: selector("not a value")}),
+	}
+	DescribeTable("keeps them when it is changed otherwise", func(spec infrav1.ElementalMachineSpec) {
+		before := &infrav1.ElementalMachine{Spec: spec}
+		after := before.DeepCopy()
+		after.Finalizers = []string{"a/b"}
+		_, err := (&webhooks.Machine{}).ValidateUpdate(context.Background(), before, after)
+		Expect(err).NotTo(HaveOccurred())
+	}, broken)
+
+	DescribeTable("is given what a stored template holds", func(spec infrav1.ElementalMachineSpec) {
+		before := &infrav1.ElementalMachine{ObjectMeta: meta("m")}
+		after := before.DeepCopy()
+		after.Spec, after.Annotations = spec, map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "t"}
+		_, err := (&webhooks.Machine{Live: stored{spec: spec}}).ValidateUpdate(context.Background(), before, after)
+		Expect(err).NotTo(HaveOccurred())
+	}, broken)
+
+	It("is not refused because its template could not be read: of what is forbidden, KubeadmControlPlane deletes the Machine", func() {
+		before := &infrav1.ElementalMachine{ObjectMeta: meta("m")}
+		after := before.DeepCopy()
+		after.Spec.OSVersionManagement = image("http://os:v1")
+		after.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "t"}
+		_, err := (&webhooks.Machine{Live: stored{down: errors.New("connection refused")}}).ValidateUpdate(context.Background(), before, after)
+		Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%v", err)
+	})
+})
+
+// stored is an API server that has one template, which no rule of today would let in, or that does not answer.
+type stored struct {
+	client.Reader
+
+	spec infrav1.ElementalMachineSpec
+	down error
+}
+
+func (s stored) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	into.(*infrav1.ElementalMachineTemplate).Spec.Template.Spec = s.spec
+	return s.down
+}
