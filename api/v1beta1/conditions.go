@@ -143,8 +143,10 @@ const (
 	CompetingExtensionReason      = "CompetingExtension"
 	UnsupportedStrategyReason     = "UnsupportedStrategy"
 	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
-	CloneChangedReason            = "CloneChanged"
-	NotBlockedReason              = "NotBlocked"
+	// UpdateRefusedReason: the API server refuses, in a dry run, what KubeadmControlPlane would write.
+	UpdateRefusedReason = "UpdateRefused"
+	CloneChangedReason  = "CloneChanged"
+	NotBlockedReason    = "NotBlocked"
 
 	// RolledOutCondition says whether all owners refer to the template's content.
 	RolledOutCondition         = "RolledOut"

@@ -33,7 +33,7 @@ const (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machinesets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -120,7 +120,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	if len(seen.at(pending)) == 0 {
 		return r.watchOver(ctx, seen)
 	}
-	problems, err := r.prove(ctx, seen, seen.at(pending))
+	problems, err := r.provePending(ctx, seen)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -24,8 +25,7 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 	}
 	doing := fmt.Sprintf("looking whether the Machines of %s would be replaced", owner.Describe(after))
 	namespace := after.Object().GetNamespace()
-	prover := &inplace.Prover{Live: g.Owners.Live, Owners: g.Owners}
-	problems, err := prover.Prove(ctx, namespace, after)
+	problems, err := g.prove(ctx, namespace, after)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -44,6 +44,22 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 	}
 	return denied(after, "its Machines would be replaced and their hosts reset, instead of updated in place. "+inplace.Messages(problems)+
 		howToChange(after)+". Or let Machines be replaced by replacement: Allow in "+where)
+}
+
+// prove looks what would have the Machines replaced, with the template that is referred to now. One that does not exist
+// yet, as a tool may apply it later, gives no Machine anything.
+func (g *Guard) prove(ctx context.Context, namespace string, after owner.Owner) ([]inplace.Problem, error) {
+	prover := &inplace.Prover{Live: g.Owners.Live, Owners: g.Owners}
+	problems, err := prover.Prove(ctx, namespace, after)
+	if err != nil {
+		return nil, err
+	}
+	template, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalMachineTemplate{}, namespace, owner.TemplateName(after))
+	if err != nil || template == nil {
+		return problems, err
+	}
+	refused, err := prover.ProveUpdate(ctx, template, after)
+	return append(problems, refused...), err
 }
 
 // howToChange says where the fields are that the remedies name.

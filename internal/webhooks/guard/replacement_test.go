@@ -78,3 +78,27 @@ var _ = Describe("The guard, when the topology controller changes a reference", 
 		Expect(c.Patch(ctx, p.md, client.MergeFrom(base))).To(Succeed())
 	})
 })
+
+var _ = Describe("The guard, when a control plane is pointed to a template", func() {
+	// The rule that the provider ID is set once is the CRD's, and as good as any webhook's or policy's.
+	It("denies what the API server would not let its Machines have, of which KubeadmControlPlane would delete them", func() {
+		namespace := newNamespace()
+		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
+		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "good")
+		create(cluster, elemental, kcp)
+		observe(kcp, 3)
+		machine := ownertest.ElementalMachine(namespace, "m", "good", "x")
+		machine.Spec.ProviderID = "elemental://" + namespace + "/h1"
+		other := ownertest.Template(namespace, "other", "x")
+		other.Spec.Template.Spec.ProviderID = "elemental://" + namespace + "/h2"
+		create(ownertest.ControlPlaneMachine(kcp, "m"), machine, other, ownertest.Template(namespace, "better", "x"))
+
+		pointTo := func(template string) error {
+			changed := kcp.DeepCopy()
+			changed.Spec.MachineTemplate.Spec.InfrastructureRef.Name = template
+			return c.Patch(ctx, changed, client.MergeFrom(kcp))
+		}
+		Expect(pointTo("other")).To(beDenied("KubeadmControlPlane cp would delete Machine m instead of updating it", "providerID is set once"))
+		Expect(pointTo("better")).To(And(MatchError(ContainSubstring("would be replaced")), MatchError(Not(ContainSubstring("would delete Machine")))))
+	})
+})

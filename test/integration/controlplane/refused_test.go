@@ -1,0 +1,98 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+// forbid has the management cluster refuse an image to ElementalMachines, as a policy of the company does, and returns
+// once it does.
+func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift func(context.Context)) {
+	GinkgoHelper()
+	kube := cluster.Lab.Kube
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "allowed-images"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{infrav1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"elementalmachines"},
+					},
+				}}},
+			},
+			Validations: []admissionv1.Validation{{
+				Expression: `object.spec.osVersionManagement.osVersion.imageUri != "` + uri + `"`, Message: "this image is not allowed here",
+			}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	Expect(kube.Create(ctx, policy)).To(Succeed())
+	Expect(kube.Create(ctx, binding)).To(Succeed())
+	machines := &infrav1.ElementalMachineList{}
+	Expect(kube.List(ctx, machines, client.InNamespace(cluster.Namespace()))).To(Succeed())
+	Expect(machines.Items).NotTo(BeEmpty())
+	Eventually(func() error {
+		return kube.Patch(ctx, machines.Items[0].DeepCopy(), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+uri+`"}}}}`)), client.DryRunAll)
+	}, patience, look).Should(MatchError(ContainSubstring("this image is not allowed here")))
+	return func(ctx context.Context) {
+		Expect(client.IgnoreNotFound(kube.Delete(ctx, binding))).To(Succeed())
+		Expect(client.IgnoreNotFound(kube.Delete(ctx, policy))).To(Succeed())
+	}
+}
+
+var _ = Describe("A KubeadmControlPlane whose Machines may not have the wanted OS", func() {
+	// KubeadmControlPlane takes a refusal for "cannot be updated in place", and deletes the Machine without asking the hook.
+	It("loses no Machine: it is not pointed to a clone before they may", func(ctx SpecContext) {
+		workload, err := theLab.StartWorkload(ctx, "refused")
+		Expect(err).NotTo(HaveOccurred())
+		cluster := suite.NewCluster(ctx, theLab, scenario.Options{Name: "refused", Workload: workload, ControlPlane: 3})
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		lift := forbid(ctx, cluster, wanted.URI())
+		DeferCleanup(lift)
+
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
+			HaveField("Status", "True"), HaveField("Reason", infrav1.UpdateRefusedReason),
+			HaveField("Message", And(ContainSubstring("KubeadmControlPlane control-plane would delete Machine "), ContainSubstring("this image is not allowed here")))))
+		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(scenario.ControlPlaneTemplate))
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+
+		By("a person who points it there nevertheless")
+		copied := &infrav1.ElementalMachineTemplate{}
+		Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, copied)).To(Succeed())
+		copied.ObjectMeta = metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "by-hand"}
+		Expect(theLab.Kube.Create(ctx, copied)).To(Succeed())
+		Eventually(func(ctx context.Context) error {
+			kcp, err := cluster.KubeadmControlPlane(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name = copied.Name
+			return theLab.Kube.Update(ctx, kcp)
+		}, patience, look).WithContext(ctx).Should(MatchError(ContainSubstring("this image is not allowed here")))
+
+		lift(ctx)
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+	})
+})
