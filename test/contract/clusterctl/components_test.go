@@ -105,6 +105,19 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 		Expect(deployments()[0].Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement(HavePrefix("--namespace")))
 	})
 
+	It("binds each of its policies, which the API server does not act by otherwise", func() {
+		policies, bound := []string{}, []string{}
+		for _, object := range objects(infrastructure).Policies() {
+			if name, isBinding, _ := unstructured.NestedString(object.Object, "spec", "policyName"); isBinding {
+				bound = append(bound, name)
+			} else {
+				policies = append(policies, object.GetName())
+			}
+		}
+		Expect(policies).To(ContainElement("elemental-hostupgrade-immutable"))
+		Expect(bound).To(ConsistOf(policies))
+	})
+
 	It("has the manager started as the binary can be: with flags, ports and directories that it has", func() {
 		said, _ := exec.Command(filepath.Join(root, "bin", "manager"), "--help").CombinedOutput()
 		usage := string(said)
