@@ -17,6 +17,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/dummy"
@@ -164,8 +165,17 @@ var _ = Describe("An agent and its API", func() {
 		api.Desire("host-1", wire.Desired{Approved: true, Bootstrap: true})
 		Eventually(last, patience).Should(HaveField("Bootstrapped", true))
 		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
-		Eventually(api.Requests, patience).Should(ContainElement("DELETE hosts/host-1"))
+		Eventually(api.Requests, patience).Should(ContainElements("GET hosts/host-1/reset", "DELETE hosts/host-1", "POST hosts/host-1/wiped"))
 		Eventually(last, patience).Should(And(HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false)))
+	})
+
+	It("is wiped although the registration's token is not good any more", func() {
+		api.Rotate()
+		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
+		Eventually(api.Requests, patience).Should(ContainElement("POST hosts/host-1/wiped"))
+		Expect(api.Hosts()).To(BeEmpty(), "it has said who it was, and that it is not that any more")
+		Eventually(host.ended, patience).Should(Receive(MatchError(client.ErrUnauthorized)), "it cannot register")
+		host.start()
 	})
 
 	It("registers again when the API has lost it", func() {

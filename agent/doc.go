@@ -31,19 +31,24 @@
 //
 // # Reset
 //
-// When a reset is desired, "elemental-agent run" writes reset.json, sets GRUB's next_entry=recovery and
+// When a reset is desired, "elemental-agent run" asks, as the host, how to reset it, and keeps the answer and who the host is in
+// the plugin's ResetDir (/oem/elemental/agent), as reset-order.json. It writes reset.json, sets GRUB's next_entry=recovery and
 // /oem/reset-cloud-config.yaml, and reboots. In recovery, "elemental-agent reset" does the rest, and can
 // be started again at any point:
 //
-//	DELETE the host, with the identity of the work directory or of the configuration's directory
-//	elemental reset, with the registration's spec.config.elemental.reset; configuration kept
+//	DELETE the host, with the identity that was kept
+//	elemental reset, with the options that were kept; configuration kept. reset-order.json then says that the host is wiped
 //	empty the work directory: the host has a new key and, unless hostname.useExisting, a new name
-//	write the identity and configuration to /oem (as "register --install" does)
+//	tell the API that the host is wiped, with the identity that was kept
+//	write the new identity and configuration to /oem (as "register --install" does); forget what was kept
 //	register; a name that is still taken (409) is waited for
 //	power off or reboot, if agent.postReset says so
 //
 // It ends with exit code 0 when all of it is done, and whoever started it reboots. "run" does nothing in
 // recovery while a reset is pending or without an identity, and outside of recovery it asks for recovery
-// again as long as reset.json is there. Where it is not, and the host is not in recovery, "run" removes what
-// would reset the host there: power was lost when the partition was formatted already.
+// again as long as reset.json or reset-order.json is there, or goes on after the wipe if the latter says that it has been done.
+// Where neither is, and the host is not in recovery, "run" removes what would reset the host there.
+//
+// None of it needs the registration token but for the last but one: a host whose token has expired meanwhile is wiped, and
+// registers when it is given another.
 package agent

@@ -111,6 +111,19 @@ func (a *Agent) insist(ctx context.Context, doing string, action func() error) e
 	return errors.Join(err, final)
 }
 
+// givenIfAny is what the registration hands out, and nothing where it refuses to: what was begun goes on without.
+func (a *Agent) givenIfAny(ctx context.Context, api *client.Client) (given handed, err error) {
+	err = a.persist(ctx, "reading the registration", func() (err error) {
+		given, err = readRegistration(ctx, api)
+		if tokenRefused(err) != nil || errors.Is(err, client.ErrNotFound) {
+			a.Log.Error("The registration's configuration is not handed out; going on without it", "error", err)
+			return nil
+		}
+		return err
+	})
+	return given, err
+}
+
 func tokenRefused(err error) error {
 	if errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) {
 		return fmt.Errorf("%w; copy registration.token anew from the ElementalRegistration's spec.config.elemental, it may have expired", err)

@@ -5,22 +5,18 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
-
-// refusals are how often the API may refuse the deletion of a host before the reset goes on without
-// it: a host that cannot prove any more who it is has to be reset all the same.
-const refusals = 5
 
 // Reset brings the host back to its factory state and registers it anew; see the package comment. It is
 // called in recovery and can be called again if it was cut off.
@@ -28,49 +24,44 @@ func (a *Agent) Reset(ctx context.Context) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
 	}
-	if err := a.deleteHost(ctx); err != nil {
-		return err
-	}
-	options, err := a.resetOptions(ctx)
+	kept, err := a.keptReset(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.resetOS(ctx, options); err != nil {
-		return err
+	if !kept.Wiped {
+		if err := a.wipe(ctx, kept); err != nil {
+			return err
+		}
 	}
-	// The reset of the OS may or may not have formatted the partition.
-	if err := a.clearWorkDir(); err != nil {
-		return err
-	}
-	if err := a.Register(ctx, true); err != nil {
+	if err := a.beginAnew(ctx); err != nil {
 		return err
 	}
 	return a.after(ctx, a.Config.Agent.PostReset)
 }
 
-// deleteHost tells the API. A host without an identity has nothing to delete.
-func (a *Agent) deleteHost(ctx context.Context) error {
-	directory := a.identityDir()
-	if directory == "" {
-		return nil
+// keptReset is what the running system has kept, or what a person means who resets the host by hand.
+func (a *Agent) keptReset(ctx context.Context) (phase.KeptReset, error) {
+	kept, found, err := phase.ReadKeptReset(a.Plugin.ResetDir())
+	if err != nil || found {
+		return kept, err
 	}
-	host, err := identity.Load(a.Host, directory, a.Config.Agent.Hostname)
-	if err != nil {
-		return err
+	if kept.Options, err = a.registrationsOptions(ctx); err != nil {
+		return kept, err
 	}
-	api := a.clientOf(host)
+	if from := a.identityDir(); from != "" {
+		err = phase.KeepReset(a.Plugin.ResetDir(), from, kept)
+	}
+	return kept, err
+}
+
+// registrationsOptions are the reset options as whoever holds the registration token is told them. Refused, the host is
+// reset with the plugin's defaults: a token that has expired is no reason to keep what is on its disk.
+func (a *Agent) registrationsOptions(ctx context.Context) (json.RawMessage, error) {
+	// The registration needs no identity, and making one now would be too early.
+	api := a.clientOf(nil)
 	defer api.Close()
-	refused := 0
-	return a.persist(ctx, "deleting the host", func() error {
-		err := api.Delete(ctx)
-		if errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) {
-			if refused++; refused == refusals {
-				a.Log.Error("The Elemental API refuses to delete the host; it is reset all the same", "host", host.Name, "error", err)
-				return nil
-			}
-		}
-		return err
-	})
+	given, err := a.givenIfAny(ctx, api)
+	return given.Elemental.Reset, err
 }
 
 // identityDir is the work directory or, in a recovery system that does not have it, where the
@@ -84,19 +75,23 @@ func (a *Agent) identityDir() string {
 	return ""
 }
 
-func (a *Agent) resetOptions(ctx context.Context) ([]byte, error) {
-	// The registration needs no identity, and making one now would be too early.
-	api := a.clientOf(nil)
-	defer api.Close()
-	given := handed{}
-	err := a.persist(ctx, "reading the registration", func() (err error) {
-		given, err = readRegistration(ctx, api)
+// wipe resets the OS, after the API has been told that this is about to happen.
+func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
+	if err := a.announceReset(ctx); err != nil {
 		return err
-	})
-	return given.Elemental.Reset, err
+	}
+	if err := a.resetOS(ctx, kept.Options); err != nil {
+		return err
+	}
+	dir := a.Plugin.ResetDir()
+	if !identity.Exists(dir) {
+		return nil
+	}
+	kept.Wiped = true
+	return phase.KeepReset(dir, dir, kept)
 }
 
-func (a *Agent) resetOS(ctx context.Context, options []byte) error {
+func (a *Agent) resetOS(ctx context.Context, options json.RawMessage) error {
 	var final error
 	err := a.persist(ctx, "resetting the OS", func() error {
 		err := a.Plugin.Reset(ctx, options)
@@ -107,6 +102,63 @@ func (a *Agent) resetOS(ctx context.Context, options []byte) error {
 		return err
 	})
 	return errors.Join(err, final)
+}
+
+// beginAnew makes a host of its own of what has been wiped. Who it was is forgotten once the API knows of the wipe, and
+// before the new host is known to it: cut off anywhere, it is called again, and there is one host in the end.
+func (a *Agent) beginAnew(ctx context.Context) error {
+	if err := a.clearFormer(); err != nil {
+		return err
+	}
+	api, host, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if err := a.acknowledgeReset(ctx); err != nil {
+		return err
+	}
+	given, err := a.givenIfAny(ctx, api)
+	if err != nil {
+		return err
+	}
+	if err := a.makeLast(ctx, host, given); err != nil {
+		return err
+	}
+	if err := phase.ForgetKeptReset(a.Plugin.ResetDir()); err != nil {
+		return err
+	}
+	return a.register(ctx, api, host)
+}
+
+// clearFormer empties the work directory, which a reset of the OS may or may not have formatted, unless it is the new host's.
+func (a *Agent) clearFormer() error {
+	dir := a.Plugin.ResetDir()
+	if identity.Exists(dir) && identity.Exists(a.workDir) {
+		same, err := identity.Same(dir, a.workDir)
+		if err != nil || !same {
+			return err
+		}
+	}
+	return a.clearWorkDir()
+}
+
+// resumeReset goes on with a reset that was cut off once the former system was gone: the new one boots, and nothing in its
+// work directory tells of the reset.
+func (a *Agent) resumeReset(ctx context.Context) error {
+	dir := a.Plugin.ResetDir()
+	kept, found, err := phase.ReadKeptReset(dir)
+	switch {
+	case err != nil || !found:
+		return err
+	case kept.Wiped:
+		a.Log.Info("The host was reset, and goes on to tell the Elemental API")
+		return a.beginAnew(ctx)
+	case !identity.Exists(a.workDir):
+		a.Log.Info("The host was being reset and is not known to have been wiped")
+		return phase.CopyIdentity(a.workDir, dir)
+	}
+	return nil
 }
 
 // forgetFormerLife notices a reset that left the partition of the work directory as it was: a registration
@@ -128,8 +180,11 @@ func (a *Agent) forgetFormerLife(host *identity.Identity) error {
 	return system.RemoveFile(filepath.Join(a.workDir, phase.ResetMarkFile))
 }
 
-// clearWorkDir removes all but some files.
+// clearWorkDir removes all but some files, and what is kept of a reset.
 func (a *Agent) clearWorkDir(keep ...string) error {
+	if dir := a.Plugin.ResetDir(); filepath.Dir(dir) == a.workDir {
+		keep = append(keep, filepath.Base(dir))
+	}
 	entries, err := os.ReadDir(a.workDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return os.MkdirAll(a.workDir, 0o700)

@@ -35,6 +35,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	if facts.Mode == osplugin.ModeRecovery && !identity.Exists(a.workDir) {
 		return a.idle(ctx, "the recovery system does not know who the host is")
 	}
+	if facts.Mode != osplugin.ModeRecovery {
+		if err := a.resumeReset(ctx); err != nil {
+			return err
+		}
+	}
 	api, host, err := a.connect()
 	if err != nil {
 		return err
@@ -121,6 +126,9 @@ func (a *Agent) continueReset(ctx context.Context, facts osplugin.Facts, phases 
 func (a *Agent) abandonReset(ctx context.Context, facts osplugin.Facts) error {
 	if facts.Mode == osplugin.ModeRecovery {
 		return nil
+	}
+	if err := phase.ForgetKeptReset(a.Plugin.ResetDir()); err != nil {
+		return err
 	}
 	return a.Plugin.AbandonReset(ctx)
 }

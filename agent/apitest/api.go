@@ -34,6 +34,8 @@ type Host struct {
 	PubKey  string
 	Desired wire.Desired
 	Reports []wire.Report
+	// Leaving is set from the moment in which the host says that it resets itself until it says that it has.
+	Leaving bool
 }
 
 // API is the server.
@@ -48,6 +50,8 @@ type API struct {
 	requests  []string
 	bootstrap *wire.Bootstrap
 	config    json.RawMessage
+	// rotated says that the registration has another token than hosts know.
+	rotated bool
 	// slow requests are held until the client gives up.
 	slow bool
 	held int
@@ -62,6 +66,8 @@ func New() *API {
 	routes.HandleFunc("GET "+base+"/hosts/{host}/desired", api.asHost(api.desired))
 	routes.HandleFunc("POST "+base+"/hosts/{host}/report", api.asHost(api.report))
 	routes.HandleFunc("GET "+base+"/hosts/{host}/bootstrap", api.asHost(api.bootstrapData))
+	routes.HandleFunc("GET "+base+"/hosts/{host}/reset", api.asHost(api.resetOptions))
+	routes.HandleFunc("POST "+base+"/hosts/{host}/wiped", api.asHost(api.wiped))
 	routes.HandleFunc("DELETE "+base+"/hosts/{host}", api.asHost(api.delete))
 	api.server = httptest.NewTLSServer(api.count(routes))
 	return api
@@ -108,6 +114,9 @@ func (a *API) SetBootstrap(data *wire.Bootstrap) { a.update(func() { a.bootstrap
 
 // SetConfig is the configuration of the registration, as JSON.
 func (a *API) SetConfig(config string) { a.update(func() { a.config = json.RawMessage(config) }) }
+
+// Rotate makes the registration refuse the token that hosts know.
+func (a *API) Rotate() { a.update(func() { a.rotated = true }) }
 
 // Hosts are the names of all hosts, sorted.
 func (a *API) Hosts() []string {
@@ -206,7 +215,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 func answer(w http.ResponseWriter, body any) { _ = json.NewEncoder(w).Encode(body) }
 
 func (a *API) registration(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(wire.RegistrationHeader) != "Bearer "+Token {
+	if !a.knows(r) {
 		refuse(w, http.StatusUnauthorized, "wrong registration token")
 		return
 	}
@@ -215,20 +224,27 @@ func (a *API) registration(w http.ResponseWriter, r *http.Request) {
 	answer(w, wire.Registration{Config: a.config})
 }
 
+// knows says whether a request carries the registration's token.
+func (a *API) knows(r *http.Request) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return !a.rotated && r.Header.Get(wire.RegistrationHeader) == "Bearer "+Token
+}
+
 func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	request := wire.HostCreate{}
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if r.Header.Get(wire.RegistrationHeader) != "Bearer "+Token || a.verify(r, request.Name, request.PubKey) != nil {
+	if !a.knows(r) || a.verify(r, request.Name, request.PubKey) != nil {
 		refuse(w, http.StatusUnauthorized, "wrong token")
 		return
 	}
 	status := http.StatusCreated
 	a.update(func() {
 		known := a.hosts[request.Name]
-		if known != nil && known.PubKey != request.PubKey {
+		if known != nil && (known.Leaving || known.PubKey != request.PubKey) {
 			status = http.StatusConflict
 		}
 		if known == nil {
@@ -339,7 +355,30 @@ func (a *API) bootstrapData(w http.ResponseWriter, _ *http.Request, _ string) {
 	answer(w, a.bootstrap)
 }
 
+func (a *API) resetOptions(w http.ResponseWriter, _ *http.Request, _ string) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	given := struct {
+		Elemental struct {
+			Reset json.RawMessage `json:"reset"`
+		} `json:"elemental"`
+	}{}
+	if len(a.config) > 0 {
+		_ = json.Unmarshal(a.config, &given)
+	}
+	answer(w, wire.Reset{Options: given.Elemental.Reset})
+}
+
 func (a *API) delete(w http.ResponseWriter, _ *http.Request, name string) {
-	a.update(func() { delete(a.hosts, name) })
+	a.update(func() {
+		if host := a.hosts[name]; host != nil {
+			host.Leaving = true
+		}
+	})
 	w.WriteHeader(http.StatusAccepted)
+}
+
+func (a *API) wiped(w http.ResponseWriter, _ *http.Request, name string) {
+	a.update(func() { delete(a.hosts, name) })
+	w.WriteHeader(http.StatusNoContent)
 }

@@ -132,11 +132,29 @@ func (c *Client) Bootstrap(ctx context.Context) (wire.Bootstrap, error) {
 	return answer, err
 }
 
+// ResetOptions asks how the host is to be reset.
+func (c *Client) ResetOptions(ctx context.Context) (wire.Reset, error) {
+	answer := wire.Reset{}
+	call := call{
+		doing: "reading how to reset the host", method: http.MethodGet, path: c.hostPath("reset"), asHost: true,
+		timeout: requestTimeout,
+	}
+	_, err := c.do(ctx, call, &answer)
+	return answer, err
+}
+
 // Delete tells the API that the host is being reset. A host that is not known is fine.
 func (c *Client) Delete(ctx context.Context) error {
-	call := call{
-		doing: "deleting the host", method: http.MethodDelete, path: c.hostPath(""), asHost: true, timeout: requestTimeout,
-	}
+	return c.leave(ctx, call{doing: "deleting the host", method: http.MethodDelete, path: c.hostPath("")})
+}
+
+// Wiped tells the API that the host has been reset: nothing is left of what it was. A host that is not known is fine.
+func (c *Client) Wiped(ctx context.Context) error {
+	return c.leave(ctx, call{doing: "reporting that the host is wiped", method: http.MethodPost, path: c.hostPath("wiped")})
+}
+
+func (c *Client) leave(ctx context.Context, call call) error {
+	call.asHost, call.timeout = true, requestTimeout
 	status, err := c.do(ctx, call, nil)
 	if status == http.StatusNotFound {
 		return nil

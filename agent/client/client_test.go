@@ -136,9 +136,14 @@ var _ = Describe("A client", func() {
 		api.SetConfig(`{"elemental":{}}`)
 		Expect(c.Registration(ctx)).To(HaveField("Config", MatchJSON(`{"elemental":{}}`)))
 
+		api.SetConfig(`{"elemental":{"reset":{"resetOem":true}}}`)
+		Expect(c.ResetOptions(ctx)).To(HaveField("Options", MatchJSON(`{"resetOem":true}`)))
 		Expect(c.Delete(ctx)).To(Succeed())
+		Expect(api.Hosts()).NotTo(BeEmpty(), "the host has not been wiped yet")
+		Expect(c.Wiped(ctx)).To(Succeed())
 		Expect(api.Hosts()).To(BeEmpty())
 		Expect(c.Delete(ctx)).To(Succeed(), "a host that is gone is what was wanted")
+		Expect(c.Wiped(ctx)).To(Succeed())
 	})
 
 	It("does not believe a certificate that cannot be read", func() {

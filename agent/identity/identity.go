@@ -100,6 +100,16 @@ func Exists(workDir string) bool {
 	return true
 }
 
+// Same says whether two directories hold the same key.
+func Same(one, other string) (bool, error) {
+	first, err := loadKey(filepath.Join(one, KeyFile))
+	if err != nil {
+		return false, err
+	}
+	second, err := loadKey(filepath.Join(other, KeyFile))
+	return err == nil && first.Equal(second), err
+}
+
 // IsPredecessors says whether the identity is one of the predecessor's agent, which Load has not seen yet: a
 // key without a name.
 func IsPredecessors(workDir string) bool {

@@ -166,6 +166,8 @@ func (l *Loop) registerAgain(ctx context.Context) error {
 	return system.Wait(ctx, l.Clock, shortest)
 }
 
+// register ends when the host is registered, and when it is forbidden to be: the API may have something to ask of a host
+// that it does not let in.
 func (l *Loop) register(ctx context.Context) error {
 	for failures := 1; ; failures++ {
 		err := l.API.Register(ctx)
@@ -175,7 +177,8 @@ func (l *Loop) register(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := l.pause(ctx, err, failures); err != nil {
+		refused := errors.Is(err, client.ErrForbidden)
+		if err := l.pause(ctx, err, failures); err != nil || refused {
 			return err
 		}
 	}

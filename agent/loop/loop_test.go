@@ -222,6 +222,14 @@ var _ = Describe("The loop", func() {
 		Expect(api.registered()).To(Equal(3))
 	})
 
+	It("goes on asking where it is forbidden to register: it may have to reset itself all the same", func() {
+		api.refuse = []error{client.ErrForbidden}
+		start(false)
+		api.then(answer{err: client.ErrNotFound}, to("1", func(d *wire.Desired) { d.Reset = true }))
+		Eventually(actor.on).Should(Equal([]string{"1"}))
+		Expect(api.registered()).To(Equal(1))
+	})
+
 	It("registers again when it is not known any more", func() {
 		start(false)
 		api.then(to("1"), answer{err: client.ErrNotFound}, to("2"))

@@ -125,12 +125,15 @@ type Bootstrapper interface {
 
 // Resetter brings the host back to its factory state.
 type Resetter interface {
+	// ResetDir is a directory that the running and the recovery system read and that a reset leaves as it is. What the
+	// agent needs to reset the host, and to say that it has, lies there.
+	ResetDir() string
 	// TriggerReset makes the next boot go to recovery, which runs "elemental-agent reset". It does not
 	// reboot.
 	TriggerReset(ctx context.Context) error
 	// AbandonReset undoes what TriggerReset has left for recovery systems to come. It does nothing where nothing is left.
 	AbandonReset(ctx context.Context) error
-	// Reset resets the host and keeps the agent's configuration. It is called in recovery, can be
+	// Reset resets the host and keeps the agent's configuration, for the next boot too. It is called in recovery, can be
 	// repeated, and takes the registration's spec.config.elemental.reset.
 	Reset(ctx context.Context, options json.RawMessage) error
 }

@@ -22,6 +22,7 @@ const maxAddresses = 8
 // API is what the phases need of the Elemental API.
 type API interface {
 	Bootstrap(ctx context.Context) (wire.Bootstrap, error)
+	ResetOptions(ctx context.Context) (wire.Reset, error)
 }
 
 // Options of Phases.
@@ -43,7 +44,11 @@ type Options struct {
 }
 
 // Phases acts on desired states.
-type Phases struct{ Options }
+type Phases struct {
+	Options
+	// refused counts how often the API did not say how to reset the host.
+	refused int
+}
 
 // New returns the phases.
 func New(options Options) *Phases { return &Phases{Options: options} }

@@ -17,6 +17,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/dummy"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
@@ -69,6 +71,8 @@ func (f fakeAPI) Bootstrap(context.Context) (wire.Bootstrap, error) {
 	return wire.Bootstrap{Format: "cloud-config"}, f.err
 }
 
+func (f fakeAPI) ResetOptions(context.Context) (wire.Reset, error) { return wire.Reset{}, f.err }
+
 func (fakeAPI) Report(context.Context, wire.Report) error { return nil }
 
 type rig struct {
@@ -83,6 +87,8 @@ func newRig() *rig {
 	r := &rig{dir: GinkgoT().TempDir()}
 	r.plugin = &os_{Plugin: dummy.New(r.dir)}
 	Expect(r.plugin.Init(context.Background())).To(Succeed())
+	_, err := identity.Load(system.NewHost(r.dir), r.dir, config.Hostname{Prefix: "m-"})
+	Expect(err).NotTo(HaveOccurred())
 	r.start()
 	return r
 }

@@ -5,9 +5,12 @@ package phase
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -17,6 +20,8 @@ const (
 	ResetMarkFile = "reset.json"
 	// maxResetTries bounds how often a host reboots in search of its recovery system.
 	maxResetTries = 5
+	// maxOptionTries bounds how often the API is asked how to reset the host before it is reset without an answer.
+	maxOptionTries = 5
 )
 
 type resetMark struct {
@@ -40,13 +45,66 @@ func (p *Phases) reset(ctx context.Context, request request) (bool, error) {
 	if !request.desired.Reset {
 		return true, nil
 	}
+	options, err := p.resetOptions(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := p.keepReset(options); err != nil {
+		return false, err
+	}
 	return false, p.TriggerReset(ctx)
+}
+
+// resetOptions asks for the options while the host can still ask. Nil is those that are kept already, or the plugin's
+// defaults: a host that was told to reset itself does so, whatever becomes of this request.
+func (p *Phases) resetOptions(ctx context.Context) (json.RawMessage, error) {
+	given, err := p.API.ResetOptions(ctx)
+	if err == nil {
+		return given.Options, nil
+	}
+	if p.refused++; ctx.Err() != nil || p.refused < maxOptionTries && !refuses(err) {
+		return nil, err
+	}
+	p.Log.Error("The Elemental API does not say how to reset the host; it is reset all the same", "error", err)
+	return nil, nil
+}
+
+// refuses says whether the API would answer the same again.
+func refuses(err error) bool {
+	for _, refusal := range []error{client.ErrUnauthorized, client.ErrForbidden, client.ErrNotFound, client.ErrRefused} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepReset puts where the recovery system reads it what a reset needs. What was kept when the reset was asked for first is
+// not lost to a host that has lost its work directory since.
+func (p *Phases) keepReset(options json.RawMessage) error {
+	dir, from := p.Plugin.ResetDir(), p.WorkDir
+	kept, found, err := ReadKeptReset(dir)
+	if err != nil {
+		return err
+	}
+	if found && !kept.Wiped {
+		from = dir
+		if options == nil {
+			options = kept.Options
+		}
+	}
+	return KeepReset(dir, from, KeptReset{Options: options})
 }
 
 // ResetPending says whether a reset was asked for that has not been carried out. Such a host must not
 // be taken for a new one.
 func (p *Phases) ResetPending() (bool, error) {
-	return system.ReadJSON(p.mark(ResetMarkFile), &resetMark{})
+	marked, err := system.ReadJSON(p.mark(ResetMarkFile), &resetMark{})
+	if err != nil || marked {
+		return marked, err
+	}
+	_, kept, err := ReadKeptReset(p.Plugin.ResetDir())
+	return kept, err
 }
 
 // TriggerReset reboots the host into recovery, up to 5 times in all. Then it holds, with a message.
@@ -61,6 +119,9 @@ func (p *Phases) TriggerReset(ctx context.Context) error {
 		return nil
 	}
 	p.say(wire.HostTriggeringReset, "")
+	if err := p.keepReset(nil); err != nil {
+		return err
+	}
 	mark.Tries++
 	mark.Key = p.Key
 	if err := system.WriteJSON(p.mark(ResetMarkFile), mark); err != nil {

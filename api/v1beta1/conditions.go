@@ -120,6 +120,7 @@ const (
 	WaitingForResetReason = "WaitingForReset"
 	ResetFailedReason     = "ResetFailed"
 	NodeNotDeletedReason  = "NodeNotDeleted"
+	DeniedKeysFullReason  = "DeniedKeysFull"
 	ServesNoMachineReason = "ServesNoMachine"
 
 	// OSVersionReadyCondition says whether the host runs the OS that its spec asks for.

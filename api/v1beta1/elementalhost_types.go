@@ -137,7 +137,9 @@ const (
 	HostPhaseRunning                HostPhase = "Running"
 	HostPhaseTriggeringReset        HostPhase = "Triggering Reset"
 	HostPhaseResetting              HostPhase = "Resetting"
-	HostPhaseReconcilingOSVersion   HostPhase = "Reconciling OS Version"
+	// HostPhaseReset: the host has been wiped. No agent reports it; the Elemental API is told otherwise.
+	HostPhaseReset                HostPhase = "Reset"
+	HostPhaseReconcilingOSVersion HostPhase = "Reconciling OS Version"
 )
 
 // HostOS is the OS that a host booted, judged by the booted snapshot and never by the next default.

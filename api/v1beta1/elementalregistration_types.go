@@ -47,9 +47,51 @@ type ElementalRegistrationSpec struct {
 	// +optional
 	PrivateKeyRef *corev1.ObjectReference `json:"privateKeyRef,omitempty"`
 
+	// deniedKeys are keys of hosts whose ElementalHost was deleted. None of them registers again until a person takes it off
+	// the list. The host controller adds to it; at most 1000.
+	// +optional
+	// +listType=map
+	// +listMapKey=pubKey
+	// +kubebuilder:validation:MaxItems=1000
+	DeniedKeys []DeniedKey `json:"deniedKeys,omitempty"`
+
 	// config is handed to the agent.
 	// +optional
 	Config RegistrationConfig `json:"config,omitempty,omitzero"`
+}
+
+// MaxDeniedKeys of a registration. An ElementalHost whose key finds no room is not let go.
+const MaxDeniedKeys = 1000
+
+// DeniedKeyReset says whether the host of a denied key has to reset itself.
+// +kubebuilder:validation:Enum=Pending;Done
+type DeniedKeyReset string
+
+// Resets of hosts whose key is denied.
+const (
+	// DeniedKeyResetPending: the host has not said that it has been wiped, and is told to reset itself when it asks.
+	DeniedKeyResetPending DeniedKeyReset = "Pending"
+	// DeniedKeyResetDone: the host has been wiped since, and has another key.
+	DeniedKeyResetDone DeniedKeyReset = "Done"
+)
+
+// DeniedKey is the key of a host whose ElementalHost was deleted.
+type DeniedKey struct {
+	// pubKey is what spec.pubKey of the ElementalHost was.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	PubKey string `json:"pubKey"`
+	// host is the name of the ElementalHost.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Host string `json:"host"`
+	// reset says whether the host has to reset itself: Pending until it has said that it has been wiped, Done from then
+	// on. Empty if nobody has asked it to.
+	// +optional
+	Reset DeniedKeyReset `json:"reset,omitempty"`
+	// since is when the ElementalHost was deleted.
+	// +optional
+	Since metav1.Time `json:"since,omitempty,omitzero"`
 }
 
 // RegistrationConfig is what an agent is configured with.

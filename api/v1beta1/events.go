@@ -15,6 +15,9 @@ const (
 	EventIdentityInUseTwice = "IdentityInUseTwice"
 	// EventBootstrapWithheld (ElementalHost): the host asked for bootstrap data that are not those of a Machine it serves.
 	EventBootstrapWithheld = "BootstrapWithheld"
+	// EventHostKeyDenied (ElementalHost): the host was deleted, and its key is denied until a person lets it in again. The
+	// message says whether the host has still to reset itself.
+	EventHostKeyDenied = "HostKeyDenied"
 	// EventUnmanagedUpgradeStarted (ElementalHost): a person triggered an upgrade and the host has begun.
 	EventUnmanagedUpgradeStarted = "UnmanagedUpgradeStarted"
 	// EventUnmanagedUpgradeEnded (ElementalHost): it ended; the message says how.

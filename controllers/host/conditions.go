@@ -133,8 +133,8 @@ func observeBootstrap(host *infrav1.ElementalHost) {
 func observeReset(host *infrav1.ElementalHost, until departure) {
 	resetting := host.Status.Phase == infrav1.HostPhaseTriggeringReset || host.Status.Phase == infrav1.HostPhaseResetting
 	switch {
-	case until.node:
-		condition.False(host, infrav1.ResetReadyCondition, infrav1.NodeNotDeletedReason, "%s", until.waits)
+	case until.reason != "":
+		condition.False(host, infrav1.ResetReadyCondition, until.reason, "%s", until.waits)
 	case isStray(host):
 		condition.False(host, infrav1.ResetReadyCondition, infrav1.ServesNoMachineReason,
 			"The host is bootstrapped and serves no machine: set label %s to \"true\" to have it reset and free again", infrav1.NeedsResetLabel)

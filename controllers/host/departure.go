@@ -40,27 +40,33 @@ type departure struct {
 	after time.Duration
 	// orphaned says that the host's machine is gone without having released it.
 	orphaned bool
-	// node says that it is the host's Node that is waited for.
-	node bool
+	// reason of ResetReady; empty where the host itself is waited for.
+	reason string
 }
 
 // departure says what the deletion of a host waits for. One that serves a machine waits to be released,
 // and then to be reset, so that no machine in the rack goes on as a node that nobody knows of. Its Node
 // goes before it: while the ElementalHost is there no other can register under its name, and the host,
-// which says from its recovery system that it resets itself, runs no kubelet that would make the Node anew.
+// which says from its recovery system that it resets itself, runs no kubelet that would make the Node anew. Nothing of this
+// keeps a Machine: it has released its host before.
 func (r *Reconciler) departure(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (departure, error) {
 	released := hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
 	switch {
-	case host.DeletionTimestamp.IsZero(), !released && host.Spec.MachineRef == nil:
+	case host.DeletionTimestamp.IsZero():
 		return departure{}, nil
-	case !released:
+	case !released && host.Spec.MachineRef != nil:
 		orphaned, err := r.isOrphaned(ctx, host)
 		return departure{waits: "the host serves a machine", orphaned: orphaned, after: pollMachine}, err
+	case !released && !isLeaving(host):
+		return r.denyKey(ctx, host)
 	}
 	if left := r.untilReset(host); left > 0 {
 		return departure{waits: "the host has not reset itself", after: left}, nil
 	}
-	return r.deleteNode(ctx, host, cluster)
+	if until, err := r.deleteNode(ctx, host, cluster); err != nil || until.waits != "" {
+		return until, err
+	}
+	return r.denyKey(ctx, host)
 }
 
 // isOrphaned says whether the machine that would release the host does not exist any more.
@@ -73,18 +79,26 @@ func (r *Reconciler) isOrphaned(ctx context.Context, host *infrav1.ElementalHost
 	return apierrors.IsNotFound(err), nil
 }
 
-// untilReset is how much longer the reset of a released host is waited for. Who deletes a host that had
-// been asked to reset itself before does so because it never will.
+// untilReset is how much longer it is waited for a host to say that it has been wiped: from its deletion on, which is its own
+// doing if it resets itself, or from when it was asked to. Who deletes a host that had been asked to reset itself before, and
+// has not begun, does so because it never will.
 func (r *Reconciler) untilReset(host *infrav1.ElementalHost) time.Duration {
-	if host.Status.Phase == infrav1.HostPhaseResetting || hoststate.HasLabel(host, infrav1.ResetLabel) {
+	if hoststate.WasReset(host) {
 		return 0
 	}
+	since := host.DeletionTimestamp.Time
 	asked := conditions.Get(host, infrav1.ResetReadyCondition)
 	if asked == nil || conditions.IsTrue(host, infrav1.ResetReadyCondition) {
+		if isLeaving(host) {
+			return since.Add(resetPatience).Sub(r.Clock.Now())
+		}
 		return resetPatience
 	}
-	if asked.LastTransitionTime.Before(host.DeletionTimestamp) {
+	switch {
+	case !asked.LastTransitionTime.Time.Before(since):
+		since = asked.LastTransitionTime.Time
+	case !isLeaving(host):
 		return 0
 	}
-	return asked.LastTransitionTime.Add(resetPatience).Sub(r.Clock.Now())
+	return since.Add(resetPatience).Sub(r.Clock.Now())
 }

@@ -82,6 +82,8 @@ var _ = Describe("The deletion of a host", func() {
 		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason))
 		Consistently(isGone(ctx, host)).Should(BeFalse())
 		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseResetting })
+		Consistently(isGone(ctx, host)).Should(BeFalse(), "it has not said that it has been wiped")
+		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 	})
 
@@ -130,7 +132,7 @@ var _ = Describe("The Node of a host that is reset", func() {
 	}
 	reset := func(ctx SpecContext, host *infrav1.ElementalHost) {
 		GinkgoHelper()
-		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseResetting })
+		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
 	}
 

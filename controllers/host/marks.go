@@ -24,6 +24,8 @@ func mark(host *infrav1.ElementalHost, until departure) {
 	moveLegacyTrigger(host)
 	recordOutcome(host)
 	if host.DeletionTimestamp.IsZero() {
+		// One that registered at an older API has none.
+		controllerutil.AddFinalizer(host, infrav1.ElementalMachineFinalizer)
 		return
 	}
 	if until.orphaned {
@@ -45,6 +47,9 @@ func mirrorFacts(host *infrav1.ElementalHost) {
 	// agent says that has lost its memory, or was installed in place of the predecessor's.
 	if host.Status.Bootstrapped {
 		hoststate.SetLabel(host, infrav1.BootstrappedLabel, true)
+	}
+	if host.Status.Phase == infrav1.HostPhaseReset {
+		hoststate.SetLabel(host, infrav1.ResetLabel, true)
 	}
 }
 

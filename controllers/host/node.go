@@ -30,7 +30,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost
 	ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the workload cluster to delete the Node of a host", "ElementalHost", klog.KObj(host), "reason", err.Error())
 	return departure{
 		waits: fmt.Sprintf("The Node of the host cannot be deleted: the API server of workload Cluster %s does not answer", cluster.Name),
-		after: pollWorkload, node: true,
+		after: pollWorkload, reason: infrav1.NodeNotDeletedReason,
 	}, nil
 }
 

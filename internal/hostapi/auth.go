@@ -42,29 +42,51 @@ func (s *Server) authenticateRegistration(r *http.Request) (*infrav1.ElementalRe
 	return registration, nil
 }
 
+// caller holds the key of a host that is known or, if denied is set, of one whose key is denied since it was deleted.
+type caller struct {
+	host   *infrav1.ElementalHost
+	denied *infrav1.DeniedKey
+}
+
 // authenticateHost returns the host in the path to who holds its key. A host answers only below the
 // registration that it came through.
 func (s *Server) authenticateHost(r *http.Request) (*infrav1.ElementalHost, error) {
+	caller, err := s.authenticate(r)
+	if err == nil && caller.denied != nil {
+		err = refuseDenied(caller.denied, registrationOf(r).Name)
+	}
+	return caller.host, err
+}
+
+// authenticate is authenticateHost for what a host may also do whose key is denied and who has to reset itself.
+func (s *Server) authenticate(r *http.Request) (caller, error) {
 	raw, err := bearer(r, wire.HostHeader, hostToken)
 	if err != nil {
-		return nil, err
+		return caller{}, err
 	}
 	name, registration := hostOf(r), registrationOf(r)
 	uris := s.registrations.uris(r.Context(), registration)
 	if err := token.CheckHostClaims(raw, name.Name, uris); err != nil {
-		return nil, refuseToken(hostToken, err)
+		return caller{}, refuseToken(hostToken, err)
 	}
 	host, err := s.hosts.get(r.Context(), name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.verifyHost(raw, host, uris)
 	}
-	if err := s.verifyHost(raw, host, uris); err != nil {
-		return nil, err
+	if err != nil {
+		denied := s.findDenied(r, raw, uris)
+		switch {
+		case denied == nil:
+			return caller{}, err
+		case denied.Reset == "":
+			return caller{}, refuseDenied(denied, registration.Name)
+		}
+		return caller{denied: denied}, nil
 	}
 	if came := host.Annotations[infrav1.RegistrationNameAnnotation]; came != registration.Name {
-		return nil, refuse(http.StatusForbidden, "host %s came through registration %q, not %q", host.Name, came, registration.Name)
+		return caller{}, refuse(http.StatusForbidden, "host %s came through registration %q, not %q", host.Name, came, registration.Name)
 	}
-	return host, nil
+	return caller{host: host}, nil
 }
 
 func (s *Server) verifyHost(raw string, host *infrav1.ElementalHost, uris token.Audience) error {

@@ -167,7 +167,7 @@ var _ = Describe("A request without the right", func() {
 		Expect(world(ctx, who.door.Namespace)).To(Equal(before), "said twice is said once")
 
 		By("sending it in the next life of the host's name")
-		Expect(plane.Client.Delete(ctx, who.host.object(ctx))).To(Succeed())
+		who.host.remove(ctx)
 		registered(ctx, who.door, "m-1")
 		before = world(ctx, who.door.Namespace)
 		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusUnauthorized))

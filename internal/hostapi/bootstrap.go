@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if host.UID != cached.UID || !sameKey(host.Spec.PubKey, cached.Spec.PubKey) {
+	if host.UID != cached.UID || !token.SameKey(host.Spec.PubKey, cached.Spec.PubKey) {
 		return reply{}, refuse(http.StatusUnauthorized, "host %s was registered anew with another key", host.Name)
 	}
 	if err := checkBootstrap(host); err != nil {

@@ -242,7 +242,7 @@ var _ = Describe("Bootstrap data", func() {
 
 	It("is not for who held the name before", func(ctx SpecContext) {
 		who := makeServed(ctx)
-		Expect(plane.Client.Delete(ctx, who.host.object(ctx))).To(Succeed())
+		who.host.remove(ctx)
 		heir := registered(ctx, who.door, "m-1")
 		heir.change(ctx, associate)
 		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusUnauthorized))

@@ -143,6 +143,17 @@ func (m *machine) forget(ctx context.Context) answer {
 	return request(ctx, shared, http.MethodDelete, m.url(""), nil, m.auth())
 }
 
+func (m *machine) wiped(ctx context.Context) answer {
+	return request(ctx, shared, http.MethodPost, m.url("/wiped"), nil, m.auth())
+}
+
+// remove takes the host away by force.
+func (m *machine) remove(ctx context.Context) {
+	GinkgoHelper()
+	host := m.change(ctx, func(host *infrav1.ElementalHost) { host.Finalizers = nil })
+	Expect(plane.Client.Delete(ctx, host)).To(Succeed())
+}
+
 // object is the host in the API server.
 func (m *machine) object(ctx context.Context) *infrav1.ElementalHost {
 	GinkgoHelper()

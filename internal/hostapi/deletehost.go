@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
@@ -19,29 +20,48 @@ import (
 const deleteTries = 3
 
 // deleteHost takes a host's word that it resets itself now. It says so in the status, since an
-// ElementalHost that an operator deletes looks the same otherwise, and deletes it; finalizers are the
-// host controller's.
+// ElementalHost that an operator deletes looks the same otherwise, and deletes it. The host controller lets it go when the
+// host says that it has been wiped.
 func (s *Server) deleteHost(r *http.Request) (reply, error) {
-	host, err := s.authenticateHost(r)
+	caller, err := s.authenticate(r)
 	if err != nil {
 		return reply{}, err
 	}
+	if caller.denied == nil {
+		err = s.leave(r.Context(), caller.host, infrav1.HostPhaseResetting)
+	}
+	return reply{status: http.StatusAccepted}, err
+}
+
+// reportWiped takes a host's word that nothing is left of what it was.
+func (s *Server) reportWiped(r *http.Request) (reply, error) {
+	caller, err := s.authenticate(r)
+	if err != nil {
+		return reply{}, err
+	}
+	if caller.denied != nil {
+		err = s.recordWiped(r.Context(), registrationOf(r), caller.denied)
+	} else {
+		err = s.leave(r.Context(), caller.host, infrav1.HostPhaseReset)
+	}
+	return reply{status: http.StatusNoContent}, err
+}
+
+// leave records how far a host is with its reset and deletes it.
+func (s *Server) leave(ctx context.Context, host *infrav1.ElementalHost, phase infrav1.HostPhase) error {
 	if err := checkDelete(host); err != nil {
 		// The cache may be late: what it knows is enough to go on, not to refuse.
-		if host, err = s.hosts.fromServer(r.Context(), client.ObjectKeyFromObject(host)); err != nil {
-			return reply{}, err
+		if host, err = s.hosts.fromServer(ctx, client.ObjectKeyFromObject(host)); err != nil {
+			return err
 		}
 		if err := checkDelete(host); err != nil {
-			return reply{}, err
+			return err
 		}
 	}
-	if err := s.reportResetting(r.Context(), host); err != nil {
-		return reply{}, err
+	if err := s.reportPhase(ctx, host, phase); err != nil {
+		return err
 	}
-	if err := s.deleteIfFree(r.Context(), host); err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusAccepted}, nil
+	return s.deleteIfFree(ctx, host)
 }
 
 // checkDelete refuses a host that serves a Machine and was not asked to reset.
@@ -53,10 +73,20 @@ func checkDelete(host *infrav1.ElementalHost) error {
 		host.Name, host.Spec.MachineRef.Name)
 }
 
-func (s *Server) reportResetting(ctx context.Context, host *infrav1.ElementalHost) error {
+func (s *Server) reportPhase(ctx context.Context, host *infrav1.ElementalHost, phase infrav1.HostPhase) error {
 	status := *s.reports.latest(ctx, client.ObjectKeyFromObject(host), host).Status.DeepCopy()
-	status.Phase = infrav1.HostPhaseResetting
+	status.Phase = phase
 	return s.reports.submit(ctx, host, status)
+}
+
+// letGo takes the finalizer off a host that has nothing to wipe. What a host asks for that nobody has trusted with anything
+// is neither waited for nor does it deny a key: anybody who can register could fill the list with keys of his making.
+func (s *Server) letGo(ctx context.Context, host *infrav1.ElementalHost) error {
+	before := host.DeepCopy()
+	if hoststate.OwesReset(host) || !controllerutil.RemoveFinalizer(host, infrav1.ElementalMachineFinalizer) {
+		return nil
+	}
+	return s.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // deleteIfFree deletes what it judged and nothing else: a host that changed in the meantime may have
@@ -75,7 +105,9 @@ func (s *Server) deleteIfFree(ctx context.Context, host *infrav1.ElementalHost) 
 		if err := checkDelete(current); err != nil {
 			return err
 		}
-		err = s.client.Delete(ctx, current, client.Preconditions{UID: &uid, ResourceVersion: &current.ResourceVersion})
+		if err = s.letGo(ctx, current); err == nil {
+			err = s.client.Delete(ctx, current, client.Preconditions{UID: &uid, ResourceVersion: &current.ResourceVersion})
+		}
 		if !apierrors.IsConflict(err) {
 			if err = client.IgnoreNotFound(err); err != nil {
 				return fmt.Errorf("deleting ElementalHost %s: %w", key, err)

@@ -13,13 +13,16 @@
 // It answers on every replica; nothing here needs a leader. What is written - new hosts, and the status
 // of hosts but for its conditions - is written on behalf of the host that asked, and of no other.
 //
+// The key of an ElementalHost that was deleted is denied by its registration (package deniedkey): it opens nothing but what a
+// host needs that has still to reset itself.
+//
 // Trust: a request is believed when its token is (package token). What a token cannot open is refused
 // before anything is read from the API server on its behalf, and before its body is read.
 package hostapi
 
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;create;delete;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get

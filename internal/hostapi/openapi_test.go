@@ -126,7 +126,7 @@ var _ = Describe("openapi.yaml", func() {
 var wireTypes = map[string]any{
 	"Registration": wire.Registration{}, "HostCreate": wire.HostCreate{}, "Desired": wire.Desired{}, "Upgrade": wire.Upgrade{},
 	"Report": wire.Report{}, "Address": wire.Address{}, "OS": wire.OS{}, "Attempt": wire.Attempt{},
-	"Bootstrap": wire.Bootstrap{}, "Error": wire.Error{},
+	"Bootstrap": wire.Bootstrap{}, "Reset": wire.Reset{}, "Error": wire.Error{},
 }
 
 // compare checks names, requiredness and kinds of the fields of a type.

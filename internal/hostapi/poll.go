@@ -18,7 +18,7 @@ import (
 // getDesired answers with what is asked of a host: at once when the host does not know it yet, and when
 // it changes otherwise, or when the host's patience ends.
 func (s *Server) getDesired(r *http.Request) (reply, error) {
-	host, err := s.authenticateHost(r)
+	caller, err := s.authenticate(r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -26,6 +26,10 @@ func (s *Server) getDesired(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if caller.denied != nil {
+		return s.desiredOfDenied(r, caller.denied, patience)
+	}
+	host := caller.host
 	desired := Desired(host)
 	if patience == 0 || r.URL.Query().Get("revision") != desired.Revision {
 		return reply{status: http.StatusOK, body: desired}, nil

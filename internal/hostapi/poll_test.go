@@ -112,7 +112,7 @@ var _ = Describe("Asking for the desired state", func() {
 
 	It("answers that the host is gone", func(ctx SpecContext) {
 		waiting, _ := host.idle(ctx)
-		Expect(plane.Client.Delete(ctx, host.object(ctx))).To(Succeed())
+		host.remove(ctx)
 		var told answer
 		Eventually(waiting.answered).Should(Receive(&told))
 		Expect(told.status).To(Equal(http.StatusNotFound))

@@ -39,8 +39,8 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	}}, nil
 }
 
-// createHost registers a host. It is one write and no read: only a name that is taken is looked up, to
-// tell a repeated request from a second host.
+// createHost registers a host. It is one write, and one read for the keys that are denied: only a name that is taken is
+// looked up, to tell a repeated request from a second host.
 func (s *Server) createHost(r *http.Request) (reply, error) {
 	registration, err := s.authenticateRegistration(r)
 	if err != nil {
@@ -59,6 +59,9 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 	}
 	if asked.PubKey, err = token.EncodePublicKey(key); err != nil {
 		return reply{}, fmt.Errorf("normalizing key of host %s: %w", asked.Name, err)
+	}
+	if err := s.checkNotDenied(r.Context(), registration, asked.PubKey); err != nil {
+		return reply{}, err
 	}
 	if err := s.createOnce(r.Context(), newHost(registration, asked)); err != nil {
 		return reply{}, err
@@ -82,6 +85,8 @@ func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate)
 	return &infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: registration.Namespace, Name: asked.Name, Labels: labels, Annotations: annotations,
+			// From the first moment on: whoever deletes the ElementalHost denies its key.
+			Finalizers: []string{infrav1.ElementalMachineFinalizer},
 		},
 		Spec: infrav1.ElementalHostSpec{
 			PubKey:   asked.PubKey,
@@ -127,7 +132,7 @@ func (s *Server) checkSame(ctx context.Context, host *infrav1.ElementalHost) err
 		return fmt.Errorf("reading ElementalHost %s/%s: %w", host.Namespace, host.Name, err)
 	}
 	switch {
-	case !sameKey(found.Spec.PubKey, host.Spec.PubKey):
+	case !token.SameKey(found.Spec.PubKey, host.Spec.PubKey):
 		return refuse(http.StatusConflict, "the name %s is taken by a host with another key: choose another name", host.Name)
 	case found.Annotations[infrav1.RegistrationNameAnnotation] != host.Annotations[infrav1.RegistrationNameAnnotation]:
 		return refuse(http.StatusConflict, "host %s is registered through registration %q", host.Name, found.Annotations[infrav1.RegistrationNameAnnotation])
@@ -135,10 +140,4 @@ func (s *Server) checkSame(ctx context.Context, host *infrav1.ElementalHost) err
 		return refuse(http.StatusConflict, "host %s is being deleted: register again when it is gone", host.Name)
 	}
 	return nil
-}
-
-func sameKey(a, b string) bool {
-	one, errOne := token.ParsePublicKey(a)
-	other, errOther := token.ParsePublicKey(b)
-	return errOne == nil && errOther == nil && one.Equal(other)
 }

@@ -11,7 +11,7 @@ import (
 
 // reportHost takes a host's word about itself. It answers when the word is stored, or was before.
 func (s *Server) reportHost(r *http.Request) (reply, error) {
-	host, err := s.authenticateHost(r)
+	caller, err := s.authenticate(r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -23,7 +23,10 @@ func (s *Server) reportHost(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := s.reports.submit(r.Context(), host, status); err != nil {
+	if caller.denied != nil {
+		return reportOfDenied(r, caller.denied, status)
+	}
+	if err := s.reports.submit(r.Context(), caller.host, status); err != nil {
 		return reply{}, err
 	}
 	return reply{status: http.StatusNoContent}, nil

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -22,6 +23,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -173,7 +175,7 @@ var _ = Describe("A report", func() {
 
 	It("does not reach a host that got the name since", func(ctx SpecContext) {
 		waiting, _ := host.idle(ctx)
-		Expect(plane.Client.Delete(ctx, host.object(ctx))).To(Succeed())
+		host.remove(ctx)
 		Eventually(waiting.answered).Should(Receive())
 		Expect(host.report(ctx, everything()).status).To(Equal(http.StatusNotFound))
 		heir := registered(ctx, door, "m-1")
@@ -266,16 +268,26 @@ var _ = Describe("A host that says it resets itself", func() {
 
 	BeforeEach(func(ctx SpecContext) {
 		host = registered(ctx, openDoor(ctx, nil), "m-1")
-		host.change(ctx, func(object *infrav1.ElementalHost) { object.Finalizers = []string{infrav1.ElementalMachineFinalizer} })
-		DeferCleanup(func(ctx SpecContext) {
-			host.change(ctx, func(object *infrav1.ElementalHost) { object.Finalizers = nil })
-		})
 	})
 	taken := func(object *infrav1.ElementalHost) {
 		object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
 	}
 
-	It("is deleted when it serves no Machine", func(ctx SpecContext) {
+	asked := func(object *infrav1.ElementalHost) {
+		taken(object)
+		object.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
+	}
+
+	It("is gone at once when it has nothing to wipe: nobody has trusted it with anything, and no key of its making is denied", func(ctx SpecContext) {
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = false })
+		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
+		Expect(world(ctx, host.door.Namespace)).To(BeEmpty())
+		Eventually(func() int { return host.wiped(ctx).status }).Should(Equal(http.StatusNotFound))
+		Eventually(func() int { return host.register(ctx, host.create()).status }).Should(Equal(http.StatusCreated))
+	})
+
+	It("is deleted and stays until it says that it has been wiped", func(ctx SpecContext) {
+		host.change(ctx, asked)
 		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
 		object := host.object(ctx)
 		Expect(object.DeletionTimestamp).NotTo(BeNil())
@@ -286,21 +298,36 @@ var _ = Describe("A host that says it resets itself", func() {
 		again := host.register(ctx, host.create())
 		Expect(again.status).To(Equal(http.StatusConflict))
 		Expect(again.message()).To(ContainSubstring("being deleted"))
+		By("being wiped, as it says more than once")
+		for range 2 {
+			Expect(host.wiped(ctx).status).To(Equal(http.StatusNoContent))
+			Expect(host.object(ctx).Status.Phase).To(Equal(infrav1.HostPhaseReset))
+		}
 	})
 
-	It("is deleted when it was asked to reset", func(ctx SpecContext) {
-		host.change(ctx, func(object *infrav1.ElementalHost) {
-			taken(object)
-			object.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
+	It("is deleted when it says that it has been wiped, although nobody heard that it would be", func(ctx SpecContext) {
+		host.change(ctx, asked)
+		Expect(host.wiped(ctx).status).To(Equal(http.StatusNoContent))
+		Expect(host.object(ctx)).To(And(HaveField("DeletionTimestamp", Not(BeNil())), HaveField("Status.Phase", infrav1.HostPhaseReset)))
+	})
+
+	It("learns how, whatever has become of the registration's token", func(ctx SpecContext) {
+		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+			spec.Config.Elemental.Reset = map[string]runtime.RawExtension{"resetOem": {Raw: []byte("true")}}
 		})
-		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
-		Expect(host.object(ctx).DeletionTimestamp).NotTo(BeNil())
+		host := registered(ctx, door, "m-1")
+		stale, err := token.SignRegistrationToken(door.SigningKey, door.URI, time.Now().Add(-time.Hour), time.Minute)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(get(ctx, door, "", header{wire.RegistrationHeader, "Bearer " + stale}).status).To(Equal(http.StatusUnauthorized))
+		Expect(into[wire.Reset](host.get(ctx, "/reset")).Options).To(MatchJSON(`{"resetOem":true}`))
+		Expect(newMachine(door, "m-1").get(ctx, "/reset").status).To(Equal(http.StatusUnauthorized))
 	})
 
 	It("is kept when it serves a Machine, even if the cache does not know yet", func(ctx SpecContext) {
 		host.change(ctx, taken)
 		refused := host.forget(ctx)
 		Expect(refused.status).To(Equal(http.StatusConflict))
+		Expect(host.wiped(ctx).status).To(Equal(http.StatusConflict))
 		Expect(refused.message()).To(ContainSubstring("serves ElementalMachine em-1"))
 		Expect(host.object(ctx).DeletionTimestamp).To(BeNil())
 	})

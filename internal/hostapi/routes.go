@@ -29,6 +29,8 @@ func routes() []route {
 		{"getDesired", http.MethodGet, hostPath + "/desired", (*Server).getDesired},
 		{"reportHost", http.MethodPost, hostPath + "/report", (*Server).reportHost},
 		{"getBootstrap", http.MethodGet, hostPath + "/bootstrap", (*Server).getBootstrap},
+		{"getReset", http.MethodGet, hostPath + "/reset", (*Server).getReset},
+		{"reportWiped", http.MethodPost, hostPath + "/wiped", (*Server).reportWiped},
 		{"deleteHost", http.MethodDelete, hostPath, (*Server).deleteHost},
 		{"patchHost", http.MethodPatch, hostPath, (*Server).patchHost},
 	}

@@ -61,6 +61,17 @@ func Released(host *infrav1.ElementalHost) bool {
 		!host.DeletionTimestamp.IsZero()
 }
 
+// OwesReset says whether the host has been given what it has to lose again before it is anybody else's: it serves a machine,
+// is or was a node, or is asked to reset itself.
+func OwesReset(host *infrav1.ElementalHost) bool {
+	return host.Spec.MachineRef != nil || Bootstrapped(host) || HasLabel(host, infrav1.NeedsResetLabel)
+}
+
+// WasReset says whether the host has said that it has been wiped. The label outlives a move.
+func WasReset(host *infrav1.ElementalHost) bool {
+	return host.Status.Phase == infrav1.HostPhaseReset || HasLabel(host, infrav1.ResetLabel)
+}
+
 // Free says whether the host can be claimed: approved, installed, never bootstrapped, and nobody's.
 func Free(host *infrav1.ElementalHost) bool {
 	return host.Spec.Approved &&

@@ -78,6 +78,13 @@ func ParsePublicKey(encoded string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
+// SameKey says whether two texts are the same public key. What is no key is no other's either.
+func SameKey(a, b string) bool {
+	one, errOne := ParsePublicKey(a)
+	other, errOther := ParsePublicKey(b)
+	return errOne == nil && errOther == nil && one.Equal(other)
+}
+
 // onlyBlock decodes a PEM document of one block. A second one is refused, so that nobody has to wonder
 // which of two keys counts.
 func onlyBlock(encoded []byte, blockType string) ([]byte, error) {

@@ -72,6 +72,12 @@ type Bootstrap struct {
 	Config string `json:"config"`
 }
 
+// Reset is how the host is reset.
+type Reset struct {
+	// Options is spec.config.elemental.reset of the registration, for the OS plugin.
+	Options json.RawMessage `json:"options,omitempty"`
+}
+
 // Error is the body of every answer that is not 2xx.
 type Error struct {
 	// Code is the HTTP status.

@@ -12,5 +12,7 @@
 //	GET    hosts/<host>/desired   host token                 ?revision=R&wait=300s -> Desired (long poll)
 //	POST   hosts/<host>/report    host token                 Report -> 204
 //	GET    hosts/<host>/bootstrap host token                 -> Bootstrap, 404 while there is none
-//	DELETE hosts/<host>           host token                 202: the host is reset and forgotten
+//	GET    hosts/<host>/reset     host token                 -> Reset
+//	DELETE hosts/<host>           host token                 202: the host resets itself now
+//	POST   hosts/<host>/wiped     host token                 204: the host has been reset, and is forgotten
 package wire

@@ -22,6 +22,7 @@ import (
 
 const (
 	stateFile  = "dummy-os.json"
+	resetDir   = "reset"
 	freeBytes  = 8 << 30
 	unhealthy  = "unhealthy"
 	unbootable = "unbootable"
@@ -205,6 +206,9 @@ func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error
 	defer p.lock.Unlock()
 	return osplugin.BootstrapState{Placed: p.disk.Bootstrap == "placed", Applied: p.disk.Bootstrap == "applied"}, nil
 }
+
+// ResetDir is in the work directory.
+func (p *Plugin) ResetDir() string { return filepath.Join(filepath.Dir(p.path), resetDir) }
 
 // TriggerReset is remembered until Reset.
 func (p *Plugin) TriggerReset(context.Context) error {

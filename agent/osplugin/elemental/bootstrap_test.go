@@ -126,23 +126,30 @@ var _ = Describe("A reset", func() {
 			ContainSubstring("if: '[ -f /run/elemental/recovery_mode ]'"),
 			ContainSubstring("- elemental-agent reset --config /oem/elemental/agent/config.yaml\n"),
 			ContainSubstring("- systemctl reboot\n")))
-		Expect(r.read("/oem/elemental/agent/private.key")).To(Equal("key"))
+		Expect(r.plugin.ResetDir()).To(Equal(r.path("/oem/elemental/agent")))
 		Expect(r.read("/oem/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
 	})
 
 	DescribeTable("formats the persistent partition, unless the registration says otherwise",
-		func(options, persistent, oem string) {
+		func(options, persistent string, emptied bool) {
 			Expect(r.plugin.TriggerReset(ctx)).To(Succeed())
 			r.boot(0, "recovery")
 			r.runner.On("elemental reset", func(command system.Command) system.Result {
-				Expect(command.Env).To(ContainElements("ELEMENTAL_RESET_PERSISTENT="+persistent, "ELEMENTAL_RESET_OEM="+oem))
+				Expect(command.Env).To(ContainElements("ELEMENTAL_RESET_PERSISTENT="+persistent, "ELEMENTAL_RESET_OEM=false"))
+				for _, needed := range []string{"grubenv", "reset-cloud-config.yaml", "elemental/agent/private.key", "elemental/agent/config.yaml", "set-file-config-yaml.yaml"} {
+					Expect(r.path("/oem/"+needed)).To(BeAnExistingFile(), "the power may be cut now")
+				}
+				_, err := os.Stat(r.path("/oem/99_operators.yaml"))
+				Expect(os.IsNotExist(err)).To(Equal(emptied))
 				return system.Result{}
 			})
+			r.write("/oem/99_operators.yaml", "name: x")
+			r.write("/oem/elemental/agent/private.key", "key")
 			Expect(r.plugin.Reset(ctx, json.RawMessage(options))).To(Succeed())
 		},
-		Entry("nothing", "", "true", "false"),
-		Entry("something else", `{"resetOem":true}`, "true", "true"),
-		Entry("otherwise", `{"resetPersistent":false}`, "false", "false"),
+		Entry("nothing", "", "true", false),
+		Entry("the OEM partition, which is emptied of all that the reset does not need", `{"resetOem":true}`, "true", true),
+		Entry("otherwise", `{"resetPersistent":false}`, "false", false),
 	)
 
 	It("keeps the configuration and nothing else", func() {
@@ -158,7 +165,7 @@ var _ = Describe("A reset", func() {
 		})
 		Expect(r.plugin.Reset(ctx, json.RawMessage(`{"resetPersistent":true}`))).To(Succeed())
 		Expect(r.read("/etc/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
-		for _, gone := range []string{"reset-cloud-config.yaml", "set-hostname.yaml", "90_custom.yaml", "elemental/agent/private.key"} {
+		for _, gone := range []string{"reset-cloud-config.yaml", "set-hostname.yaml", "90_custom.yaml"} {
 			Expect(r.path("/oem/" + gone)).NotTo(BeAnExistingFile())
 		}
 		Expect(r.path("/oem/91_custom.yaml")).To(BeAnExistingFile())

@@ -3,6 +3,8 @@
 
 package elemental
 
+import "path/filepath"
+
 // Places on an Elemental host.
 const (
 	stateDir       = "/run/initramfs/elemental-state"
@@ -44,6 +46,9 @@ const (
 	// bootstrapSentinel is defined by Cluster API's bootstrap provider contract.
 	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
 )
+
+// survivors are the entries of oemDir that outlive a reset of it.
+var survivors = []string{filepath.Base(grubEnv), filepath.Base(resetConfig), filepath.Base(filepath.Dir(keptDir)), "lost+found"}
 
 // installMounts are where "elemental install" mounts what it writes and reads.
 // Source: elemental-toolkit v2.3.2, pkg/constants.

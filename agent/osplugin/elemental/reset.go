@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
@@ -32,7 +32,7 @@ type resetOptions struct {
 
 // TriggerReset makes the next boot go to recovery and reset the host there.
 func (p *Plugin) TriggerReset(ctx context.Context) error {
-	if err := p.keepForRecovery(); err != nil {
+	if err := p.keepConfig(); err != nil {
 		return err
 	}
 	err := p.writeYip(resetConfig, yipFile{Name: "Elemental reset", Stages: map[string][]yipStage{
@@ -57,28 +57,20 @@ func (p *Plugin) AbandonReset(context.Context) error {
 	return system.RemoveFile(p.host.Path(resetConfig))
 }
 
-// keepForRecovery copies who the host is and how it reaches the API to /oem: the recovery system mounts
-// neither /etc nor /var.
-func (p *Plugin) keepForRecovery() error {
-	copies := map[string]string{
-		p.configPath: keptAgentConfig,
-		filepath.Join(p.workDir, identity.KeyFile):  filepath.Join(keptDir, identity.KeyFile),
-		filepath.Join(p.workDir, identity.NameFile): filepath.Join(keptDir, identity.NameFile),
+// ResetDir is on the OEM partition: the recovery system mounts neither /etc nor /var.
+func (p *Plugin) ResetDir() string { return p.host.Path(keptDir) }
+
+// keepConfig copies how the host reaches the API to where the recovery system finds it.
+func (p *Plugin) keepConfig() error {
+	content, err := os.ReadFile(p.configPath)
+	if err != nil {
+		return fmt.Errorf("keeping %s for the recovery system: %w", p.configPath, err)
 	}
-	for from, to := range copies {
-		content, err := os.ReadFile(from)
-		if err != nil {
-			return fmt.Errorf("keeping %s for the recovery system: %w", from, err)
-		}
-		if err := system.WriteFile(p.host.Path(to), content, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return system.WriteFile(p.host.Path(keptAgentConfig), content, 0o600)
 }
 
-// Reset runs "elemental reset" and puts the agent's configuration back. Its exit code is trusted: what
-// it does is not seen until the next boot.
+// Reset runs "elemental reset". Its exit code is trusted: what it does is not seen until the next boot. The next boot may
+// be into the new system as soon as that is written, so that the agent's configuration is there before.
 func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 	if p.mode() != osplugin.ModeRecovery {
 		return fmt.Errorf("resetting outside of the recovery system: %w: boot it first (grub2-editenv %s set %s=%s)",
@@ -94,10 +86,33 @@ func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if err := p.prepareOEM(ctx, options, configuration); err != nil {
+		return err
+	}
 	if err := p.runReset(ctx, options); err != nil {
 		return err
 	}
 	return p.afterReset(ctx, configuration)
+}
+
+// prepareOEM leaves to the next life of the host what it needs and, if the OEM partition is to be reset, nothing else. The CLI
+// would format that partition, and with it lose to a power cut who the host is and that it is being reset.
+func (p *Plugin) prepareOEM(ctx context.Context, options resetOptions, configuration []byte) error {
+	remove := p.removeOwn
+	if options.ResetOEM {
+		remove = p.emptyOEM
+	}
+	if err := remove(); err != nil {
+		return err
+	}
+	if err := system.WriteFile(p.host.Path(keptAgentConfig), configuration, 0o600); err != nil {
+		return err
+	}
+	file := osplugin.File{Path: config.DefaultPath, Mode: 0o600, Content: string(configuration)}
+	if err := p.InstallFile(ctx, file); err != nil {
+		return err
+	}
+	return p.flush()
 }
 
 // keptConfig reads the agent's configuration, wherever a reset that was cut off has left it.
@@ -119,7 +134,7 @@ func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 		"ELEMENTAL_RESET_CLOUD_INIT=" + strings.Join(options.ConfigURLs, ","),
 		"ELEMENTAL_RESET_SYSTEM=" + options.SystemURI,
 		"ELEMENTAL_RESET_PERSISTENT=" + strconv.FormatBool(options.ResetPersistent),
-		"ELEMENTAL_RESET_OEM=" + strconv.FormatBool(options.ResetOEM),
+		"ELEMENTAL_RESET_OEM=false",
 	}}
 	if options.Debug {
 		command.Args = []string{"--debug", "reset"}
@@ -145,7 +160,7 @@ func (p *Plugin) afterReset(ctx context.Context, configuration []byte) error {
 			return fmt.Errorf("mounting %s again: %w", oemDir, err)
 		}
 	}
-	if err := p.removeOwn(); err != nil {
+	if err := system.RemoveFile(p.host.Path(resetConfig)); err != nil {
 		return err
 	}
 	for _, path := range []string{p.configPath, p.host.Path(keptAgentConfig)} {
@@ -154,6 +169,23 @@ func (p *Plugin) afterReset(ctx context.Context, configuration []byte) error {
 		}
 	}
 	return p.flush()
+}
+
+// emptyOEM removes all but GRUB's variables, the files of the reset and what it is done by.
+func (p *Plugin) emptyOEM() error {
+	entries, err := os.ReadDir(p.host.Path(oemDir))
+	if err != nil {
+		return fmt.Errorf("emptying %s: %w", oemDir, err)
+	}
+	for _, entry := range entries {
+		if slices.Contains(survivors, entry.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(p.host.Path(oemDir), entry.Name())); err != nil {
+			return fmt.Errorf("emptying %s: %w", oemDir, err)
+		}
+	}
+	return nil
 }
 
 // removeOwn removes what the agent had left in /oem for the former life of the host.
@@ -166,8 +198,7 @@ func (p *Plugin) removeOwn() error {
 	if err != nil {
 		return err
 	}
-	own = append(append(own, copied...), p.host.Path(bootstrapConfig), p.host.Path(resetConfig),
-		p.host.Path(keptDir+"/"+identity.KeyFile), p.host.Path(keptDir+"/"+identity.NameFile))
+	own = append(append(own, copied...), p.host.Path(bootstrapConfig))
 	for _, path := range own {
 		if err := system.RemoveFile(path); err != nil {
 			return err

@@ -4,12 +4,15 @@
 package agent_test
 
 import (
+	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
@@ -49,13 +52,56 @@ var _ = Describe("The life of a host", func() {
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		m.desire(wire.Desired{Reset: true})
-		Eventually(m.api.Requests, patience).Should(ContainElement("DELETE hosts/" + hostName))
+		Eventually(m.api.Requests, patience).Should(ContainElements("DELETE hosts/"+hostName, "POST hosts/"+hostName+"/wiped"))
 		Eventually(m.last, patience).Should(And(
 			HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false), HaveField("OS.BootMode", "active")))
 		Expect(m.finished("elemental", "reset")).To(Equal(1))
-		Expect(m.Path("/oem/reset-cloud-config.yaml")).NotTo(BeAnExistingFile())
+		for _, gone := range []string{"reset-cloud-config.yaml", "elemental/agent/reset-order.json", "elemental/agent/private.key"} {
+			Expect(m.Path("/oem", gone)).NotTo(BeAnExistingFile())
+		}
 		Consistently(m.api.Hosts, time.Second).Should(Equal([]string{hostName}))
 	})
+
+	It("is wiped in recovery although the registration's token is not good any more", func() {
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+		Expect(m.Disk().WriteFile("/oem/99_operators.yaml", []byte("name: x\n"))).To(Succeed())
+		m.api.Rotate()
+		m.desire(wire.Desired{Reset: true})
+		Eventually(m.api.Requests, patience).Should(ContainElement("POST hosts/" + hostName + "/wiped"))
+		Expect(m.finished("elemental", "reset")).To(Equal(1))
+		Eventually(m.mode, patience).Should(Equal("active"))
+		Expect(m.Path("/etc/bootstrapped-by")).NotTo(BeAnExistingFile())
+		Expect(m.Path("/oem/99_operators.yaml")).NotTo(BeAnExistingFile(), "its registration said so while the host could ask")
+		Eventually(m.Path, patience).WithArguments("/etc/elemental/agent/config.yaml").Should(BeAnExistingFile(), "it only wants another token")
+		Expect(m.api.Hosts()).To(BeEmpty())
+	})
+
+	DescribeTable("is wiped and becomes one other host when it loses power",
+		func(when, command string) {
+			var once sync.Once
+			m := newMachine(func(m *machine) {
+				m.met = func(m *machine, moment rendezvous.Moment) {
+					if strings.Join(moment.Argv, " ") == command && moment.Done == (when == "after") && m.mode() == "recovery" {
+						once.Do(func() {
+							defer GinkgoRecover()
+							Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+							Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+						})
+					}
+				}
+			})
+			former := m.api.Created(hostName).PubKey
+			m.desire(wire.Desired{Reset: true})
+			Eventually(func() string { return m.api.Created(hostName).PubKey }, patience).ShouldNot(BeElementOf("", former))
+			Eventually(m.last, patience).Should(And(HaveField("Phase", wire.HostFinalizingRegistration), HaveField("OS.BootMode", "active")))
+			Expect(m.api.Requests()).To(ContainElement("POST hosts/" + hostName + "/wiped"))
+			Expect(m.api.Hosts()).To(Equal([]string{hostName}))
+			Expect(m.finished("elemental", "reset")).To(BeNumerically(">=", 1))
+		},
+		Entry("before its disk is touched", "before", "elemental reset"),
+		Entry("when its disk is as new, which the agent does not know", "after", "elemental reset"),
+	)
 
 	It("has its OS before it is bootstrapped, and each once", func() {
 		v2 := m.push("v2", image.OS{})
