@@ -135,7 +135,7 @@ func (a *Agent) persist(ctx context.Context, doing string, action func() error) 
 			return nil
 		}
 		a.Log.Warn("Failed, trying again", "doing", doing, "error", err, "failures", failures)
-		if err := system.Wait(ctx, a.Host.Clock, a.policy().Delay(failures)); err != nil {
+		if err := system.Wait(ctx, a.Host.Clock, a.policy().DelayAfter(err, failures)); err != nil {
 			return err
 		}
 	}

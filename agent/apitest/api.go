@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ const (
 	base = "/elemental/v1/namespaces/default/registrations/hosts"
 	// Token that hosts register with.
 	Token = "registration-token"
+	// ComeBack is when a request that failed with 429 may be sent again.
+	ComeBack = 2 * time.Second
 )
 
 // Host as the API knows it.
@@ -206,6 +209,9 @@ func (a *API) count(next http.Handler) http.Handler {
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", strconv.Itoa(int(ComeBack.Seconds())))
+	}
 	w.WriteHeader(status)
 	if status >= http.StatusBadRequest {
 		answer(w, wire.Error{Code: status, Message: message})

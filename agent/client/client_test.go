@@ -14,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -118,9 +119,18 @@ var _ = Describe("A client", func() {
 		Entry("403", 403, client.ErrForbidden),
 		Entry("404", 404, client.ErrNotFound),
 		Entry("409", 409, client.ErrConflict),
+		Entry("429", 429, client.ErrTooMany),
 		Entry("500", 500, client.ErrUnavailable),
 		Entry("503", 503, client.ErrUnavailable),
 	)
+
+	It("tells when the API asks to come back", func() {
+		c := connect(apitest.Token)
+		api.Fail(429)
+		Expect(retry.Asked(c.Register(ctx))).To(Equal(apitest.ComeBack))
+		api.Fail(400)
+		Expect(retry.Asked(c.Register(ctx))).To(BeZero())
+	})
 
 	It("reports, bootstraps and deletes", func() {
 		c := connect(apitest.Token)

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -24,6 +26,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict (409): the name belongs to a host with another key.
 	ErrConflict = errors.New("conflict")
+	// ErrTooMany (429): the API takes no more for now, and says when to come back.
+	ErrTooMany = errors.New("too many requests")
 	// ErrRefused (any other 4xx): the request is wrong, and would be wrong again.
 	ErrRefused = errors.New("refused")
 	// ErrUnavailable (5xx): the API failed and may not fail again.
@@ -41,7 +45,12 @@ type APIError struct {
 	Status int
 	// Message is what the API says about it.
 	Message string
+	// ComeBack is after how long the API asks to be asked again (Retry-After); 0 where it does not say.
+	ComeBack time.Duration
 }
+
+// RetryAfter is what package retry heeds.
+func (e *APIError) RetryAfter() time.Duration { return e.ComeBack }
 
 // Error says what failed, and why.
 func (e *APIError) Error() string {
@@ -62,6 +71,8 @@ func (e *APIError) Unwrap() error {
 		return ErrNotFound
 	case e.Status == http.StatusConflict:
 		return ErrConflict
+	case e.Status == http.StatusTooManyRequests:
+		return ErrTooMany
 	case e.Status >= http.StatusInternalServerError:
 		return ErrUnavailable
 	}
@@ -69,7 +80,7 @@ func (e *APIError) Unwrap() error {
 }
 
 func readError(doing string, response *http.Response) error {
-	failure := &APIError{Doing: doing, Status: response.StatusCode}
+	failure := &APIError{Doing: doing, Status: response.StatusCode, ComeBack: comeBack(response.Header)}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	if err != nil {
 		return failure
@@ -79,4 +90,13 @@ func readError(doing string, response *http.Response) error {
 		failure.Message = strings.TrimSpace(body.Message)
 	}
 	return failure
+}
+
+// comeBack reads Retry-After in seconds, which is how the API writes it.
+func comeBack(header http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 31)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }

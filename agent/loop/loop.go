@@ -139,6 +139,9 @@ func (l *Loop) answered(ctx context.Context, asked time.Time, revision *string, 
 		if desired.Unreported {
 			l.Board.Again()
 		}
+		if former, _ := l.mailbox.look(); desired.Approved && (former == nil || !former.Approved) {
+			l.Board.Reconsider()
+		}
 		l.mailbox.put(desired)
 		return nil
 	}
@@ -151,7 +154,7 @@ func (l *Loop) answered(ctx context.Context, asked time.Time, revision *string, 
 }
 
 func (l *Loop) pause(ctx context.Context, cause error, failures int) error {
-	delay := l.Policy.Delay(failures)
+	delay := l.Policy.DelayAfter(cause, failures)
 	l.Log.Warn("Request failed, trying again", "error", cause, "failures", failures, "delay", delay.Round(time.Millisecond))
 	return system.Wait(ctx, l.Clock, delay)
 }

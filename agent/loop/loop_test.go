@@ -37,6 +37,8 @@ type fakeAPI struct {
 	registers int
 	refuse    []error
 	reports   int
+	// refuseReport is what every report is answered with.
+	refuseReport error
 }
 
 func (f *fakeAPI) then(answers ...answer) {
@@ -85,7 +87,7 @@ func (f *fakeAPI) Report(context.Context, wire.Report) error {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	f.reports++
-	return nil
+	return f.refuseReport
 }
 
 func (f *fakeAPI) revisions() []string {
@@ -228,6 +230,28 @@ var _ = Describe("The loop", func() {
 		api.then(answer{err: client.ErrNotFound}, to("1", func(d *wire.Desired) { d.Reset = true }))
 		Eventually(actor.on).Should(Equal([]string{"1"}))
 		Expect(api.registered()).To(Equal(1))
+	})
+
+	It("registers as late as the API asks", func() {
+		api.refuse = []error{&client.APIError{Status: 429, ComeBack: 5 * time.Minute}}
+		start(true)
+		api.then(to("1"))
+		Eventually(actor.on).Should(Equal([]string{"1"}))
+		Expect(api.registered()).To(Equal(2))
+		Expect(clock.Slept()).To(ContainElement(BeNumerically(">=", 5*time.Minute)))
+	})
+
+	It("reports at once when it is approved, whatever the API refused before", func() {
+		clock.Manual = true
+		api.refuseReport = &client.APIError{Status: 429, ComeBack: time.Minute}
+		start(false)
+		reports := func() int { api.lock.Lock(); defer api.lock.Unlock(); return api.reports }
+		api.then(to("1", func(d *wire.Desired) { d.Approved = false }))
+		Eventually(actor.on).Should(HaveLen(1))
+		Eventually(func() int { clock.Advance(time.Second); return reports() }).Should(Equal(1))
+		Consistently(func() int { clock.Advance(time.Second); return reports() }, 100*time.Millisecond).Should(Equal(1))
+		api.then(to("2"))
+		Eventually(reports).Should(Equal(2))
 	})
 
 	It("registers again when it is not known any more", func() {

@@ -39,6 +39,8 @@ type Board struct {
 	settled chan struct{}
 	// flushing counts those who wait for that.
 	flushing int
+	// reconsidered says that what the API refused it may take now.
+	reconsidered bool
 }
 
 // New returns an empty board.
@@ -77,6 +79,14 @@ func (b *Board) Again() {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	b.accepted = nil
+	b.wake()
+}
+
+// Reconsider ends the wait that the API asked for, because the reason for it may be gone: the host was approved.
+func (b *Board) Reconsider() {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.reconsidered = true
 	b.wake()
 }
 
@@ -133,7 +143,7 @@ func (b *Board) Run(ctx context.Context) error {
 			failures++
 			b.doubt()
 			b.log.Warn("Report was not accepted, trying again", "error", err, "failures", failures)
-			err = b.wait(ctx, b.policy.Delay(failures), changed)
+			err = b.waitAfter(ctx, err, failures, report, changed)
 		}
 		if err != nil {
 			return err
@@ -143,12 +153,16 @@ func (b *Board) Run(ctx context.Context) error {
 
 // coalesce waits until the next report may be sent. A new phase of an attempt does not wait.
 func (b *Board) coalesce(ctx context.Context) error {
-	due := b.clock.After(interval)
+	return b.hold(ctx, b.clock.After(interval), b.urgent)
+}
+
+// hold waits until it is due, or cannot wait any more.
+func (b *Board) hold(ctx context.Context, due <-chan time.Time, urgent func() bool) error {
 	for {
 		b.lock.Lock()
-		changed, urgent := b.changed, b.urgent()
+		changed, hurry := b.changed, urgent()
 		b.lock.Unlock()
-		if urgent {
+		if hurry {
 			return nil
 		}
 		select {
@@ -159,6 +173,22 @@ func (b *Board) coalesce(ctx context.Context) error {
 		case <-changed:
 		}
 	}
+}
+
+// waitAfter waits after a report was not accepted. Where the API said for how long, only a new phase of an attempt is
+// not held back, which the API does not refuse for that reason.
+func (b *Board) waitAfter(ctx context.Context, cause error, failures int, refused wire.Report, changed <-chan struct{}) error {
+	delay := b.policy.DelayAfter(cause, failures)
+	if retry.Asked(cause) <= 0 {
+		return b.wait(ctx, delay, changed)
+	}
+	first := min(delay, interval)
+	if err := system.Wait(ctx, b.clock, first); err != nil {
+		return err
+	}
+	return b.hold(ctx, b.clock.After(delay-first), func() bool {
+		return b.reconsidered || phaseOf(b.report.Upgrade) != phaseOf(refused.Upgrade)
+	})
 }
 
 // wait ends early when there is something else to say, but not before a retry makes sense.
@@ -179,6 +209,7 @@ func (b *Board) wait(ctx context.Context, delay time.Duration, changed <-chan st
 func (b *Board) next() (report wire.Report, changed <-chan struct{}, pending bool) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
+	b.reconsidered = false
 	return b.report, b.changed, b.pending()
 }
 

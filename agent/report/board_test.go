@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/report"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
@@ -24,6 +25,8 @@ type sender struct {
 	lock  sync.Mutex
 	sent  []wire.Report
 	fails int
+	// with is what it fails with. Default: an error that says nothing.
+	with error
 }
 
 func (s *sender) Report(_ context.Context, report wire.Report) error {
@@ -31,6 +34,9 @@ func (s *sender) Report(_ context.Context, report wire.Report) error {
 	defer s.lock.Unlock()
 	if s.fails > 0 {
 		s.fails--
+		if s.with != nil {
+			return s.with
+		}
 		return errors.New("no")
 	}
 	s.sent = append(s.sent, report)
@@ -137,6 +143,35 @@ var _ = Describe("The board", func() {
 			second()
 		}
 		Eventually(func() []string { clock.Advance(time.Second); return to.messages() }).Should(Equal([]string{"first"}))
+	})
+
+	Describe("refused by an API that says when to come back", func() {
+		BeforeEach(func() {
+			to.with = &client.APIError{Status: 429, ComeBack: time.Minute}
+			to.fail(1)
+			second()
+			Eventually(to.failed).Should(BeTrue())
+			second()
+		})
+
+		It("keeps the report until then, whatever else there is to say", func() {
+			say("second")
+			Eventually(clock.Waiting).Should(BeNumerically(">", 0))
+			clock.Advance(58 * time.Second)
+			Consistently(to.messages, 100*time.Millisecond).Should(BeEmpty())
+			clock.Advance(20 * time.Second)
+			Eventually(to.messages).Should(Equal([]string{"second"}))
+		})
+
+		It("sends a new phase of an attempt all the same", func() {
+			board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseFetching})
+			Eventually(to.messages).Should(HaveLen(1))
+		})
+
+		It("asks again when the reason may be gone", func() {
+			board.Reconsider()
+			Eventually(to.messages).Should(Equal([]string{"first"}))
+		})
 	})
 
 	It("takes a change back that may have been stored, although it was not accepted", func() {

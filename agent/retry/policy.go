@@ -4,6 +4,7 @@
 package retry
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -41,6 +42,28 @@ func (p Policy) Delay(failures int) time.Duration {
 		return longest
 	}
 	return longest/2 + rand.N(longest/2)
+}
+
+// longestAsked bounds what the other side can make the agent wait.
+const longestAsked = 10 * time.Minute
+
+// Asked is how long the other side wants to be left alone after an error, at most ten minutes. 0 when it does not say.
+func Asked(err error) time.Duration {
+	var asking interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &asking) {
+		return 0
+	}
+	return min(asking.RetryAfter(), longestAsked)
+}
+
+// DelayAfter is Delay, but not less than what the other side asks for. Up to a quarter of that is added, since the others
+// that it refused were told the same.
+func (p Policy) DelayAfter(err error, failures int) time.Duration {
+	asked := Asked(err)
+	if asked <= 0 {
+		return p.Delay(failures)
+	}
+	return max(p.Delay(failures), asked+rand.N(asked/4+1))
 }
 
 // Exhausted says whether that many failures in a row are too many.

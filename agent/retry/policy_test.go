@@ -4,6 +4,8 @@
 package retry_test
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -26,6 +28,25 @@ var _ = DescribeTable("Delay",
 	Entry("after the first", 1, time.Second/2, time.Second),
 	Entry("doubles", 3, 2*time.Second, 4*time.Second),
 	Entry("is bounded", 1000, 5*time.Second, 10*time.Second),
+)
+
+// refusal asks to be left alone for a while.
+type refusal time.Duration
+
+func (r refusal) Error() string             { return "not now" }
+func (r refusal) RetryAfter() time.Duration { return time.Duration(r) }
+
+var _ = DescribeTable("DelayAfter",
+	func(err error, failures int, shortest, longest time.Duration) {
+		policy := retry.Policy{First: time.Second, Max: 10 * time.Second}
+		for range 100 {
+			Expect(policy.DelayAfter(err, failures)).To(And(BeNumerically(">=", shortest), BeNumerically("<=", longest)))
+		}
+	},
+	Entry("an error that asks for nothing", errors.New("broken"), 1, time.Second/2, time.Second),
+	Entry("one that asks for longer", fmt.Errorf("reporting: %w", refusal(time.Minute)), 1, time.Minute, 75*time.Second),
+	Entry("one that asks for less", refusal(time.Second), 1000, 5*time.Second, 10*time.Second),
+	Entry("one that asks for too long", refusal(24*time.Hour), 1, 10*time.Minute, 750*time.Second),
 )
 
 var _ = DescribeTable("Exhausted",
