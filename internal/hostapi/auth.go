@@ -39,7 +39,15 @@ func (s *Server) authenticateRegistration(r *http.Request) (*infrav1.ElementalRe
 	if err := token.VerifyRegistrationToken(raw, key, uris, s.clock.Now()); err != nil {
 		return nil, refuseToken(registrationToken, err)
 	}
+	authenticated(r)
 	return registration, nil
+}
+
+// authenticated is called once a token is believed. Where a body follows, decodeBody has the rest.
+func authenticated(r *http.Request) {
+	if r.ContentLength == 0 {
+		proven(r)
+	}
 }
 
 // caller holds the key of a host that is known or, if denied is set, of one whose key is denied since it was deleted.
@@ -81,11 +89,13 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 		case denied.Reset == "":
 			return caller{}, refuseDenied(denied, registration.Name)
 		}
+		authenticated(r)
 		return caller{denied: denied}, nil
 	}
 	if came := host.Annotations[infrav1.RegistrationNameAnnotation]; came != registration.Name {
 		return caller{}, refuse(http.StatusForbidden, "host %s came through registration %q, not %q", host.Name, came, registration.Name)
 	}
+	authenticated(r)
 	return caller{host: host}, nil
 }
 

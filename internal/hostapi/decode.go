@@ -15,13 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// decodeBody reads a JSON body strictly: a field that we do not know is something that the host believes
-// to have said.
+// decodeBody reads a JSON body of an authenticated caller strictly: a field that we do not know is something that
+// the host believes to have said.
 func decodeBody(r *http.Request, into any) error {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		return refuseBody(err)
 	}
+	proven(r)
 	return decodeStrict(raw, into)
 }
 

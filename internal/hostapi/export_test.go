@@ -68,5 +68,5 @@ func VerificationKeys(live client.Reader, clock clock.PassiveClock) func(context
 // StatusOf is the HTTP status of an error.
 func StatusOf(err error) int { return asFailure(err).answer.Code }
 
-// TrackSilent makes what bounds the connections on which nothing is asked.
-func TrackSilent(limit int) func(net.Conn, http.ConnState) { return newSilent(limit).track }
+// TrackUnproven makes what bounds the connections whose callers have proven nothing.
+func TrackUnproven(limit int) func(net.Conn, http.ConnState) { return newUnproven(limit).track }

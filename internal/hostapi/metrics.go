@@ -38,7 +38,7 @@ var (
 
 	droppedConnections = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "elemental_hostapi_dropped_connections_total",
-		Help: "Connections closed because too many others asked nothing either: of hosts that all return at once, or of an attacker.",
+		Help: "Connections closed because the callers of too many others had proven nothing either: of hosts that all return at once, or of an attacker.",
 	})
 )
 

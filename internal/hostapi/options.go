@@ -21,6 +21,9 @@ const (
 	DefaultBindAddress = ":9090"
 	// DefaultBodyTimeout is how long a host may take to send a request's body.
 	DefaultBodyTimeout = 10 * time.Second
+	// DefaultMaxUnproven is how many connections are kept whose callers have proven nothing yet. Some 30 KiB each: 120 MiB,
+	// whoever calls.
+	DefaultMaxUnproven = 4096
 	// DefaultShutdownTimeout is how long requests in flight may take once the server stops. Held
 	// requests do not count: they are answered at once.
 	DefaultShutdownTimeout = 10 * time.Second
@@ -41,9 +44,6 @@ const (
 	probeAfter = time.Minute
 	probeEvery = 15 * time.Second
 	probes     = 4
-
-	// maxSilent connections on which nothing is being asked. Some 30 KiB each: 120 MiB, whoever calls.
-	maxSilent = 4096
 
 	// pollsPerHost held at a time. An agent holds one; a second is that of an agent which lost its
 	// connection without the server noticing.
@@ -82,7 +82,8 @@ type Options struct {
 	// Listener to use instead of BindAddress, without TLS of its own.
 	Listener net.Listener
 
-	// BodyTimeout and ShutdownTimeout: see their defaults.
+	// MaxUnproven, BodyTimeout and ShutdownTimeout: see their defaults.
+	MaxUnproven     int
 	BodyTimeout     time.Duration
 	ShutdownTimeout time.Duration
 }
@@ -103,6 +104,9 @@ func (o *Options) complete() error {
 	}
 	if o.BindAddress == "" {
 		o.BindAddress = DefaultBindAddress
+	}
+	if o.MaxUnproven == 0 {
+		o.MaxUnproven = DefaultMaxUnproven
 	}
 	if o.BodyTimeout == 0 {
 		o.BodyTimeout = DefaultBodyTimeout

@@ -137,9 +137,11 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 // httpServer sets no WriteTimeout and no ReadTimeout: both would end held requests. The handlers set
 // deadlines of their own for bodies and answers.
 func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertWatcher) *http.Server {
+	unproven := newUnproven(s.options.MaxUnproven)
 	server := &http.Server{
 		Handler:           s.handler(),
-		ConnState:         newSilent(maxSilent).track,
+		ConnState:         unproven.track,
+		ConnContext:       unproven.connContext,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,

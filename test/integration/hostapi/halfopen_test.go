@@ -30,12 +30,20 @@ const (
 	each = 64 << 10
 	// memory taken from the operating system, in bytes.
 	memory = "go_memstats_sys_bytes"
+	// files that the manager has open: connections, and at most ours of other kinds.
+	files = "process_open_fds"
+	ours  = 500
 )
+
+// quiet is the manager's memory before anybody called.
+var quiet int
 
 // insecure is enough for who only wants to be a burden.
 var insecure = &tls.Config{InsecureSkipVerify: true}
 
-// The ways in which a caller can stop half-way.
+// caller calls and stops half-way.
+type caller = func(context.Context, net.Conn) error
+
 func openOnly(context.Context, net.Conn) error { return nil }
 
 func halfHandshake(_ context.Context, connection net.Conn) error {
@@ -53,25 +61,41 @@ func halfHeader(ctx context.Context, connection net.Conn) error {
 	return err
 }
 
-var _ = Describe("Callers that open a connection and say no more", func() {
-	It(fmt.Sprintf("cost bounded memory, are hung up on, and hinder nobody, %d at once", callers), func(ctx SpecContext) {
+// bodyless asks for what has a body, and does not send it.
+func bodyless(ctx context.Context, connection net.Conn) error {
+	secured := tls.Client(connection, insecure)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	_, err := secured.Write([]byte("POST /elemental/v1/namespaces/default/registrations/none/hosts HTTP/1.1\r\n" +
+		"Host: x\r\nContent-Length: 1000\r\n\r\n"))
+	return err
+}
+
+var _ = Describe(fmt.Sprintf("%d callers at once", callers), Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		Eventually(ask, patience, look).WithContext(ctx).Should(Equal(http.StatusUnauthorized), "the API is there")
+		var err error
+		quiet, err = metric(ctx, memory)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	DescribeTable("cost bounded memory, are hung up on, and hinder nobody, if they", func(ctx SpecContext, kinds ...caller) {
 		var connections []net.Conn
 		DeferCleanup(func() {
 			for _, connection := range connections {
 				_ = connection.Close()
 			}
 		})
-		Eventually(ask, patience, look).WithContext(ctx).Should(Equal(http.StatusUnauthorized), "the API is there")
-		before, err := metric(ctx, memory)
-		Expect(err).NotTo(HaveOccurred())
-		connections = callInWaves(ctx)
+		connections = callInWaves(ctx, kinds)
 		Expect(connections).To(HaveLen(callers))
 
+		Expect(metric(ctx, files)).To(BeNumerically("<=", kept+ours), "more callers than that are not kept")
 		Expect(ask(ctx)).To(Equal(http.StatusUnauthorized), "who asks is answered")
 		after, err := metric(ctx, memory)
 		Expect(err).NotTo(HaveOccurred())
-		grown := after - before
-		AddReportEntry("memory", fmt.Sprintf("%d MiB before, %d MiB more for %d callers", before>>20, grown>>20, callers))
+		grown := after - quiet
+		AddReportEntry("memory", fmt.Sprintf("%d MiB before, %d MiB more for %d callers", quiet>>20, grown>>20, callers))
 		Expect(grown).To(BeNumerically("<", kept*each))
 
 		By("waiting until all have been hung up on")
@@ -82,13 +106,15 @@ var _ = Describe("Callers that open a connection and say no more", func() {
 		}
 		Eventually(metric, patience, look).WithContext(ctx).WithArguments("go_goroutines").Should(BeNumerically("<", 1000))
 		Expect(ask(ctx)).To(Equal(http.StatusUnauthorized))
-	}, SpecTimeout(5*time.Minute))
+	},
+		Entry("open a connection and say no more", SpecTimeout(5*time.Minute), openOnly, halfHandshake, halfHeader),
+		Entry("promise a body that does not come", SpecTimeout(5*time.Minute), bodyless),
+	)
 })
 
 // callInWaves has callers of all kinds call, not more at once than the kernel queues.
-func callInWaves(ctx context.Context) []net.Conn {
+func callInWaves(ctx context.Context, kinds []caller) []net.Conn {
 	GinkgoHelper()
-	kinds := []func(context.Context, net.Conn) error{openOnly, halfHandshake, halfHeader}
 	connections := make([]net.Conn, callers)
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(200)
