@@ -42,6 +42,18 @@ type ElementalRegistrationSpec struct {
 	// +kubebuilder:default=Manual
 	Approval ApprovalPolicy `json:"approval,omitempty"`
 
+	// maxHosts is how many hosts the registration takes. Beyond it they are refused until there are fewer; those that
+	// have registered are kept. Several managers that serve hosts at once can exceed it by a few. Default: no bound.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxHosts *int32 `json:"maxHosts,omitempty"`
+
+	// maxPending is how many of the registration's hosts may be unapproved before no other unapproved host is taken.
+	// Several managers that serve hosts at once can exceed it by a few. Default: no bound.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxPending *int32 `json:"maxPending,omitempty"`
+
 	// privateKeyRef is the Secret with the key that signs registration tokens. Default: a Secret with
 	// the registration's name, made when it is missing.
 	// +optional

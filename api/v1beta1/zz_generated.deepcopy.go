@@ -861,6 +861,16 @@ func (in *ElementalRegistrationSpec) DeepCopyInto(out *ElementalRegistrationSpec
 			(*out)[key] = val
 		}
 	}
+	if in.MaxHosts != nil {
+		in, out := &in.MaxHosts, &out.MaxHosts
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxPending != nil {
+		in, out := &in.MaxPending, &out.MaxPending
+		*out = new(int32)
+		**out = **in
+	}
 	if in.PrivateKeyRef != nil {
 		in, out := &in.PrivateKeyRef, &out.PrivateKeyRef
 		*out = new(corev1.ObjectReference)

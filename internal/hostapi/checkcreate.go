@@ -5,6 +5,8 @@ package hostapi
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,6 +21,10 @@ import (
 
 // maxName of a host: it is the name of its Node too, and the value of labels.
 const maxName = validation.DNS1123LabelMaxLength
+
+// maxProposed is how large the labels and annotations together are that a host proposes, in bytes, as JSON, in which
+// they are stored.
+const maxProposed = 4 << 10
 
 // reservedDomains are those whose labels and annotations mean something to Kubernetes, to Cluster API or
 // to us, subdomains included. A host that could set them could free, trigger or select itself.
@@ -42,6 +48,9 @@ func checkCreate(asked wire.HostCreate) (ed25519.PublicKey, error) {
 	if err := checkKeys("annotation", asked.Annotations); err != nil {
 		return nil, err
 	}
+	if err := checkProposed(asked); err != nil {
+		return nil, err
+	}
 	if err := checkSMBIOS(asked.SMBIOS); err != nil {
 		return nil, err
 	}
@@ -50,6 +59,25 @@ func checkCreate(asked wire.HostCreate) (ed25519.PublicKey, error) {
 		return nil, refuse(http.StatusBadRequest, "pubKey is not a PEM-encoded (PKIX) Ed25519 public key: %s", err)
 	}
 	return key, nil
+}
+
+// checkProposed keeps what nobody vouches for from filling the API server's database.
+func checkProposed(asked wire.HostCreate) error {
+	size := 0
+	for _, entries := range []map[string]string{asked.Labels, asked.Annotations} {
+		if len(entries) == 0 {
+			continue
+		}
+		encoded, err := json.Marshal(entries)
+		if err != nil {
+			return fmt.Errorf("measuring labels and annotations of host %s: %w", asked.Name, err)
+		}
+		size += len(encoded)
+	}
+	if size > maxProposed {
+		return refuse(http.StatusBadRequest, "labels and annotations have %d bytes together, at most %d are taken", size, maxProposed)
+	}
+	return nil
 }
 
 // checkSMBIOS refuses what no template could name.

@@ -35,7 +35,9 @@ func Operations() map[string]string {
 
 // StoreReport stores a report of a host as it was known, past the server's authentication.
 func StoreReport(ctx context.Context, writer client.Client, host *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
-	return newReporter(writer, clock.RealClock{}, newHosts(writer, writer)).submit(ctx, host, status)
+	known := newHosts(writer, writer)
+	quota := newQuota(clock.RealClock{}, newRegistrations(writer, writer, clock.RealClock{}, ""))
+	return newReporter(writer, clock.RealClock{}, known, quota).submit(ctx, host, status)
 }
 
 // StatusPatch is what a report is written with.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -36,8 +37,21 @@ func refuse(status int, format string, args ...any) *failure {
 
 func refuseForNow(message string) *failure {
 	refusal := refuse(http.StatusServiceUnavailable, "%s, try again", message)
-	refusal.header = http.Header{"Retry-After": {strconv.Itoa(int(retryAfter.Seconds()))}}
+	refusal.header = comeBack(retryAfter)
 	return refusal
+}
+
+// refuseTooMany makes and counts the failure of a write that a quota refuses for now.
+func refuseTooMany(reason string, wait time.Duration, format string, args ...any) *failure {
+	refusedWrites.WithLabelValues(reason).Inc()
+	refusal := refuse(http.StatusTooManyRequests, format, args...)
+	refusal.header = comeBack(wait)
+	return refusal
+}
+
+// comeBack is the header that says when to try again, in whole seconds.
+func comeBack(wait time.Duration) http.Header {
+	return http.Header{"Retry-After": {strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))}}
 }
 
 // refuseToken translates an error of package token.

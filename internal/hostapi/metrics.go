@@ -17,6 +17,17 @@ const (
 	reportUnchanged = "unchanged" // it said what is stored
 	reportCoalesced = "coalesced" // a later one of the same host replaced it
 	reportFailed    = "failed"    // the API server did not take it
+	reportRefused   = "refused"   // a quota did not let it through
+)
+
+// Reasons of quotas to refuse a write.
+const (
+	refusedRegistrations = "registrations" // too many of a registration at once
+	refusedReports       = "reports"       // too many of an approved host at once
+	refusedUnapproved    = "unapproved"    // more than one a minute of an unapproved host
+	refusedBytes         = "bytes"         // too much was stored for hosts of a registration that nobody vouches for
+	refusedMaxHosts      = "maxHosts"      // the registration is full
+	refusedMaxPending    = "maxPending"    // too many of its hosts are not approved
 )
 
 var (
@@ -33,8 +44,13 @@ var (
 
 	reportsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "elemental_hostapi_reports_total",
-		Help: "Reports of hosts, by what became of them: written, unchanged, coalesced or failed.",
+		Help: "Reports of hosts, by what became of them: written, unchanged, coalesced, failed or refused.",
 	}, []string{"result"})
+
+	refusedWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "elemental_hostapi_refused_writes_total",
+		Help: "Registrations and reports that a quota refused for now, by the quota.",
+	}, []string{"reason"})
 
 	droppedConnections = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "elemental_hostapi_dropped_connections_total",
@@ -43,7 +59,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(requestSeconds, heldPolls, reportsTotal, droppedConnections)
+	metrics.Registry.MustRegister(requestSeconds, heldPolls, reportsTotal, refusedWrites, droppedConnections)
 }
 
 func observeRequest(route string, code int, took time.Duration) {

@@ -107,7 +107,7 @@ var _ = Describe("What was written and the cache does not show yet", func() {
 		}
 	}
 	latest := func(cached, written *infrav1.ElementalHost) string {
-		reports := newReporter(nil, nil, newHosts(snapshot{host: cached}, nil))
+		reports := newReporter(nil, nil, newHosts(snapshot{host: cached}, nil), nil)
 		key := client.ObjectKeyFromObject(cached)
 		reports.remember(context.Background(), key, written)
 		return string(reports.latest(context.Background(), key, nil).Status.Phase)
@@ -128,7 +128,7 @@ var _ = Describe("What was written and the cache does not show yet", func() {
 	})
 
 	It("is dropped when the informer shows it", func() {
-		reports := newReporter(nil, nil, newHosts(snapshot{host: host("9", "")}, nil))
+		reports := newReporter(nil, nil, newHosts(snapshot{host: host("9", "")}, nil), nil)
 		key := client.ObjectKey{Namespace: "prod", Name: "m-1"}
 		reports.remember(context.Background(), key, host("10", "Running"))
 		Expect(reports.written).To(HaveLen(1))

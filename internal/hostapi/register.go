@@ -63,7 +63,7 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 	if err := s.checkNotDenied(r.Context(), registration, asked.PubKey); err != nil {
 		return reply{}, err
 	}
-	if err := s.createOnce(r.Context(), newHost(registration, asked)); err != nil {
+	if err := s.admit(r.Context(), registration, newHost(registration, asked)); err != nil {
 		return reply{}, err
 	}
 	location := token.RegistrationPath(registration.Namespace, registration.Name) + "/hosts/" + asked.Name
@@ -111,6 +111,25 @@ func merge(under, over map[string]string) map[string]string {
 	return merged
 }
 
+// admit creates a host if the registration's quotas let it in. One that registers again is let in already.
+func (s *Server) admit(ctx context.Context, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
+	known, err := s.hosts.fromCache(ctx, client.ObjectKeyFromObject(host))
+	if err == nil && sameKey(known.Spec.PubKey, host.Spec.PubKey) {
+		return s.checkSame(ctx, host)
+	}
+	if err := s.quota.admitHost(host); err != nil {
+		return err
+	}
+	if err := s.places.enter(ctx, registration, host); err != nil {
+		return err
+	}
+	if err := s.createOnce(ctx, host); err != nil {
+		s.places.leave(host)
+		return err
+	}
+	return nil
+}
+
 // createOnce creates a host, and finds a host with the same key and registration created already.
 func (s *Server) createOnce(ctx context.Context, host *infrav1.ElementalHost) error {
 	err := s.client.Create(ctx, host)
@@ -128,7 +147,11 @@ func (s *Server) createOnce(ctx context.Context, host *infrav1.ElementalHost) er
 
 func (s *Server) checkSame(ctx context.Context, host *infrav1.ElementalHost) error {
 	found := &infrav1.ElementalHost{}
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), found); err != nil {
+	err := s.live.Get(ctx, client.ObjectKeyFromObject(host), found)
+	if apierrors.IsNotFound(err) {
+		return refuseForNow("host " + host.Name + " has just been deleted")
+	}
+	if err != nil {
 		return fmt.Errorf("reading ElementalHost %s/%s: %w", host.Namespace, host.Name, err)
 	}
 	switch {

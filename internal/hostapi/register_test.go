@@ -6,6 +6,7 @@ package hostapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -182,6 +183,19 @@ var _ = Describe("Registering a host", func() {
 		}, "longer than 256 bytes"),
 		Entry("no key", func(b *wire.HostCreate) { b.PubKey = "" }, "pubKey is not"),
 		Entry("two keys", func(b *wire.HostCreate) { b.PubKey += b.PubKey }, "more follows"),
+		Entry("labels that fill etcd", func(b *wire.HostCreate) {
+			b.Labels = map[string]string{}
+			for n := range 500 {
+				b.Labels[fmt.Sprint(n)] = ""
+			}
+		}, "labels and annotations have 4391 bytes together, at most 4096 are taken"),
+		Entry("annotations that fill etcd", func(b *wire.HostCreate) {
+			b.Labels = map[string]string{"serial": "s-1"}
+			b.Annotations = map[string]string{"note": strings.Repeat("x", 4096-26)}
+		}, "labels and annotations have"),
+		Entry("annotations that are longer as they are stored", func(b *wire.HostCreate) {
+			b.Annotations = map[string]string{"note": strings.Repeat("\x01", 1000)}
+		}, "labels and annotations have 6011 bytes"),
 		Entry("label without a name", func(b *wire.HostCreate) { b.Labels = map[string]string{"a b": "c"} }, `label "a b" is not valid`),
 		Entry("label with a bad value", func(b *wire.HostCreate) { b.Labels = map[string]string{"a": "b c"} }, `value of label "a"`),
 		Entry("label: installed", smuggleLabel(infrav1.InstalledLabel), `label "`+infrav1.InstalledLabel+`" is in a reserved domain`),

@@ -27,6 +27,7 @@ type reporter struct {
 	client client.Client
 	clock  clock.PassiveClock
 	hosts  *hosts
+	quota  *quota
 
 	mu sync.Mutex
 	// next holds, for each host that is being written, what comes after; nil for nothing.
@@ -43,9 +44,9 @@ type batch struct {
 	err    error
 }
 
-func newReporter(client client.Client, clock clock.PassiveClock, hosts *hosts) *reporter {
+func newReporter(client client.Client, clock clock.PassiveClock, hosts *hosts, quota *quota) *reporter {
 	return &reporter{
-		client: client, clock: clock, hosts: hosts,
+		client: client, clock: clock, hosts: hosts, quota: quota,
 		next: map[types.NamespacedName]*batch{}, written: map[types.NamespacedName]*infrav1.ElementalHost{},
 	}
 }
@@ -103,14 +104,18 @@ func (r *reporter) dequeue(key types.NamespacedName) *batch {
 	return next
 }
 
-// store writes a status if it says anything new.
+// store writes a status if it says anything new, and the host may say so now.
 func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *batch) error {
-	stored := r.latest(ctx, key, what.host).Status
-	if sameReport(stored, what.status) {
+	stored := r.latest(ctx, key, what.host)
+	if sameReport(stored.Status, what.status) {
 		countReport(reportUnchanged)
 		return nil
 	}
-	what.status.BootIDs = recentBoots(stored.BootIDs, what.status.OS.BootID)
+	what.status.BootIDs = recentBoots(stored.Status.BootIDs, what.status.OS.BootID)
+	if err := r.quota.admitReport(ctx, stored, what.status); err != nil {
+		countReport(reportRefused)
+		return err
+	}
 	what.status.Agent.LastSeen = metav1.NewTime(r.clock.Now())
 	patch, err := statusPatch(what.status)
 	if err != nil {

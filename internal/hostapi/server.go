@@ -35,6 +35,8 @@ type Server struct {
 	registrations *registrations
 	hub           *hub
 	lot           *lot
+	quota         *quota
+	places        *places
 	reports       *reporter
 	listening     atomic.Bool
 }
@@ -45,6 +47,8 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	known, hub := newHosts(options.Cache, options.APIReader), newHub()
+	registrations := newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint)
+	quota := newQuota(options.Clock, registrations)
 	return &Server{
 		options:       options,
 		client:        options.Client,
@@ -52,10 +56,12 @@ func New(options Options) (*Server, error) {
 		recorder:      options.Recorder,
 		clock:         options.Clock,
 		hosts:         known,
-		registrations: newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint),
+		registrations: registrations,
 		hub:           hub,
 		lot:           newLot(hub),
-		reports:       newReporter(options.Client, options.Clock, known),
+		quota:         quota,
+		places:        newPlaces(options.Cache, options.Clock),
+		reports:       newReporter(options.Client, options.Clock, known, quota),
 	}, nil
 }
 
@@ -95,6 +101,9 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) watch(ctx context.Context) error {
 	if _, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalRegistration{}); err != nil {
 		return fmt.Errorf("watching ElementalRegistrations: %w", err)
+	}
+	if err := s.places.index(ctx, s.options.Cache); err != nil {
+		return fmt.Errorf("indexing ElementalHosts: %w", err)
 	}
 	informer, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalHost{})
 	if err != nil {

@@ -78,3 +78,5 @@ func openDoor(ctx context.Context, change func(*infrav1.ElementalRegistrationSpe
 	Eventually(func() int { return get(ctx, door, "", asRegistration(door)).status }).Should(Equal(http.StatusOK))
 	return door
 }
+
+func approveAll(spec *infrav1.ElementalRegistrationSpec) { spec.Approval = infrav1.ApprovalAuto }

@@ -23,9 +23,10 @@ import (
 
 // host is an agent reduced to its client.
 type host struct {
-	name   string
-	client *client.Client
-	known  wire.Desired
+	namespace string
+	name      string
+	client    *client.Client
+	known     wire.Desired
 	// told receives when the server answers with something new.
 	told chan time.Time
 }
@@ -42,8 +43,9 @@ func newFleet(door *apitest.Door, size int) []*host {
 		transport, err := client.NewTransport(settings)
 		Expect(err).NotTo(HaveOccurred())
 		hosts[i] = &host{
-			name: own.Name,
-			told: make(chan time.Time, 1),
+			namespace: door.Namespace,
+			name:      own.Name,
+			told:      make(chan time.Time, 1),
 			client: client.New(client.Options{
 				URI: door.URI, Token: door.Token, Identity: own, Transport: transport, Clock: system.WallClock{}, UserAgent: "bench",
 			}),

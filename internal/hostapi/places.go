@@ -1,0 +1,125 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+const (
+	// registrationIndex finds ElementalHosts by the registration that they came through.
+	registrationIndex = "elemental.registration"
+	// placeRetry is when a host may come back that found no place: a person makes one.
+	placeRetry = time.Minute
+	// unseenLife is how long a host counts that was created here and that the cache has not shown. One that was deleted
+	// before would count for ever otherwise.
+	unseenLife = time.Minute
+)
+
+// places counts the hosts of registrations whose spec.maxHosts or spec.maxPending is set: those in the cache, and those
+// that this replica has created and the cache has not shown yet. What another replica creates counts once the
+// cache shows it, so that each further replica can exceed a bound by as many hosts as it lets in within that time.
+type places struct {
+	cached client.Reader
+	clock  clock.PassiveClock
+
+	mu     sync.Mutex
+	unseen map[types.NamespacedName]map[string]unseen // by registration and host
+}
+
+type unseen struct {
+	since    time.Time
+	approved bool
+}
+
+// taken is how many hosts a registration has.
+type taken struct{ hosts, pending int32 }
+
+func (t *taken) add(approved bool) {
+	t.hosts++
+	if !approved {
+		t.pending++
+	}
+}
+
+func newPlaces(cached client.Reader, clock clock.PassiveClock) *places {
+	return &places{cached: cached, clock: clock, unseen: map[types.NamespacedName]map[string]unseen{}}
+}
+
+// index has a cache find what places counts.
+func (p *places) index(ctx context.Context, of cache.Cache) error {
+	return of.IndexField(ctx, &infrav1.ElementalHost{}, registrationIndex, func(object client.Object) []string {
+		return []string{object.GetAnnotations()[infrav1.RegistrationNameAnnotation]}
+	})
+}
+
+// enter takes a place for a host that is about to be created, or refuses it for now.
+func (p *places) enter(ctx context.Context, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
+	spec := registration.Spec
+	if spec.MaxHosts == nil && spec.MaxPending == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, err := p.count(ctx, registration)
+	if err != nil {
+		return err
+	}
+	if spec.MaxHosts != nil && now.hosts >= *spec.MaxHosts {
+		return refuseTooMany(refusedMaxHosts, placeRetry, "registration %s has %d hosts and its spec.maxHosts is %d: "+
+			"an operator has to delete ElementalHosts or raise it", registration.Name, now.hosts, *spec.MaxHosts)
+	}
+	if !host.Spec.Approved && spec.MaxPending != nil && now.pending >= *spec.MaxPending {
+		return refuseTooMany(refusedMaxPending, placeRetry, "registration %s has %d unapproved hosts and its spec.maxPending is %d: "+
+			"an operator has to approve or delete some, or raise it", registration.Name, now.pending, *spec.MaxPending)
+	}
+	key := client.ObjectKeyFromObject(registration)
+	if p.unseen[key] == nil {
+		p.unseen[key] = map[string]unseen{}
+	}
+	p.unseen[key][host.Name] = unseen{since: p.clock.Now(), approved: host.Spec.Approved}
+	return nil
+}
+
+// leave gives back the place of a host that was not created.
+func (p *places) leave(host *infrav1.ElementalHost) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := cameThrough(host)
+	if delete(p.unseen[key], host.Name); len(p.unseen[key]) == 0 {
+		delete(p.unseen, key)
+	}
+}
+
+func (p *places) count(ctx context.Context, registration *infrav1.ElementalRegistration) (taken, error) {
+	found := &infrav1.ElementalHostList{}
+	err := p.cached.List(ctx, found, client.InNamespace(registration.Namespace),
+		client.MatchingFields{registrationIndex: registration.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return taken{}, fmt.Errorf("counting the hosts of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)
+	}
+	sum, fresh := taken{}, p.unseen[client.ObjectKeyFromObject(registration)]
+	for i := range found.Items {
+		sum.add(found.Items[i].Spec.Approved)
+		delete(fresh, found.Items[i].Name)
+	}
+	for name, one := range fresh {
+		if p.clock.Since(one.since) > unseenLife {
+			delete(fresh, name)
+			continue
+		}
+		sum.add(one.approved)
+	}
+	return sum, nil
+}
