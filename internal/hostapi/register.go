@@ -117,17 +117,17 @@ func (s *Server) admit(ctx context.Context, registration *infrav1.ElementalRegis
 	if err == nil && sameKey(known.Spec.PubKey, host.Spec.PubKey) {
 		return s.checkSame(ctx, host)
 	}
-	if err := s.quota.admitHost(host); err != nil {
-		return err
-	}
+	// First, because hosts that wait for a place ask again and again, and are not to use up what others may register.
 	if err := s.places.enter(ctx, registration, host); err != nil {
 		return err
 	}
-	if err := s.createOnce(ctx, host); err != nil {
-		s.places.leave(host)
-		return err
+	if err = s.quota.admitHost(host); err == nil {
+		err = s.createOnce(ctx, host)
 	}
-	return nil
+	if err != nil {
+		s.places.leave(host)
+	}
+	return err
 }
 
 // createOnce creates a host, and finds a host with the same key and registration created already.
