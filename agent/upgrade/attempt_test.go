@@ -24,6 +24,10 @@ func wanted(attempt string) *wire.Upgrade {
 	return &wire.Upgrade{Attempt: attempt, Apply: true, OSVersionManagement: management(`{"imageUri":"oci://r/os:2"}`)}
 }
 
+func signedBy(key string) *wire.ImageVerification {
+	return &wire.ImageVerification{Rules: []wire.ImageVerificationRule{{Prefix: "r", PublicKeys: []string{key}}}}
+}
+
 func management(version string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{"osVersion": json.RawMessage(version)}
 }
@@ -51,6 +55,14 @@ var _ = Describe("An attempt", func() {
 			HaveField("FreeBytes", BeEquivalentTo(8<<30)), HaveField("FromBootID", "boot-1")))
 		Expect(w.booted).To(BeEquivalentTo(2))
 		Expect(w.downloaded).To(BeEmpty())
+		Expect(w.agent(dir).ImageURI(digestOf("2"))).To(Equal("oci://r/os:2"))
+	})
+
+	It("knows which image the host was installed with", func() {
+		content := fmt.Sprintf(`{%q:"oci://r/os:1"}`, digestOf("1"))
+		Expect(os.WriteFile(filepath.Join(dir, upgrade.InstalledFile), []byte(content), 0o600)).To(Succeed())
+		Expect(w.agent(dir).ImageURI(digestOf("1"))).To(Equal("oci://r/os:1"))
+		w.live(dir, wanted("a1"))
 		Expect(w.agent(dir).ImageURI(digestOf("2"))).To(Equal("oci://r/os:2"))
 	})
 
@@ -102,6 +114,29 @@ var _ = Describe("An attempt", func() {
 			}
 		}, `{"imageUri":"x"}`, "wrote no usable snapshot"),
 	)
+
+	It("ends before anything is downloaded when the image is not signed as is asked for", func() {
+		want := wanted("a1")
+		want.ImageVerification = signedBy("nobody")
+		w.live(dir, want)
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", "it is not signed")))
+		Expect(w.calls).NotTo(ContainElement("download"))
+		Expect(w.snapshots).To(HaveLen(1))
+	})
+
+	It("looks again at an image that was fetched when somebody else has to have signed it by now", func() {
+		want := wanted("a1")
+		want.Apply, want.ImageVerification = false, signedBy(digestOf("2"))
+		w.live(dir, want)
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseFetched))
+		Expect(w.did("verify")).To(Equal(1))
+
+		want.Apply, want.ImageVerification = true, signedBy("nobody")
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseFailed))
+		Expect(w.snapshots).To(HaveLen(1))
+	})
 
 	It("tries again what may work the next time", func() {
 		w.resolve = []error{errors.New("the registry is away"), errors.New("the registry is away")}

@@ -4,6 +4,7 @@
 package upgrade
 
 import (
+	"maps"
 	"path/filepath"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -11,6 +12,10 @@ import (
 
 // KnownFile is the name of the file with Known in the work directory.
 const KnownFile = "known-images.json"
+
+// InstalledFile is the name of the file in the work directory with the images that the host was installed with or reset to,
+// by digest, as in Known. It is written by whoever does that, and put back at every boot.
+const InstalledFile = "installed-images.json"
 
 // Known is what outlives attempts: facts about the host that cannot be observed again.
 type Known struct {
@@ -24,10 +29,16 @@ type Known struct {
 func readKnown(workDir string) (Known, error) {
 	known := Known{}
 	_, err := system.ReadJSON(filepath.Join(workDir, KnownFile), &known)
-	if known.Images == nil {
-		known.Images = map[string]string{}
+	if err != nil {
+		return known, err
 	}
-	return known, err
+	images := map[string]string{}
+	if _, err := system.ReadJSON(filepath.Join(workDir, InstalledFile), &images); err != nil {
+		return known, err
+	}
+	maps.Copy(images, known.Images)
+	known.Images = images
+	return known, nil
 }
 
 func writeKnown(workDir string, known Known) error {

@@ -20,6 +20,8 @@ import (
 // Images fetches and serves OS images; image.Store does.
 type Images interface {
 	Resolve(ctx context.Context, uri, digest string) (image.Image, error)
+	// Verify says whether an image that was resolved is signed as is asked for; nil asks for nothing.
+	Verify(ctx context.Context, wanted image.Image, by *wire.ImageVerification) error
 	Download(ctx context.Context, wanted image.Image) error
 	Serve(digest string) (reference string, stop func(), err error)
 	Drop(keep ...string) error

@@ -5,6 +5,8 @@ package upgrade
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +31,7 @@ const (
 	prefetchNone = "None"
 )
 
-// prepare resolves the image and, unless that is not wanted, downloads it.
+// prepare resolves the image, verifies its signature and, unless that is not wanted, downloads it.
 func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error) {
 	version, err := decodeVersion(want)
 	if err != nil {
@@ -45,6 +47,9 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if err != nil {
 		return m.ended(ctx, err)
 	}
+	if err := m.persist(ctx, func() error { return m.Images.Verify(ctx, resolved, want.ImageVerification) }); err != nil {
+		return m.ended(ctx, err)
+	}
 	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
 		return m.endedBy(message, err)
 	}
@@ -52,7 +57,18 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 		return m.ended(ctx, err)
 	}
 	marker.Phase, marker.Digest, marker.ImageBytes, marker.Message = wire.PhaseFetched, resolved.Digest, resolved.Bytes, ""
+	marker.Verification = verificationOf(want)
 	return true, m.save(marker)
+}
+
+// verificationOf names what the image has to pass, by its content. An image that has passed other rules is looked at again.
+func verificationOf(want *wire.Upgrade) string {
+	if want.ImageVerification == nil {
+		return ""
+	}
+	encoded, _ := json.Marshal(want.ImageVerification) // strings alone
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])
 }
 
 func decodeVersion(want *wire.Upgrade) (wire.OSVersion, error) {

@@ -17,6 +17,11 @@ type ElementalClusterSpec struct {
 	// nodeUpgradeOption says how the nodes of the cluster are upgraded in place.
 	// +optional
 	NodeUpgradeOption NodeUpgradeOption `json:"nodeUpgradeOption,omitempty,omitzero"`
+
+	// imageVerification says whose signature the OS images of the cluster's hosts need. It is asked as it is when an attempt
+	// begins and when it is triggered. Default: none.
+	// +optional
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
 // ElementalClusterStatus is what is observed of an ElementalCluster.

@@ -36,6 +36,11 @@ type ElementalHostSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 
+	// imageVerification says whose signature the image in osVersionManagement needs. It is the registration's where the host
+	// was registered, and the cluster's, if that has one, as soon as the host serves a Machine.
+	// +optional
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
+
 	// upgrade is the attempt that the host takes part in. It is written by the upgrade controller
 	// alone: the host prepares for it at once, and carries it out when InPlaceUpgradeLabel is
 	// "pending".
@@ -56,6 +61,10 @@ type HostUpgradeRequest struct {
 	// prefetch says what to do with the image before the trigger.
 	// +optional
 	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
+
+	// imageVerification says whose signature the image needs: what the ElementalCluster asks for.
+	// +optional
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 
 	// osVersionManagement is the OS to upgrade to.
 	// +optional

@@ -67,6 +67,11 @@ type ElementalRegistrationSpec struct {
 	// +kubebuilder:validation:MaxItems=1000
 	DeniedKeys []DeniedKey `json:"deniedKeys,omitempty"`
 
+	// imageVerification says whose signature an OS image needs that a host is installed with, reset to, or upgraded to
+	// before it serves a cluster. A cluster's own takes its place. Default: none.
+	// +optional
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
+
 	// config is handed to the agent.
 	// +optional
 	Config RegistrationConfig `json:"config,omitempty,omitzero"`

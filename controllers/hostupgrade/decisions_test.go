@@ -50,6 +50,26 @@ func imageOnly(uri string) infrav1.OSVersionManagement {
 	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + uri + `"}`)}}
 }
 
+var _ = DescribeTable("An image has to be signed as", func(change func(*observation), prefix string) {
+	asked := typical(change).request().ImageVerification
+	if prefix == "" {
+		Expect(asked).To(BeNil())
+		return
+	}
+	Expect(asked.Rules).To(HaveExactElements(HaveField("Prefix", prefix)))
+},
+	Entry("nobody says", func(*observation) {}, ""),
+	Entry("the cluster says", func(o *observation) { o.elementalCluster.Spec.ImageVerification = verificationOf("cluster") }, "cluster"),
+	Entry("the registration has said, where the cluster says nothing", func(o *observation) { o.host.Spec.ImageVerification = verificationOf("host") }, "host"),
+	Entry("the cluster says, whatever the registration has said", func(o *observation) {
+		o.elementalCluster.Spec.ImageVerification, o.host.Spec.ImageVerification = verificationOf("cluster"), verificationOf("host")
+	}, "cluster"),
+)
+
+func verificationOf(prefix string) *infrav1.ImageVerification {
+	return &infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{{Prefix: prefix}}}
+}
+
 func reported(phase infrav1.HostUpgradePhase) func(*observation) {
 	return func(o *observation) {
 		o.host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: o.attempt, Phase: phase, FromBootID: "boot-1", Digest: "sha256:new"}

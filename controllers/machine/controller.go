@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 )
@@ -65,6 +66,8 @@ type scope struct {
 	owner *clusterv1.Machine
 	// cluster the machine belongs to. Nil if there is none.
 	cluster *clusterv1.Cluster
+	// elementalCluster is the infrastructure of the cluster. Nil if there is none.
+	elementalCluster *infrav1.ElementalCluster
 	// host that serves the machine. Nil until one is found.
 	host *infrav1.ElementalHost
 	// unresolved is why the ManagedOSVersion that the machine names has no image. Nil if it names none.
@@ -148,7 +151,11 @@ func (r *Reconciler) newScope(ctx context.Context, machine *infrav1.ElementalMac
 	default:
 		s.cluster = cluster
 	}
-	return s, nil
+	if s.cluster == nil || s.cluster.Spec.InfrastructureRef.Name == "" {
+		return s, nil
+	}
+	s.elementalCluster, err = existing.Get(ctx, r.Client, &infrav1.ElementalCluster{}, machine.Namespace, s.cluster.Spec.InfrastructureRef.Name)
+	return s, err
 }
 
 func (r *Reconciler) claimer() *association.Claimer {

@@ -109,13 +109,17 @@ func readyToClaim(s *scope) bool {
 }
 
 func newClaim(s *scope) association.Claim {
-	return association.Claim{
+	claim := association.Claim{
 		Machine:         s.machine,
 		MachineName:     s.owner.Name,
 		ClusterName:     s.cluster.Name,
 		BootstrapSecret: ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, ""),
 		FailureDomain:   s.owner.Spec.FailureDomain,
 	}
+	if s.elementalCluster != nil {
+		claim.ImageVerification = s.elementalCluster.Spec.ImageVerification
+	}
+	return claim
 }
 
 func noHostMessage(s *scope) string {

@@ -58,7 +58,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestsFromMapFunc(r.clusterToMachines),
 			clusterChanged()).
 		Watches(&infrav1.ElementalCluster{},
-			handler.EnqueueRequestsFromMapFunc(r.elementalClusterToLeaving),
+			handler.EnqueueRequestsFromMapFunc(r.elementalClusterToMachines),
 			predicate.GenerationChangedPredicate{}).
 		Watches(&infrav1.ElementalHost{},
 			handler.EnqueueRequestsFromMapFunc(r.hostToMachines),

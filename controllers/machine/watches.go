@@ -79,11 +79,11 @@ func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object
 	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetName()})
 }
 
-// elementalClusterToLeaving maps an ElementalCluster to the machines that are being deleted: how long they wait for their
-// hosts stands in it.
-func (r *Reconciler) elementalClusterToLeaving(ctx context.Context, object client.Object) []reconcile.Request {
-	cluster := client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1.ClusterNameLabel]}
-	return r.those(ctx, cluster, func(machine *infrav1.ElementalMachine) bool { return !machine.DeletionTimestamp.IsZero() })
+// elementalClusterToMachines maps an ElementalCluster to all of its machines: whose signature images need, which they pass
+// on to their hosts, and how long those that are being deleted wait for their hosts stand in it.
+func (r *Reconciler) elementalClusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.machines(ctx, client.InNamespace(object.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetLabels()[clusterv1.ClusterNameLabel]})
 }
 
 // unready are the machines of a Cluster whose Node has still to be found.

@@ -43,6 +43,8 @@ type Claim struct {
 	BootstrapSecret string
 	// FailureDomain the host has to be in. Empty: any.
 	FailureDomain string
+	// ImageVerification of the Cluster's infrastructure. Nil leaves the host the one that it came with.
+	ImageVerification *infrav1.ImageVerification
 }
 
 // Claimer claims hosts for machines.

@@ -53,6 +53,9 @@ func Assign(host *infrav1.ElementalHost, claim Claim) {
 		UID:        claim.Machine.UID,
 	}
 	host.Spec.OSVersionManagement = claim.Machine.Spec.OSVersionManagement.DeepCopy()
+	if claim.ImageVerification != nil {
+		host.Spec.ImageVerification = claim.ImageVerification.DeepCopy()
+	}
 	if host.Labels == nil {
 		host.Labels = map[string]string{}
 	}

@@ -52,6 +52,7 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 		Attempt:             asked.Attempt,
 		Apply:               host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending,
 		Digest:              asked.Digest,
+		ImageVerification:   verification(asked.ImageVerification),
 		Prefetch:            string(asked.Prefetch),
 		OSVersionManagement: management(asked.OSVersionManagement),
 	}
@@ -66,6 +67,7 @@ func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
 	return &wire.Upgrade{
 		Attempt:             attempt,
 		Apply:               true,
+		ImageVerification:   verification(host.Spec.ImageVerification),
 		OSVersionManagement: management(host.Spec.OSVersionManagement),
 	}
 }
@@ -96,6 +98,17 @@ func finished(host *infrav1.ElementalHost, upgrade *wire.Upgrade) bool {
 func succeeded(host *infrav1.ElementalHost, attempt string) bool {
 	reported := host.Status.Upgrade
 	return reported != nil && reported.Attempt == attempt && reported.Phase == infrav1.HostUpgradeSucceeded
+}
+
+func verification(of *infrav1.ImageVerification) *wire.ImageVerification {
+	if of == nil {
+		return nil
+	}
+	converted := &wire.ImageVerification{Unmatched: string(of.Unmatched)}
+	for _, rule := range of.Rules {
+		converted.Rules = append(converted.Rules, wire.ImageVerificationRule{Prefix: rule.Prefix, PublicKeys: rule.PublicKeys})
+	}
+	return converted
 }
 
 func management(of infrav1.OSVersionManagement) map[string]json.RawMessage {

@@ -79,6 +79,8 @@ var (
 	managed      = wire.Upgrade{Attempt: "a-1", Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
 	managedApply = wire.Upgrade{Attempt: "a-1", Apply: true, Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
 	manual       = wire.Upgrade{Attempt: "manual-" + hash2 + "-1", Apply: true, OSVersionManagement: asked("oci://r/os:2")}
+	signedFor    = &infrav1.ImageVerification{Unmatched: "Accept", Rules: []infrav1.ImageVerificationRule{{Prefix: "r", PublicKeys: []string{"key"}}}}
+	signedBy     = &wire.ImageVerification{Unmatched: "Accept", Rules: []wire.ImageVerificationRule{{Prefix: "r", PublicKeys: []string{"key"}}}}
 	idleUpgrade  = wire.Upgrade{Attempt: "idle-" + hash2, Apply: true, OSVersionManagement: asked("oci://r/os:2")}
 )
 
@@ -104,6 +106,15 @@ var _ = DescribeTable("What is desired of a host",
 
 	Entry("an attempt, prepared", wire.Desired{Approved: true, Upgrade: &managed}, attempt("a-1"), bootstrapped),
 	Entry("an attempt, triggered", wire.Desired{Approved: true, Upgrade: &managedApply}, attempt("a-1"), bootstrapped, pending),
+	Entry("an attempt, with an image that has to be signed as the attempt says", wire.Desired{Approved: true, Upgrade: &wire.Upgrade{
+		Attempt: "a-1", Digest: "sha256:2", Prefetch: "Download", ImageVerification: signedBy, OSVersionManagement: asked("oci://r/os:2"),
+	}}, attempt("a-1"), bootstrapped, edit(func(h *infrav1.ElementalHost) {
+		h.Spec.Upgrade.ImageVerification = signedFor
+		h.Spec.ImageVerification = &infrav1.ImageVerification{}
+	})),
+	Entry("an attempt of its own, with an image that has to be signed as the host says", wire.Desired{Approved: true, Upgrade: &wire.Upgrade{
+		Attempt: manual.Attempt, Apply: true, ImageVerification: signedBy, OSVersionManagement: manual.OSVersionManagement,
+	}}, wants("oci://r/os:2"), bootstrapped, pending, edit(func(h *infrav1.ElementalHost) { h.Spec.ImageVerification = signedFor })),
 	Entry("an attempt, which no person's trigger in the predecessor's spelling sets off", wire.Desired{Approved: true, Upgrade: &managed},
 		attempt("a-1"), bootstrapped, label(infrav1.InPlaceUpdateLabel, "pending")),
 	Entry("an attempt, ended", wire.Desired{Approved: true, Upgrade: &managed},

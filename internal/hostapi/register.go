@@ -33,9 +33,10 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 		return reply{}, fmt.Errorf("encoding config of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)
 	}
 	return reply{status: http.StatusOK, body: wire.Registration{
-		HostLabels:      registration.Spec.HostLabels,
-		HostAnnotations: registration.Spec.HostAnnotations,
-		Config:          config,
+		HostLabels:        registration.Spec.HostLabels,
+		HostAnnotations:   registration.Spec.HostAnnotations,
+		ImageVerification: verification(registration.Spec.ImageVerification),
+		Config:            config,
 	}}, nil
 }
 
@@ -91,6 +92,8 @@ func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate)
 		Spec: infrav1.ElementalHostSpec{
 			PubKey:   asked.PubKey,
 			Approved: registration.Spec.Approval == infrav1.ApprovalAuto,
+			// Whatever a host asks for: it has none to propose.
+			ImageVerification: registration.Spec.ImageVerification.DeepCopy(),
 		},
 	}
 }

@@ -25,11 +25,13 @@ var _ = Describe("Registering a host", func() {
 		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{"rack": "r1"}
 			spec.HostAnnotations = map[string]string{"owner": "ops"}
+			spec.ImageVerification = signedFor
 			spec.Config.CloudConfig = map[string]runtime.RawExtension{"users": {Raw: []byte(`[{"name":"root"}]`)}}
 		})
 		told := into[wire.Registration](get(ctx, door, "", asRegistration(door)))
 		Expect(told.HostLabels).To(Equal(map[string]string{"rack": "r1"}))
 		Expect(told.HostAnnotations).To(Equal(map[string]string{"owner": "ops"}))
+		Expect(told.ImageVerification).To(Equal(signedBy))
 		config := infrav1.RegistrationConfig{}
 		Expect(json.Unmarshal(told.Config, &config)).To(Succeed())
 		Expect(config.Elemental.Registration.URI).To(Equal(door.URI))
@@ -53,6 +55,7 @@ var _ = Describe("Registering a host", func() {
 		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{"rack": "r1"}
 			spec.HostAnnotations = map[string]string{"owner": "ops"}
+			spec.ImageVerification = signedFor
 		})
 		host := newMachine(door, "m-1")
 		body := host.create()
@@ -65,6 +68,7 @@ var _ = Describe("Registering a host", func() {
 		object := host.object(ctx)
 		Expect(object.Spec.Approved).To(BeFalse())
 		Expect(object.Spec.PubKey).To(Equal(host.pubKey()))
+		Expect(object.Spec.ImageVerification).To(Equal(signedFor), "no host is upgraded by laxer rules than it was installed by")
 		Expect(object.Labels).To(Equal(map[string]string{"rack": "r1", "serial": "s-1"}))
 		Expect(object.Annotations).To(Equal(map[string]string{
 			"owner": "ops", "note": "any text: ok",

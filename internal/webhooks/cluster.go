@@ -24,6 +24,7 @@ var _ admission.Validator[*infrav1.ElementalCluster] = &Cluster{}
 // ValidateCreate refuses options that no upgrade could be run with.
 func (*Cluster) ValidateCreate(_ context.Context, cluster *infrav1.ElementalCluster) (admission.Warnings, error) {
 	warnings, errs := validateUpgradeOption(&cluster.Spec.NodeUpgradeOption, field.NewPath("spec", "nodeUpgradeOption"))
+	errs = append(errs, validateImageVerification(cluster.Spec.ImageVerification, field.NewPath("spec", "imageVerification"))...)
 	return warnings, invalid("ElementalCluster", cluster, errs)
 }
 

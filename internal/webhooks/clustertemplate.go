@@ -22,7 +22,9 @@ var _ admission.Validator[*infrav1.ElementalClusterTemplate] = &ClusterTemplate{
 
 // ValidateCreate refuses what no cluster could be made from.
 func (*ClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
-	warnings, errs := validateUpgradeOption(&template.Spec.Template.Spec.NodeUpgradeOption, clusterTemplateOption)
+	spec := field.NewPath("spec", "template", "spec")
+	warnings, errs := validateUpgradeOption(&template.Spec.Template.Spec.NodeUpgradeOption, spec.Child("nodeUpgradeOption"))
+	errs = append(errs, validateImageVerification(template.Spec.Template.Spec.ImageVerification, spec.Child("imageVerification"))...)
 	return warnings, invalid("ElementalClusterTemplate", template, errs)
 }
 
@@ -43,5 +45,3 @@ func (*ClusterTemplate) ValidateUpdate(ctx context.Context, before, after *infra
 func (*ClusterTemplate) ValidateDelete(context.Context, *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
 	return nil, nil
 }
-
-var clusterTemplateOption = field.NewPath("spec", "template", "spec", "nodeUpgradeOption")

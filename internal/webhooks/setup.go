@@ -33,6 +33,9 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		{"ElementalCluster", func() error {
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalCluster{}).WithValidator(&Cluster{}).Complete()
 		}},
+		{"ElementalRegistration", func() error {
+			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalRegistration{}).WithValidator(&Registration{}).Complete()
+		}},
 		{"ElementalHost", func() error {
 			w := &Host{Self: whoAmI(mgr)}
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalHost{}).WithValidator(w).Complete()

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	labimage "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
 func raw(json string) infrav1.OSVersionManagement {
@@ -295,5 +296,52 @@ var _ = Describe("ElementalHost", func() {
 		Entry("against another", "other", true),
 		Entry("against none", "", true),
 		Entry("as it is", "key", false),
+	)
+})
+
+var _ = Describe("imageVerification", func() {
+	key := func() string {
+		GinkgoHelper()
+		signer, err := labimage.NewSigner()
+		Expect(err).NotTo(HaveOccurred())
+		return signer.PublicKey
+	}
+	rule := func(prefix string, keys ...string) infrav1.ImageVerificationRule {
+		return infrav1.ImageVerificationRule{Prefix: prefix, PublicKeys: keys}
+	}
+
+	DescribeTable("is that of a cluster, of the clusters of a template, and of a registration",
+		func(ctx SpecContext, make func() infrav1.ImageVerification, refusal string) {
+			verification := make()
+			cluster := &infrav1.ElementalCluster{ObjectMeta: meta("c-")}
+			cluster.Spec.ImageVerification = &verification
+			template := &infrav1.ElementalClusterTemplate{ObjectMeta: meta("c-")}
+			template.Spec.Template.Spec.ImageVerification = &verification
+			registration := &infrav1.ElementalRegistration{ObjectMeta: meta("r-")}
+			registration.Spec.ImageVerification = &verification
+			for _, object := range []client.Object{cluster, template, registration} {
+				expect(person.Create(ctx, object), refusal)
+			}
+		},
+		Entry("with keys for prefixes", func() infrav1.ImageVerification {
+			return infrav1.ImageVerification{Unmatched: infrav1.UnmatchedImageAccept, Rules: []infrav1.ImageVerificationRule{
+				rule("registry.test", key()), rule("registry.test:5000/os", key(), key()),
+			}}
+		}, ""),
+		Entry("not with a key that is none", func() infrav1.ImageVerification {
+			return infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{rule("a.test", key()), rule("b.test", key(), "ssh-rsa AAAA")}}
+		}, "imageVerification.rules[1].publicKeys[1]"),
+		Entry("not with a prefix that is none", func() infrav1.ImageVerification {
+			return infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{rule("oci://registry.test/os:v1", key())}}
+		}, "imageVerification.rules[0].prefix"),
+		Entry("not with one prefix twice", func() infrav1.ImageVerification {
+			return infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{rule("docker.io/os", key()), rule("index.docker.io/os", key())}}
+		}, "imageVerification.rules[1].prefix: Duplicate value"),
+		Entry("not without keys", func() infrav1.ImageVerification {
+			return infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{rule("a.test")}}
+		}, "imageVerification.rules[0].publicKeys"),
+		Entry("not without rules", func() infrav1.ImageVerification {
+			return infrav1.ImageVerification{Unmatched: infrav1.UnmatchedImageAccept}
+		}, "imageVerification.rules"),
 	)
 })

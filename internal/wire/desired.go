@@ -9,6 +9,8 @@ import "encoding/json"
 type Registration struct {
 	HostLabels      map[string]string `json:"hostLabels,omitempty"`
 	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
+	// ImageVerification of images that the host is installed with or reset to; nil for none.
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 	// Config is RegistrationConfig of the API, as it is.
 	Config json.RawMessage `json:"config,omitempty"`
 }
@@ -52,6 +54,8 @@ type Upgrade struct {
 	Apply bool `json:"apply,omitempty"`
 	// Digest that the image has to have, if another host has resolved it already.
 	Digest string `json:"digest,omitempty"`
+	// ImageVerification that the image has to pass before it is written; nil for none.
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 	// Prefetch is Download, Stage or None.
 	Prefetch string `json:"prefetch,omitempty"`
 	// OSVersionManagement is passed to the OS plugin.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // imageBytes is the size of every dummy image.
@@ -35,12 +36,25 @@ func (Images) Resolve(_ context.Context, uri, digest string) (image.Image, error
 	return image.Image{URI: uri, Digest: digest, Bytes: imageBytes}, nil
 }
 
+// Verify refuses all that has to be signed: dummy images have no signatures.
+func (Images) Verify(_ context.Context, wanted image.Image, by *wire.ImageVerification) error {
+	if by == nil {
+		return nil
+	}
+	return &image.Terminal{Message: "image " + wanted.URI + " has no signature: images of the dummy plugin have none, leave imageVerification out"}
+}
+
 // Download does nothing.
 func (Images) Download(context.Context, image.Image) error { return nil }
 
 // Serve names the image.
 func (Images) Serve(digest string) (string, func(), error) {
 	return "dummy/os@" + digest, func() {}, nil
+}
+
+// Relay names the image.
+func (i Images) Relay(_ context.Context, wanted image.Image) (string, func(), error) {
+	return i.Serve(wanted.Digest)
 }
 
 // Drop does nothing.

@@ -1,0 +1,169 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// Bounds of what is looked at. A registry can hold as many signatures of an image as anybody has pushed.
+const (
+	maxSignatures = 50
+	maxPayload    = 64 << 10 // bytes
+	// maxReasons is how many signatures a message tells about: the API cuts messages.
+	maxReasons = 3
+)
+
+// Verify says whether an image that was resolved has a signature that counts; a *Terminal error says why it has none. The
+// signature may be one of the image itself or of the index that its URI names, which cosign signs unless it is told
+// otherwise: whoever signs an index signs the digests in it.
+func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerification) error {
+	reference, err := parse(wanted.URI, wanted.Digest)
+	if err != nil {
+		return err
+	}
+	rule, err := imagetrust.For(by, reference.Context())
+	if err != nil {
+		return terminalf("image %s: %s", wanted.URI, err)
+	}
+	if rule == nil {
+		return nil
+	}
+	var reasons []string
+	for _, candidate := range []func(context.Context, Image) (string, error){ownDigest, s.indexDigest} {
+		digest, err := candidate(ctx, wanted)
+		if err != nil {
+			return explain(ctx, reference, err)
+		}
+		if digest == "" {
+			continue
+		}
+		found, err := s.verifyDigest(ctx, reference.Context(), digest, rule)
+		if err != nil {
+			return explain(ctx, reference, err)
+		}
+		if len(found) == 0 {
+			return nil
+		}
+		reasons = append(reasons, found...)
+	}
+	return terminalf("image %s (%s) has no signature that counts for prefix %s of imageVerification: %s",
+		wanted.URI, wanted.Digest, rule.Prefix, strings.Join(reasons[:min(len(reasons), maxReasons)], "; "))
+}
+
+func ownDigest(_ context.Context, wanted Image) (string, error) { return wanted.Digest, nil }
+
+// indexDigest is the digest of the index that the URI names; empty where it names none, or by now one without the image.
+func (s *Store) indexDigest(ctx context.Context, wanted Image) (string, error) {
+	reference, err := parse(wanted.URI, "")
+	if err != nil {
+		return "", err
+	}
+	descriptor, err := remote.Get(reference, s.options(ctx)...)
+	if isMissing(err) {
+		return "", nil
+	}
+	if err != nil || !descriptor.MediaType.IsIndex() {
+		return "", err
+	}
+	index, err := descriptor.ImageIndex()
+	if err != nil {
+		return "", err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return "", err
+	}
+	lists := slices.ContainsFunc(manifest.Manifests, func(each v1.Descriptor) bool { return each.Digest.String() == wanted.Digest })
+	if !lists {
+		return "", nil
+	}
+	return descriptor.Digest.String(), nil
+}
+
+// verifyDigest returns why no signature of a digest counts; nothing if one does.
+func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
+	tag := repository.Tag(imagetrust.Tag(digest))
+	stored, err := remote.Get(tag, s.options(ctx)...)
+	if isMissing(err) {
+		return []string{"it is not signed: there is no " + tag.Name()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !stored.MediaType.IsImage() {
+		return []string{tag.Name() + " is no signature of cosign"}, nil
+	}
+	signatures, err := stored.Image()
+	if err != nil {
+		return nil, err
+	}
+	return verifyAll(signatures, tag, digest, rule)
+}
+
+func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrust.Rule) ([]string, error) {
+	manifest, err := signatures.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxSignatures {
+		return []string{fmt.Sprintf("%s holds %d signatures, from 1 to %d are looked at", tag.Name(), len(manifest.Layers), maxSignatures)}, nil
+	}
+	var reasons []string
+	for i, layer := range manifest.Layers {
+		why, err := verifyOne(signatures, layer, digest, rule)
+		if err != nil {
+			return nil, err
+		}
+		if why == "" {
+			return nil, nil
+		}
+		reasons = append(reasons, fmt.Sprintf("signature %d in %s does not count: %s", i+1, tag.Name(), why))
+	}
+	return reasons, nil
+}
+
+// verifyOne says why a signature does not count; nothing if it does.
+func verifyOne(signatures v1.Image, layer v1.Descriptor, digest string, rule *imagetrust.Rule) (string, error) {
+	if layer.MediaType != imagetrust.MediaType || layer.Size > maxPayload {
+		return fmt.Sprintf("it is of type %.60q and has %d bytes, not %s and at most %d", layer.MediaType, layer.Size, imagetrust.MediaType, maxPayload), nil
+	}
+	blob, err := signatures.LayerByDigest(layer.Digest)
+	if err != nil {
+		return "", err
+	}
+	content, err := blob.Compressed()
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	signed, err := io.ReadAll(io.LimitReader(content, maxPayload))
+	if err != nil {
+		return "", err
+	}
+	if err := rule.Verify(digest, signed, layer.Annotations); err != nil {
+		return err.Error(), nil
+	}
+	return "", nil
+}
+
+// isMissing says whether a registry has answered that there is nothing of that name.
+func isMissing(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
+}

@@ -1,0 +1,101 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package imagetrust
+
+import (
+	"crypto"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// Rule says who has to have signed the images of a prefix.
+type Rule struct {
+	// Prefix as it was written.
+	Prefix string
+	keys   []signature.Verifier
+}
+
+// For returns the rule that an image of the repository falls under: the one with the longest prefix. It is nil where no
+// signature is asked for. The text of an error is for operators.
+func For(verification *wire.ImageVerification, repository name.Repository) (*Rule, error) {
+	if verification == nil {
+		return nil, nil
+	}
+	longest, found := 0, -1
+	for i, rule := range verification.Rules {
+		prefix, err := ParsePrefix(rule.Prefix)
+		if err != nil {
+			return nil, fmt.Errorf("imageVerification.rules[%d].prefix %q: %w", i, rule.Prefix, err)
+		}
+		if len(prefix) > longest && begins(repository.Name(), prefix) {
+			longest, found = len(prefix), i
+		}
+	}
+	switch {
+	case found >= 0:
+		return compile(verification.Rules[found], found)
+	case verification.Unmatched == wire.UnmatchedAccept:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("imageVerification has no rule for images of %s, and refuses those: add a rule with a prefix of it", repository.Name())
+}
+
+func compile(rule wire.ImageVerificationRule, index int) (*Rule, error) {
+	compiled := &Rule{Prefix: rule.Prefix}
+	for i, encoded := range rule.PublicKeys {
+		key, err := ParseKey(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("imageVerification.rules[%d].publicKeys[%d]: %w", index, i, err)
+		}
+		compiled.keys = append(compiled.keys, key)
+	}
+	return compiled, nil
+}
+
+// begins says whether a name begins with a prefix in whole parts: registry.test/os is none of registry.test/oss.
+func begins(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
+
+// ParsePrefix returns a prefix in the form that the names of repositories have, in which docker.io has another name.
+func ParsePrefix(prefix string) (string, error) {
+	const remedy = "use <registry> or <registry>/<beginning of the repository>, without scheme, tag or digest"
+	registry, path, hasPath := strings.Cut(prefix, "/")
+	parsed, err := name.NewRegistry(registry, name.StrictValidation)
+	if err != nil || registry == "" {
+		return "", errors.New(remedy)
+	}
+	if !hasPath {
+		return parsed.Name(), nil
+	}
+	for _, part := range strings.Split(path, "/") {
+		if part == "" {
+			return "", errors.New(remedy)
+		}
+	}
+	// A whole name has two letters at least, the beginning of one need not.
+	if _, err := name.NewRepository("registry.invalid/of/"+path, name.StrictValidation); err != nil {
+		return "", errors.New(remedy)
+	}
+	return parsed.Name() + "/" + path, nil
+}
+
+// ParseKey reads a PEM-encoded public key, as cosign writes it.
+func ParseKey(encoded string) (signature.Verifier, error) {
+	const remedy = "it has to be a PEM-encoded public key (ECDSA, RSA or Ed25519), as cosign.pub is"
+	key, err := cryptoutils.UnmarshalPEMToPublicKey([]byte(encoded))
+	if err != nil {
+		return nil, errors.New(remedy)
+	}
+	verifier, err := signature.LoadVerifier(key, crypto.SHA256)
+	if err != nil {
+		return nil, errors.New(remedy)
+	}
+	return verifier, nil
+}

@@ -1,0 +1,37 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
+)
+
+// validateImageVerification refuses what hosts could not verify images by.
+func validateImageVerification(verification *infrav1.ImageVerification, path *field.Path) field.ErrorList {
+	if verification == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, rule := range verification.Rules {
+		at := path.Child("rules").Index(i)
+		prefix, err := imagetrust.ParsePrefix(rule.Prefix)
+		switch {
+		case err != nil:
+			errs = append(errs, field.Invalid(at.Child("prefix"), rule.Prefix, err.Error()))
+		case seen[prefix]:
+			errs = append(errs, field.Duplicate(at.Child("prefix"), rule.Prefix))
+		}
+		seen[prefix] = true
+		for j, key := range rule.PublicKeys {
+			if _, err := imagetrust.ParseKey(key); err != nil {
+				errs = append(errs, field.Invalid(at.Child("publicKeys").Index(j), key, err.Error()))
+			}
+		}
+	}
+	return errs
+}

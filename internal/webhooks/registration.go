@@ -1,0 +1,40 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalregistration,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,versions=v1beta1,name=validation.elementalregistration.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// Registration is the webhook of ElementalRegistrations.
+type Registration struct{}
+
+var _ admission.Validator[*infrav1.ElementalRegistration] = &Registration{}
+
+// ValidateCreate refuses what no host could verify its image by.
+func (*Registration) ValidateCreate(_ context.Context, registration *infrav1.ElementalRegistration) (admission.Warnings, error) {
+	return nil, invalid("ElementalRegistration", registration,
+		validateImageVerification(registration.Spec.ImageVerification, field.NewPath("spec", "imageVerification")))
+}
+
+// ValidateUpdate is ValidateCreate for what changes: the token is renewed whatever else is wrong.
+func (w *Registration) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalRegistration) (admission.Warnings, error) {
+	if equality.Semantic.DeepEqual(before.Spec.ImageVerification, after.Spec.ImageVerification) {
+		return nil, nil
+	}
+	return w.ValidateCreate(ctx, after)
+}
+
+// ValidateDelete refuses nothing.
+func (*Registration) ValidateDelete(context.Context, *infrav1.ElementalRegistration) (admission.Warnings, error) {
+	return nil, nil
+}
