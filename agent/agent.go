@@ -41,8 +41,8 @@ type Options struct {
 	Host *system.Host
 	// Plugin for the OS. Default: what Config says.
 	Plugin osplugin.Plugin
-	// Images for upgrades. Default: an image store in the work directory, or the dummy plugin's.
-	Images upgrade.Images
+	// Images of the OS. Default: an image store in the work directory, or the dummy plugin's.
+	Images Images
 	// Log for the host's journal. Default slog.Default().
 	Log *slog.Logger
 	// Transport to the Elemental API. Default: one that trusts what Config says.
@@ -87,7 +87,7 @@ func New(options Options) (*Agent, error) {
 func (a *Agent) choosePlugin() {
 	isDummy := a.Config.Agent.OSPlugin == config.PluginDummy
 	if a.Images == nil {
-		a.Images = image.NewStore(image.Options{Directory: filepath.Join(a.workDir, imagesDir)})
+		a.Images = image.NewStore(image.Options{Directory: filepath.Join(a.workDir, imagesDir), Clock: a.Host.Clock})
 		if isDummy {
 			a.Images = dummy.Images{}
 		}

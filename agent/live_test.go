@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -17,8 +20,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/dummy"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	labimage "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
 var _ = Describe("A host that runs from live media", func() {
@@ -26,13 +33,14 @@ var _ = Describe("A host that runs from live media", func() {
 		api    *apitest.API
 		w      *worker
 		runner *systemtest.Runner
+		images agent.Images
 	)
 
 	BeforeEach(func() {
 		api = apitest.New()
 		DeferCleanup(api.Close)
 		api.SetConfig(`{"cloudConfig":{"users":[]},"elemental":{"install":{"device":"/dev/vda","systemUri":"oci:os:v1"}}}`)
-		w, runner = newWorker(api), &systemtest.Runner{}
+		w, runner, images = newWorker(api), &systemtest.Runner{}, dummy.Images{}
 		w.config.Agent.OSPlugin, w.config.Agent.PostInstall.Reboot = config.PluginElemental, true
 		live := filepath.Join(w.root, "run", "elemental", "live_mode")
 		Expect(os.MkdirAll(filepath.Dir(live), 0o755)).To(Succeed())
@@ -50,7 +58,7 @@ var _ = Describe("A host that runs from live media", func() {
 		host := system.NewHost(w.root)
 		host.Runner = runner
 		created, err := agent.New(agent.Options{
-			Config: w.config, ConfigPath: filepath.Join(w.root, "config.yaml"), Host: host,
+			Config: w.config, ConfigPath: filepath.Join(w.root, "config.yaml"), Host: host, Images: images,
 			Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)),
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -64,9 +72,10 @@ var _ = Describe("A host that runs from live media", func() {
 	}
 	expectTakenAlong := func(command system.Command) {
 		env := strings.Join(command.Env, "\n")
-		Expect(env).To(And(ContainSubstring("ELEMENTAL_INSTALL_TARGET=/dev/vda"), ContainSubstring("ELEMENTAL_INSTALL_SYSTEM=oci:os:v1")))
+		Expect(env).To(And(ContainSubstring("ELEMENTAL_INSTALL_TARGET=/dev/vda"), ContainSubstring("ELEMENTAL_INSTALL_SYSTEM=oci:dummy/os@"+dummy.Digest("oci:os:v1"))))
 		for _, file := range []string{
 			"set-hostname.yaml", "set-file-hostname.yaml", "set-file-private-key.yaml", "set-file-config-yaml.yaml", "set-cloud-config.yaml",
+			"set-file-installed-images-json.yaml",
 		} {
 			Expect(env).To(ContainSubstring("/oem/" + file))
 		}
@@ -95,6 +104,82 @@ var _ = Describe("A host that runs from live media", func() {
 		Expect(call(func(a *agent.Agent, ctx context.Context) error { return a.Install(ctx) })).To(MatchError(context.Canceled))
 		expectTakenAlong(runner.Commands()[0])
 		Expect(key()).To(Equal(former))
+	})
+
+	Describe("and is installed from a registry", func() {
+		var (
+			registry *labimage.Registry
+			vendor   *labimage.Signer
+			pushed   labimage.Image
+		)
+		ctx := context.Background()
+
+		BeforeEach(func() {
+			var err error
+			registry, err = labimage.Start(labimage.Options{})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(registry.Close)
+			vendor, err = labimage.NewSigner()
+			Expect(err).NotTo(HaveOccurred())
+			pushed, err = registry.Push(ctx, "os", "v1", labimage.OS{Version: "v1", MultiArch: true})
+			Expect(err).NotTo(HaveOccurred())
+			images = image.NewStore(image.Options{Directory: GinkgoT().TempDir(), Transport: registry.Transport()})
+			api.SetConfig(`{"elemental":{"install":{"device":"/dev/vda","systemUri":"` + pushed.URI() + `"}}}`)
+			api.SetImageVerification(&wire.ImageVerification{Rules: []wire.ImageVerificationRule{
+				{Prefix: registry.Host(), PublicKeys: []string{vendor.PublicKey}},
+			}})
+		})
+
+		It("has the CLI pull the signed image from itself, and knows which it was when it has booted that", func() {
+			Expect(registry.Sign(ctx, pushed, vendor)).To(Succeed())
+			runner.On("elemental install", func(command system.Command) system.Result {
+				from := ""
+				for _, variable := range command.Env {
+					if value, is := strings.CutPrefix(variable, "ELEMENTAL_INSTALL_SYSTEM=oci:"); is {
+						from = value
+					}
+				}
+				Expect(from).To(HavePrefix("127.0.0.1:"))
+				Expect(from).NotTo(HavePrefix(registry.Host()))
+				reference, err := name.ParseReference(from)
+				Expect(err).NotTo(HaveOccurred())
+				pulled, err := remote.Image(reference)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(validate.Image(pulled)).To(Succeed())
+				return system.Result{}
+			})
+			Expect(call(registerAndInstall)).To(MatchError(context.Canceled))
+			Expect(os.ReadFile(filepath.Join(w.root, "oem", "set-file-installed-images-json.yaml"))).To(And(
+				ContainSubstring(pushed.PlatformDigest), ContainSubstring(pushed.URI())))
+		})
+
+		It("leaves its disk alone when nobody who counts has signed the image", func() {
+			stranger, err := labimage.NewSigner()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(registry.Sign(ctx, pushed, stranger)).To(Succeed())
+			Expect(call(registerAndInstall)).To(MatchError(And(
+				HavePrefix("systemUri of the registration's spec.config.elemental: image "+pushed.URI()), ContainSubstring("it was made with none of the 1 keys"))))
+			Expect(runner.Calls()).To(BeEmpty())
+			Expect(api.Hosts()).To(BeEmpty())
+		})
+
+		It("is reset to the signed image in the same way, and to no other", func() {
+			api.SetConfig(`{"elemental":{"reset":{"systemUri":"` + pushed.URI() + `"}}}`)
+			Expect(os.Rename(filepath.Join(w.root, "run", "elemental", "live_mode"), filepath.Join(w.root, "run", "elemental", "recovery_mode"))).To(Succeed())
+			Expect(os.WriteFile(filepath.Join(w.root, "config.yaml"), []byte("registration: {}"), 0o600)).To(Succeed())
+			w.config.Agent.PostReset.Reboot = true
+			Expect(registry.Sign(ctx, pushed, vendor)).To(Succeed())
+			runner.Say("elemental reset", "")
+			Expect(call(func(a *agent.Agent, ctx context.Context) error { return a.Reset(ctx) })).To(MatchError(context.Canceled))
+			Expect(runner.Commands()[0].Env).To(ContainElement(MatchRegexp(`^ELEMENTAL_RESET_SYSTEM=oci:127\.0\.0\.1:\d+/elemental/os@` + pushed.PlatformDigest + `$`)))
+			Expect(os.ReadFile(filepath.Join(w.root, "oem", "set-file-installed-images-json.yaml"))).To(ContainSubstring(pushed.URI()))
+		})
+
+		It("takes no ISO, which has no signature", func() {
+			api.SetConfig(`{"elemental":{"install":{"device":"/dev/vda","iso":"https://iso.test/os.iso"}}}`)
+			Expect(call(registerAndInstall)).To(MatchError(ContainSubstring("the signature of an ISO cannot be verified")))
+			Expect(runner.Calls()).To(BeEmpty())
+		})
 	})
 
 	It("leaves its disk alone when its token is refused", func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // handed is what a registration hands to its hosts: RegistrationConfig of api/v1beta1.
@@ -26,6 +27,8 @@ type handed struct {
 		Registration config.Registration `json:"registration"`
 		Agent        json.RawMessage     `json:"agent"`
 	} `json:"elemental"`
+	// verification that images have to pass; it is none of the configuration.
+	verification *wire.ImageVerification
 }
 
 // Register makes the host known to the Elemental API; it can be repeated. With install, what the host
@@ -86,7 +89,12 @@ func (a *Agent) install(ctx context.Context, api *client.Client, host *identity.
 	if err := a.makeLast(ctx, host, given); err != nil {
 		return err
 	}
-	return a.Plugin.Install(ctx, given.Elemental.Install)
+	if a.Plugin.Installed() {
+		return a.Plugin.Install(ctx, given.Elemental.Install)
+	}
+	return a.withLocalImages(ctx, given.Elemental.Install, given.verification, func(options json.RawMessage) error {
+		return a.Plugin.Install(ctx, options)
+	})
 }
 
 // register makes the host known.
@@ -137,8 +145,12 @@ func tokenRefused(err error) error {
 func readRegistration(ctx context.Context, api *client.Client) (handed, error) {
 	given := handed{}
 	registration, err := api.Registration(ctx)
-	if err != nil || len(registration.Config) == 0 {
+	if err != nil {
 		return given, err
+	}
+	given.verification = registration.ImageVerification
+	if len(registration.Config) == 0 {
+		return given, nil
 	}
 	if err := json.Unmarshal(registration.Config, &given); err != nil {
 		return given, fmt.Errorf("decoding the registration's configuration: %w", err)

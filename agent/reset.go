@@ -5,7 +5,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // Reset brings the host back to its factory state and registers it anew; see the package comment. It is
@@ -45,7 +45,7 @@ func (a *Agent) keptReset(ctx context.Context) (phase.KeptReset, error) {
 	if err != nil || found {
 		return kept, err
 	}
-	if kept.Options, err = a.registrationsOptions(ctx); err != nil {
+	if kept.Reset, err = a.registrationsOptions(ctx); err != nil {
 		return kept, err
 	}
 	if from := a.identityDir(); from != "" {
@@ -56,12 +56,12 @@ func (a *Agent) keptReset(ctx context.Context) (phase.KeptReset, error) {
 
 // registrationsOptions are the reset options as whoever holds the registration token is told them. Refused, the host is
 // reset with the plugin's defaults: a token that has expired is no reason to keep what is on its disk.
-func (a *Agent) registrationsOptions(ctx context.Context) (json.RawMessage, error) {
+func (a *Agent) registrationsOptions(ctx context.Context) (wire.Reset, error) {
 	// The registration needs no identity, and making one now would be too early.
 	api := a.clientOf(nil)
 	defer api.Close()
 	given, err := a.givenIfAny(ctx, api)
-	return given.Elemental.Reset, err
+	return wire.Reset{Options: given.Elemental.Reset, ImageVerification: given.verification}, err
 }
 
 // identityDir is the work directory or, in a recovery system that does not have it, where the
@@ -80,7 +80,7 @@ func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 	if err := a.announceReset(ctx); err != nil {
 		return err
 	}
-	if err := a.resetOS(ctx, kept.Options); err != nil {
+	if err := a.resetOS(ctx, kept.Reset); err != nil {
 		return err
 	}
 	dir := a.Plugin.ResetDir()
@@ -91,10 +91,12 @@ func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 	return phase.KeepReset(dir, dir, kept)
 }
 
-func (a *Agent) resetOS(ctx context.Context, options json.RawMessage) error {
+func (a *Agent) resetOS(ctx context.Context, given wire.Reset) error {
 	var final error
 	err := a.persist(ctx, "resetting the OS", func() error {
-		err := a.Plugin.Reset(ctx, options)
+		err := a.withLocalImages(ctx, given.Options, given.ImageVerification, func(options json.RawMessage) error {
+			return a.Plugin.Reset(ctx, options)
+		})
 		if errors.Is(err, osplugin.ErrUnsupported) {
 			final = err
 			return nil

@@ -266,7 +266,7 @@ var _ = Describe("What is kept of a reset", func() {
 		workDir, dir := GinkgoT().TempDir(), filepath.Join(GinkgoT().TempDir(), "kept")
 		_, err := identity.Load(system.NewHost(workDir), workDir, config.Hostname{Prefix: "m-"})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(phase.KeepReset(dir, workDir, phase.KeptReset{Options: json.RawMessage(`{"a":1}`)})).To(Succeed())
+		Expect(phase.KeepReset(dir, workDir, phase.KeptReset{Reset: wire.Reset{Options: json.RawMessage(`{"a":1}`)}})).To(Succeed())
 		for _, name := range []string{identity.KeyFile, identity.NameFile, phase.KeptResetFile} {
 			found, err := os.Stat(filepath.Join(dir, name))
 			Expect(err).NotTo(HaveOccurred())

@@ -50,9 +50,10 @@ type API struct {
 	hosts   map[string]*Host
 	failing []int
 	// requests served, as "METHOD resource".
-	requests  []string
-	bootstrap *wire.Bootstrap
-	config    json.RawMessage
+	requests     []string
+	bootstrap    *wire.Bootstrap
+	config       json.RawMessage
+	verification *wire.ImageVerification
 	// rotated says that the registration has another token than hosts know.
 	rotated bool
 	// slow requests are held until the client gives up.
@@ -120,6 +121,11 @@ func (a *API) SetConfig(config string) { a.update(func() { a.config = json.RawMe
 
 // Rotate makes the registration refuse the token that hosts know.
 func (a *API) Rotate() { a.update(func() { a.rotated = true }) }
+
+// SetImageVerification is whose signature images need, from the next registration on.
+func (a *API) SetImageVerification(verification *wire.ImageVerification) {
+	a.update(func() { a.verification = verification })
+}
 
 // Hosts are the names of all hosts, sorted.
 func (a *API) Hosts() []string {
@@ -227,7 +233,7 @@ func (a *API) registration(w http.ResponseWriter, r *http.Request) {
 	}
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	answer(w, wire.Registration{Config: a.config})
+	answer(w, wire.Registration{Config: a.config, ImageVerification: a.verification})
 }
 
 // knows says whether a request carries the registration's token.
@@ -372,7 +378,7 @@ func (a *API) resetOptions(w http.ResponseWriter, _ *http.Request, _ string) {
 	if len(a.config) > 0 {
 		_ = json.Unmarshal(a.config, &given)
 	}
-	answer(w, wire.Reset{Options: given.Elemental.Reset})
+	answer(w, wire.Reset{Options: given.Elemental.Reset, ImageVerification: a.verification})
 }
 
 func (a *API) delete(w http.ResponseWriter, _ *http.Request, name string) {

@@ -72,6 +72,8 @@ func networkReason(err error) (reason string, known bool) {
 	switch {
 	case errors.As(err, &resolution):
 		return "its name cannot be resolved", true
+	case errors.Is(err, errTooSlow):
+		return errTooSlow.Error(), true
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection is refused", true
 	case errors.Is(err, syscall.ENOSPC):

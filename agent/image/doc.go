@@ -6,6 +6,8 @@
 // manifest names into an OCI layout, checking every byte, and serves it on the loopback interface to the
 // elemental CLI - which by itself would pull anew, by tag, without verifying any certificate.
 //
+// Where there is no disk to keep an image on, it is relayed instead: see Store.Relay.
+//
 // One directory per image, named by the digest's hex. A blob appears under its name only when it is
 // complete and verified, so a download that was cut off goes on with the next blob.
 package image

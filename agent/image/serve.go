@@ -32,11 +32,15 @@ func (s *Store) Serve(digest string) (reference string, stop func(), err error) 
 	if err != nil {
 		return "", nil, err
 	}
+	return listen(s.handler(digest, mediaType), digest)
+}
+
+func listen(handler http.Handler, digest string) (reference string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("serving image %s: %w", digest, err)
 	}
-	server := &http.Server{Handler: s.handler(digest, mediaType), ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
 	go func() { _ = server.Serve(listener) }() // ends with ErrServerClosed
 	stop = func() { _ = server.Close() }
 	return fmt.Sprintf("%s/%s@%s", listener.Addr(), repository, digest), stop, nil

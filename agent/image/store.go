@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 const (
@@ -52,6 +54,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Architecture of the host as Go names it. Default: the agent's own.
 	Architecture string
+	// Clock that answers of registries are timed by. Default: the wall clock.
+	Clock system.Clock
 }
 
 // NewStore returns a store.
@@ -62,10 +66,13 @@ func NewStore(options Options) *Store {
 	if options.Architecture == "" {
 		options.Architecture = runtime.GOARCH
 	}
+	if options.Clock == nil {
+		options.Clock = system.WallClock{}
+	}
 	return &Store{
 		directory: options.Directory,
 		platform:  v1.Platform{OS: "linux", Architecture: options.Architecture},
-		transport: tlsOnly{options.Transport},
+		transport: paced{RoundTripper: tlsOnly{options.Transport}, clock: options.Clock},
 	}
 }
 

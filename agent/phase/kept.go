@@ -4,13 +4,13 @@
 package phase
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // KeptResetFile in the plugin's ResetDir lies beside the identity of the host that is to be reset.
@@ -19,8 +19,8 @@ const KeptResetFile = "reset-order.json"
 // KeptReset is a reset that was asked for and whose end has not been acknowledged. The running system writes it and the
 // recovery system goes by it, so that neither the registration token nor the work directory is needed for a reset.
 type KeptReset struct {
-	// Options of the OS plugin: the registration's spec.config.elemental.reset.
-	Options json.RawMessage `json:"options,omitempty"`
+	// Reset is what the API said of how to reset the host.
+	wire.Reset
 	// Wiped says that the OS has been reset. It is not done once more, and the API has to be told.
 	Wiped bool `json:"wiped,omitempty"`
 }

@@ -5,7 +5,6 @@ package phase
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -57,10 +56,10 @@ func (p *Phases) reset(ctx context.Context, request request) (bool, error) {
 
 // resetOptions asks for the options while the host can still ask. Nil is those that are kept already, or the plugin's
 // defaults: a host that was told to reset itself does so, whatever becomes of this request.
-func (p *Phases) resetOptions(ctx context.Context) (json.RawMessage, error) {
+func (p *Phases) resetOptions(ctx context.Context) (*wire.Reset, error) {
 	given, err := p.API.ResetOptions(ctx)
 	if err == nil {
-		return given.Options, nil
+		return &given, nil
 	}
 	if p.refused++; ctx.Err() != nil || p.refused < maxOptionTries && !refuses(err) {
 		return nil, err
@@ -81,19 +80,20 @@ func refuses(err error) bool {
 
 // keepReset puts where the recovery system reads it what a reset needs. What was kept when the reset was asked for first is
 // not lost to a host that has lost its work directory since.
-func (p *Phases) keepReset(options json.RawMessage) error {
+func (p *Phases) keepReset(given *wire.Reset) error {
 	dir, from := p.Plugin.ResetDir(), p.WorkDir
 	kept, found, err := ReadKeptReset(dir)
 	if err != nil {
 		return err
 	}
+	next := KeptReset{}
 	if found && !kept.Wiped {
-		from = dir
-		if options == nil {
-			options = kept.Options
-		}
+		next, from = kept, dir
 	}
-	return KeepReset(dir, from, KeptReset{Options: options})
+	if given != nil {
+		next.Reset = *given
+	}
+	return KeepReset(dir, from, next)
 }
 
 // ResetPending says whether a reset was asked for that has not been carried out. Such a host must not

@@ -80,6 +80,8 @@ type Bootstrap struct {
 type Reset struct {
 	// Options is spec.config.elemental.reset of the registration, for the OS plugin.
 	Options json.RawMessage `json:"options,omitempty"`
+	// ImageVerification is whose signature the images among the options need; see Registration.
+	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
 // Error is the body of every answer that is not 2xx.

@@ -1,0 +1,108 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
+)
+
+// Relay offers an image that was resolved on the loopback interface, as Serve does, without keeping it: each blob is fetched,
+// over verified TLS and by digest, while it is asked for. Live media and recovery systems have no disk to keep an image on.
+// What does not have the digest that it was asked for by is never sent to its end.
+func (s *Store) Relay(ctx context.Context, wanted Image) (reference string, stop func(), err error) {
+	remoteImage, _, err := s.resolve(ctx, wanted.URI, wanted.Digest)
+	if err != nil {
+		return "", nil, err
+	}
+	manifest, err := remoteImage.RawManifest()
+	if err != nil {
+		return "", nil, err
+	}
+	mediaType, err := remoteImage.MediaType()
+	if err != nil {
+		return "", nil, err
+	}
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})
+	routes.HandleFunc("GET /v2/"+repository+"/manifests/{name}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("name") != wanted.Digest {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", string(mediaType))
+		w.Header().Set("Docker-Content-Digest", wanted.Digest)
+		_, _ = w.Write(manifest)
+	})
+	routes.HandleFunc("GET /v2/"+repository+"/blobs/{name}", func(w http.ResponseWriter, r *http.Request) {
+		relayBlob(w, r, remoteImage)
+	})
+	return listen(routes, wanted.Digest)
+}
+
+// relayBlob breaks off the connection when the registry does.
+func relayBlob(w http.ResponseWriter, r *http.Request, of v1.Image) {
+	if !imageuri.IsDigest(r.PathValue("name")) {
+		http.NotFound(w, r)
+		return
+	}
+	name, err := v1.NewHash(r.PathValue("name"))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	blob, err := of.LayerByDigest(name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	size, err := blob.Size()
+	if err != nil {
+		http.Error(w, "the registry does not answer", http.StatusBadGateway)
+		return
+	}
+	content, err := blob.Compressed()
+	if err != nil {
+		http.Error(w, "the registry does not answer", http.StatusBadGateway)
+		return
+	}
+	defer content.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := copyKnown(w, content); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// copyKnown keeps back the last of what was read until the reader has said, by its end, that all of it is as its digest says.
+func copyKnown(into io.Writer, from io.Reader) error {
+	held, next := make([]byte, 0, copyBuffer), make([]byte, copyBuffer)
+	for {
+		n, err := from.Read(next)
+		if n > 0 {
+			if _, err := into.Write(held); err != nil {
+				return fmt.Errorf("sending a blob: %w", err)
+			}
+			held = append(held[:0], next[:n]...)
+		}
+		if errors.Is(err, io.EOF) {
+			_, err := into.Write(held)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
