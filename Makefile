@@ -40,9 +40,9 @@ PARALLEL ?= 4
 # A package whose tests mostly wait for their API server, and take minutes: 'make test' runs them beside the lab's suites.
 SLOW_PACKAGE := ./controllers/hostupgrade
 ALONGSIDE ?=
-# Suites that vary what the others show, or need more to be built, and take half of the time. With less than four processors
-# 'make test' leaves them out, and says so, to end within an hour all the same; LONG=1 runs them anywhere, LONG=0 nowhere.
-LONG_SUITES := clusterclass clusterctl controlplane references restart storage vanish vms
+# Suites that take half of the time. With less than four processors 'make test' leaves them out, and says so, to end within
+# an hour all the same; LONG=1 runs them anywhere, LONG=0 nowhere.
+LONG_SUITES := $(shell awk '!/^\#/ { print $$1 }' hack/test/long-suites.txt)
 PROCESSORS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 LONG ?= $(if $(filter 1 2 3,$(PROCESSORS)),0,1)
 SHORT := $(filter 0 no false,$(LONG))
@@ -178,6 +178,10 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager) lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
 	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) LEAVE_OUT="$(if $(SHORT),$(LONG_SUITES))" hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
+.PHONY: test-long
+test-long: $(if $(SHORT),tools tools-kubevirt lab-binaries) ## Run the long suites in turn, as far as DEADLINE allows (.ci/run); none where 'make test' has run them
+	@$(if $(SHORT),hack/test/long.sh $(GINKGO_FLAGS),echo "==> no long suite is left: 'make test' runs all of them on this machine")
+
 .PHONY: test-soak
 test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
@@ -188,7 +192,7 @@ GO_TEST_E2E := rm -rf bin/e2e && mkdir -p bin/e2e && cd test/e2e && go test -v -
 
 .PHONY: test-e2e
 test-e2e: tools lab-binaries release ## Run the e2e suite, on Cluster API's test framework, on the lab
-	$(GO_TEST_E2E) -e2e.use-lab
+	$(GO_TEST_E2E) -e2e.use-lab -ginkgo.timeout=$$(. $(CURDIR)/hack/test/deadline.sh && timeout_within 3600)s
 
 .PHONY: test-e2e-kind
 test-e2e-kind: docker-build release ## Run the e2e suite on kind, with hosts of yours (docs/e2e.md; E2E_TIMEOUT=8h)

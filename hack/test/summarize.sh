@@ -4,8 +4,7 @@
 #
 # usage: hack/test/summarize.sh
 #
-# Says again, from the logs in bin/logs, what failed, where and why, and what was tried twice: the lines above are very
-# many. Kept in bin/logs/summary.txt.
+# Says again, from the logs in bin/logs, what failed, where and why: the lines above are very many. Kept in bin/logs/summary.txt.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../bin/logs" || exit
 
@@ -17,6 +16,6 @@ reasons() {
 for log in *.log; do
   plain=$(sed -E 's/\x1b\[[0-9;]*m//g' "$log")
   reasons <<< "$plain" | cut -c1-600 | sed "s/^/[${log%.log}] /"
-  grep -aE '^\s*\[(FAIL|PANICKED|TIMEDOUT|INTERRUPTED)\]|^  \[FAILED\] in |^FAIL\s|^--- FAIL|^panic:|\[FLAKEY TEST|^==> tried again' <<< "$plain" |
+  grep -aE '^\s*\[(FAIL|PANICKED|TIMEDOUT|INTERRUPTED)\]|^  \[FAILED\] in |^FAIL\s|^--- FAIL|^panic:' <<< "$plain" |
     sort -u | cut -c1-240 | sed "s/^/[${log%.log}] /"
 done | tee summary.txt
