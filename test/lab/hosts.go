@@ -19,8 +19,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
-// Host is a host of the lab.
-type Host = host.Host
+// Host is a host of the lab, Held one that is held in a phase of its upgrade.
+type (
+	Host = host.Host
+	Held = host.Held
+)
 
 const (
 	lookAgain    = 100 * time.Millisecond

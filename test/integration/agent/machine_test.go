@@ -68,6 +68,15 @@ func newMachine(before ...func(m *machine)) *machine {
 	return m
 }
 
+// hold holds the machine in phases of the upgrade that comes.
+func (m *machine) hold(phases ...string) *host.Held {
+	GinkgoHelper()
+	held, err := m.Hold(phases...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(held.Close)
+	return held
+}
+
 func (m *machine) build(dir string) *host.Host {
 	GinkgoHelper()
 	self, err := os.Executable()

@@ -140,11 +140,11 @@ var _ = Describe("An upgrade", func() {
 
 	DescribeTable("goes on where it was when the agent is killed",
 		func(phase string) {
-			v2 := m.push("v2", image.OS{UpgradeSeconds: 0.5})
+			v2, held := m.push("v2", image.OS{}), m.hold(phase)
 			m.upgrade("a1", v2)
-			Eventually(func() string { return m.marker().Phase }).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).
-				Should(Equal(phase))
+			Eventually(held.Came(phase), patience).Should(BeClosed())
 			Expect(m.KillAgent(GinkgoT().Context())).To(Succeed())
+			held.LetGo(phase)
 			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", v2.PlatformDigest)))
 			Expect(m.finished("elemental", "upgrade")).To(Equal(1))
 			Expect(m.Boots()).To(HaveLen(2))
@@ -154,17 +154,27 @@ var _ = Describe("An upgrade", func() {
 		Entry("while the image is written", wire.PhaseApplying),
 		Entry("before the reboot", wire.PhaseRebooting),
 		Entry("while it assesses", wire.PhaseAssessing),
-		Entry("after the end", wire.PhaseSucceeded),
 	)
 
+	It("is over when the agent is killed after the end", func() {
+		m.upgrade("a1", m.push("v2", image.OS{}))
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.KillAgent(GinkgoT().Context())).To(Succeed())
+		before := len(m.api.Reports(m.name()))
+		Eventually(m.api.Reports, patience).WithArguments(m.name()).Should(
+			Satisfy(func(reports []wire.Report) bool { return len(reports) > before }), "the next agent reports")
+		Expect(m.last().Upgrade).To(HaveField("Phase", wire.PhaseSucceeded))
+		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+		Expect(m.Boots()).To(HaveLen(2))
+	})
+
 	It("survives a power cut while the image is written", func() {
-		m.upgrade("a1", m.push("v2", image.OS{UpgradeSeconds: 0.5}))
-		Eventually(m.marker).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).Should(HaveField("Starts", 1))
-		Eventually(func() bool {
-			_, err := os.Stat(m.Path("/run/initramfs/elemental-state/.snapshots/2"))
-			return err == nil
-		}).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).Should(BeTrue())
+		held := m.hold(wire.PhaseApplying)
+		m.upgrade("a1", m.push("v2", image.OS{}))
+		Eventually(held.Came(wire.PhaseApplying), patience).Should(BeClosed())
+		Expect(m.Path("/run/initramfs/elemental-state/.snapshots/2")).To(BeADirectory())
 		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+		held.LetGo(wire.PhaseApplying)
 		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(m.passive()).To(Equal("1"))
@@ -201,9 +211,11 @@ var _ = Describe("An upgrade", func() {
 	})
 
 	It("is brought to its end when it is withdrawn too late", func() {
-		m.upgrade("a1", m.push("v2", image.OS{UpgradeSeconds: 0.5}))
-		Eventually(m.marker).WithTimeout(20 * time.Second).Should(HaveField("Phase", wire.PhaseApplying))
+		held := m.hold(wire.PhaseApplying)
+		m.upgrade("a1", m.push("v2", image.OS{}))
+		Eventually(held.Came(wire.PhaseApplying), patience).Should(BeClosed())
 		m.desire(wire.Desired{})
+		held.LetGo(wire.PhaseApplying)
 		Eventually(m.last, 20*time.Second).Should(HaveField("OS.Version", "v2"))
 	})
 })

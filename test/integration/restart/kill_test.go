@@ -16,10 +16,11 @@ import (
 var _ = Describe("An upgrade", func() {
 	// Each entry is one upgrade with a death at each of some moments that are apart.
 	DescribeTable("whose manager is killed", func(ctx SpecContext, at ...moment) {
-		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		for _, come := range u.start(ctx, at...) {
-			Eventually(come, patience).Should(BeClosed(), "the moment comes")
+		u := newUpgrade(ctx, image.OS{})
+		for _, stop := range u.start(ctx, at...) {
+			stop.await()
 			theLab.Provider.Process.Kill()
+			stop.goOn()
 			restartManager(ctx)
 		}
 		u.expectSucceeded(ctx)
@@ -33,10 +34,11 @@ var _ = Describe("An upgrade", func() {
 	)
 
 	DescribeTable("whose agent is killed", func(ctx SpecContext, at ...moment) {
-		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		for _, come := range u.start(ctx, at...) {
-			Eventually(come, patience).Should(BeClosed(), "the moment comes")
+		u := newUpgrade(ctx, image.OS{})
+		for _, stop := range u.start(ctx, at...) {
+			stop.await()
 			Expect(u.host.KillAgent(ctx)).To(Succeed())
+			stop.goOn()
 		}
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
@@ -47,10 +49,11 @@ var _ = Describe("An upgrade", func() {
 	)
 
 	It("whose manager and agent are killed in the middle", func(ctx SpecContext) {
-		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		u.startUntil(ctx, applying)
+		u := newUpgrade(ctx, image.OS{})
+		goOn := u.startUntil(ctx, applying)
 		theLab.Provider.Process.Kill()
 		Expect(u.host.KillAgent(ctx)).To(Succeed())
+		goOn()
 		reboots := u.rebooted(1)
 		restartManager(ctx)
 		Expect(reboots).To(BeTrue(), "the agent goes on by itself")

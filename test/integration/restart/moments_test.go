@@ -23,6 +23,16 @@ type moment struct {
 	inWorkload bool
 	// shows returns a function that is given each state of each object and says whether this is it.
 	shows func(wanted image.Image) func(object client.Object) bool
+	hold
+}
+
+// hold keeps an upgrade in a moment until the spec lets it go on: it would leave the moment by itself, maybe before anybody
+// has written down that it was there.
+type hold struct {
+	// host is the phase that the host is held in.
+	host infrav1.HostUpgradePhase
+	// drain says that Pods are kept from being evicted.
+	drain bool
 }
 
 // The moments of an upgrade, in their order.
@@ -39,18 +49,18 @@ var (
 	cordoned = moment{of: &corev1.NodeList{}, inWorkload: true, shows: func(image.Image) func(client.Object) bool {
 		return func(object client.Object) bool { return object.(*corev1.Node).Spec.Unschedulable }
 	}}
-	draining  = atStep("Drain")
+	draining  = atStep("Drain").whileHeld(hold{drain: true})
 	triggered = atHost(func(host *infrav1.ElementalHost, _ image.Image) bool {
 		return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
 	})
-	applying  = atHostPhase(infrav1.HostUpgradeApplying)
-	rebooting = atHostPhase(infrav1.HostUpgradeRebooting)
-	assessing = atHostPhase(infrav1.HostUpgradeAssessing)
+	applying  = heldAt(infrav1.HostUpgradeApplying) // half of the image is written
+	rebooting = heldAt(infrav1.HostUpgradeRebooting)
+	assessing = heldAt(infrav1.HostUpgradeAssessing)
 	booted    = atHost(func(host *infrav1.ElementalHost, wanted image.Image) bool {
 		return host.Status.OS.Digest == wanted.PlatformDigest
 	})
 	assessed      = atHostPhase(infrav1.HostUpgradeSucceeded)
-	waitsInAssess = atStep("Assess")
+	waitsInAssess = atStep("Assess").whileHeld(hold{host: infrav1.HostUpgradeAssessing})
 	uncordoned    = moment{of: &corev1.NodeList{}, inWorkload: true, shows: func(image.Image) func(client.Object) bool {
 		was := false
 		return func(object client.Object) bool {
@@ -101,6 +111,17 @@ func atHostPhase(phases ...infrav1.HostUpgradePhase) moment {
 		}
 		return false
 	})
+}
+
+// heldAt is when a host says that it is in the phase, in which it is held.
+func heldAt(phase infrav1.HostUpgradePhase) moment {
+	return atHostPhase(phase).whileHeld(hold{host: phase})
+}
+
+// whileHeld is the moment with what keeps an upgrade in it.
+func (m moment) whileHeld(by hold) moment {
+	m.hold = by
+	return m
 }
 
 // watch begins to look for a moment and returns a channel that is closed when it comes.

@@ -25,9 +25,10 @@ const outage = 10 * time.Second
 
 var _ = Describe("An API server that is away", func() {
 	It("of the management cluster, is not needed by a host that has begun", func(ctx SpecContext) {
-		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		u.startUntil(ctx, applying)
+		u := newUpgrade(ctx, image.OS{})
+		goOn := u.startUntil(ctx, applying)
 		theLab.Management.APIServer.Kill()
+		goOn()
 		expectAlive(theLab.Provider.Process.Exited())
 		Eventually(u.reboots, patience, look).Should(Equal(1))
 		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
@@ -37,8 +38,9 @@ var _ = Describe("An API server that is away", func() {
 
 	It("of the management cluster, is waited for with the trigger", func(ctx SpecContext) {
 		u := newUpgrade(ctx, image.OS{})
-		u.startUntil(ctx, draining)
+		letGo := u.startUntil(ctx, draining)
 		theLab.Management.APIServer.Kill()
+		letGo()
 		expectAlive(theLab.Provider.Process.Exited())
 		u.expectUntouched()
 		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
@@ -47,8 +49,8 @@ var _ = Describe("An API server that is away", func() {
 	})
 
 	It("of the workload cluster, is waited for in the drain", func(ctx SpecContext) {
-		u, letGo := newUpgrade(ctx, image.OS{}), holdDrain(ctx)
-		u.startUntil(ctx, draining)
+		u := newUpgrade(ctx, image.OS{})
+		letGo := u.startUntil(ctx, draining)
 		theLab.Workload.APIServer.Kill()
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
 			ContainSubstring("the API server of workload Cluster demo does not answer")))

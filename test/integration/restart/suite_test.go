@@ -22,8 +22,6 @@ const (
 	look     = 50 * time.Millisecond
 	// webPods is how many Pods are drained from the worker.
 	webPods = 2
-	// writing is how many seconds writing an image takes where something is to happen meanwhile.
-	writing = 3
 )
 
 // The suite has one cluster with one worker and a spare host; each spec upgrades the worker.

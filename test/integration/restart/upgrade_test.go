@@ -41,23 +41,54 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	}
 }
 
-// start patches the template and returns a channel for each of the moments, closed when it comes.
-func (u *upgrade) start(ctx context.Context, at ...moment) []<-chan struct{} {
-	GinkgoHelper()
-	come := make([]<-chan struct{}, 0, len(at))
-	for _, m := range at {
-		come = append(come, m.watch(ctx, u.wanted))
-	}
-	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
-	return come
+// stop is a moment that an upgrade comes to. Where the moment says so, it stays there until the spec lets it go on.
+type stop struct {
+	come <-chan struct{}
+	// held is closed when the host stands still, a little after it has said where it is; nil where it is not held.
+	held <-chan struct{}
+	goOn func()
 }
 
-// startUntil patches the template and returns when the moment has come.
-func (u *upgrade) startUntil(ctx context.Context, m moment) {
+// await waits for the moment.
+func (s stop) await() {
 	GinkgoHelper()
-	for _, come := range u.start(ctx, m) {
-		Eventually(come, patience).Should(BeClosed(), "the moment comes")
+	Eventually(s.come, patience).Should(BeClosed(), "the moment comes")
+	if s.held != nil {
+		Eventually(s.held, patience).Should(BeClosed(), "the host is held")
 	}
+}
+
+// start patches the template and returns the moments.
+func (u *upgrade) start(ctx context.Context, at ...moment) []stop {
+	GinkgoHelper()
+	phases := []infrav1.HostUpgradePhase{}
+	for _, m := range at {
+		if m.host != "" {
+			phases = append(phases, m.host)
+		}
+	}
+	held := suite.HoldHost(u.host, phases...)
+	stops := make([]stop, 0, len(at))
+	for _, m := range at {
+		s := stop{come: m.watch(ctx, u.wanted), goOn: func() { held.LetGo(string(m.host)) }}
+		if m.host != "" {
+			s.held = held.Came(string(m.host))
+		}
+		if m.drain {
+			s.goOn = holdDrain(ctx)
+		}
+		stops = append(stops, s)
+	}
+	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
+	return stops
+}
+
+// startUntil patches the template and returns when the moment has come, and how the upgrade goes on.
+func (u *upgrade) startUntil(ctx context.Context, m moment) (goOn func()) {
+	GinkgoHelper()
+	s := u.start(ctx, m)[0]
+	s.await()
+	return s.goOn
 }
 
 // expectSucceeded waits for the end and counts what was done on the way.
@@ -97,15 +128,6 @@ func (u *upgrade) expectOnce() {
 		Expect(finished).To(Equal(1), "elemental upgrade ran to its end once")
 	}
 	Expect(u.reboots()).To(Equal(1), "the host was rebooted once")
-}
-
-// awaitWriting returns when the elemental CLI runs. The host says so a little earlier.
-func (u *upgrade) awaitWriting() {
-	GinkgoHelper()
-	Eventually(func() int {
-		_, running := suite.Writes(u.host, u.began)
-		return running
-	}, patience, look).Should(Equal(1))
 }
 
 // reboots of the host since the upgrade began.

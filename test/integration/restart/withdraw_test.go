@@ -15,9 +15,10 @@ import (
 
 var _ = Describe("An attempt that a person", func() {
 	DescribeTable("deletes is made again, or brought to its end", func(ctx SpecContext, at moment) {
-		u := newUpgrade(ctx, image.OS{UpgradeSeconds: writing})
-		u.startUntil(ctx, at)
+		u := newUpgrade(ctx, image.OS{})
+		goOn := u.startUntil(ctx, at)
 		u.kubectl(ctx, "delete", "--wait=false")
+		goOn()
 		u.expectSucceeded(ctx)
 		// One that the host had begun goes when it has ended; there is nothing left to make it again for.
 		Eventually(u.phases, patience, look).WithContext(ctx).Should(Or(BeEmpty(), ConsistOf(infrav1.UpgradeSucceeded)))
@@ -28,8 +29,8 @@ var _ = Describe("An attempt that a person", func() {
 	)
 
 	DescribeTable("cancels undoes its marks, and is made again when it is deleted", func(ctx SpecContext, at moment) {
-		u, letGo := newUpgrade(ctx, image.OS{}), holdDrain(ctx)
-		u.startUntil(ctx, at)
+		u := newUpgrade(ctx, image.OS{})
+		letGo := u.startUntil(ctx, at)
 		u.set(ctx, "cancel")
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeAborted))
 		Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{}))
@@ -45,13 +46,10 @@ var _ = Describe("An attempt that a person", func() {
 	)
 
 	DescribeTable("loses with its Machine ends, and the host is free again", func(ctx SpecContext, at moment, writes int) {
-		u, letGo := newUpgrade(ctx, image.OS{UpgradeSeconds: writing}), func() {}
-		if writes == 0 { // or the host could have begun by the time that the Machine is deleted
-			letGo = holdDrain(ctx)
-		}
-		u.startUntil(ctx, at)
+		u := newUpgrade(ctx, image.OS{})
+		goOn := u.startUntil(ctx, at)
 		suite.DeleteMachine(ctx, cluster)
-		letGo()
+		goOn()
 		suite.ExpectReplaced(ctx, cluster, u.before, u.wanted)
 		suite.ExpectOneServes(ctx, cluster)
 		Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(1), "the Node of the former Machine is gone")

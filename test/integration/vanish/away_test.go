@@ -41,6 +41,7 @@ var _ = Describe("A workload cluster that is away", func() {
 		u := start(ctx, small, applying)
 		theLab.Workload.APIServer.Kill()
 		DeferCleanup(restartWorkload)
+		u.goOn()
 		Eventually(u.hostPhase, patience, look).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
 		Consistently(u.now, away(), time.Second).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
 		Expect(theLab.Provider.Process.Exited()).NotTo(BeClosed(), "the manager lives on")

@@ -31,6 +31,7 @@ var _ = Describe("A MachineHealthCheck", func() {
 		checkHealth(ctx, small)
 		u := start(ctx, small, atHost(infrav1.HostUpgradeRebooting, image.OS{BootSeconds: booting}))
 		Expect(theMachine(ctx, small).Annotations).To(HaveKey(clusterv1.MachineSkipRemediationAnnotation))
+		u.goOn()
 		Eventually(u.ready, patience, look).WithContext(ctx).ShouldNot(Equal(corev1.ConditionTrue), "the node is seen to be down")
 		u.expectSucceeded(ctx)
 		Expect(identities(ctx, small)).To(Equal(before), "the Machine was not remediated")

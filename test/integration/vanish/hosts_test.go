@@ -35,6 +35,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 	It("while it writes the image, brings that to its end, and goes with its Machine", func(ctx SpecContext) {
 		u := start(ctx, small, applying)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
+		u.goOn()
 		u.expectEnd(ctx, infrav1.UpgradeSucceeded, "")
 		Eventually(u.node, patience, look).WithContext(ctx).Should(serve())
 		Eventually(u.associationSays, patience, look).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
@@ -66,6 +67,7 @@ var _ = Describe("A Machine that is deleted", func() {
 	DescribeTable("ends its upgrade, and its host is free again", func(ctx SpecContext, at stage, writes int) {
 		u := start(ctx, small, at)
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
+		u.goOn()
 		Eventually(u.now, patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
 		Expect(u.writes()).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 		u.letGo(ctx)

@@ -65,6 +65,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 		Expect(pool.Recreate(ctx)).To(Succeed())
 		u := start(ctx, pool, at)
 		u.kubectl(ctx, "delete", "cluster", pool.Options.Name, "--wait=false")
+		u.goOn()
 		resize(pool, 0)
 		expectGone(ctx, pool, &clusterv1.ClusterList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
 			&infrav1.ElementalClusterList{}, &infrav1.ElementalMachineList{}, &infrav1.ElementalMachineTemplateList{}, &bootstrapv1.KubeadmConfigList{})

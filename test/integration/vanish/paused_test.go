@@ -42,6 +42,7 @@ var _ = Describe("A Cluster that is paused", func() {
 		u := start(ctx, small, applying)
 		pauseCluster(ctx, small)
 		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+		u.goOn()
 		Eventually(u.hostPhase, patience, look).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
 		Eventually(u.hostAnnotations, patience, look).WithContext(ctx).ShouldNot(HaveKey(infrav1.BlockMoveAnnotation), "clusterctl may move it from here on")
 		u.expectStandstill(ctx)

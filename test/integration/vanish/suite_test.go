@@ -20,8 +20,6 @@ const (
 	patience = 2 * time.Minute
 	calm     = 5 * time.Second
 	look     = 50 * time.Millisecond
-	// writing is how many seconds writing an image takes where something is to happen meanwhile.
-	writing = 3
 )
 
 var (

@@ -35,12 +35,15 @@ type upgrade struct {
 	host    *lab.Host
 	boots   int
 	held    []*policyv1.PodDisruptionBudget
+	// goOn lets the host go on from the phase that it is held in, if it is.
+	goOn func()
 }
 
 // stage is how far an upgrade has come when it is disturbed.
 type stage struct {
-	// held says that the node has a Pod that must not be evicted.
-	held bool
+	// held says that the node has a Pod that must not be evicted, phase in which phase the host is held.
+	held  bool
+	phase infrav1.HostUpgradePhase
 	// os is what the image has to be like.
 	os    image.OS
 	is    func(*infrav1.ElementalHostUpgrade, *infrav1.ElementalHost) bool
@@ -51,13 +54,13 @@ var (
 	draining = stage{held: true, after: "Drain", is: func(u *infrav1.ElementalHostUpgrade, _ *infrav1.ElementalHost) bool {
 		return len(u.Status.Step) > 6 && u.Status.Step[:6] == "Drain "
 	}}
-	applying  = atHost(infrav1.HostUpgradeApplying, image.OS{UpgradeSeconds: writing})
-	rebooting = atHost(infrav1.HostUpgradeRebooting, image.OS{BootSeconds: writing})
+	applying  = atHost(infrav1.HostUpgradeApplying, image.OS{})
+	rebooting = atHost(infrav1.HostUpgradeRebooting, image.OS{})
 )
 
-// atHost is when a host says that it is in the phase.
+// atHost is when a host says that it is in the phase, in which it is held.
 func atHost(phase infrav1.HostUpgradePhase, os image.OS) stage {
-	return stage{os: os, after: string(phase), is: func(u *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool {
+	return stage{os: os, phase: phase, after: string(phase), is: func(u *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool {
 		said := host.Status.Upgrade
 		return said != nil && said.Attempt == u.Status.Attempt && said.Phase == phase
 	}}
@@ -70,6 +73,8 @@ func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	if at.held {
 		u.holdNodes(ctx)
 	}
+	held := holdHosts(at.phase)
+	u.goOn = func() { letGo(held, at.phase) }
 	boots := map[string]int{}
 	for _, host := range theLab.Hosts() {
 		boots[host.Name()] = len(host.Boots())
@@ -81,7 +86,29 @@ func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	}, patience, look).WithContext(ctx).ShouldNot(BeNil(), "an upgrade comes to %s", at.after)
 	u.host = theLab.Host(u.attempt.Spec.HostName)
 	u.boots = boots[u.host.Name()]
+	if at.phase != "" {
+		Eventually(held[u.host.Name()].Came(string(at.phase)), patience).Should(BeClosed(), "the host stands still")
+	}
 	return u
+}
+
+// holdHosts holds each host that comes to the phase, if there is one, by name.
+func holdHosts(phase infrav1.HostUpgradePhase) map[string]*lab.Held {
+	GinkgoHelper()
+	held := map[string]*lab.Held{}
+	if phase != "" {
+		for _, host := range theLab.Hosts() {
+			held[host.Name()] = suite.HoldHost(host, phase)
+		}
+	}
+	return held
+}
+
+// letGo lets all hosts go on from the phase.
+func letGo(hosts map[string]*lab.Held, phase infrav1.HostUpgradePhase) {
+	for _, host := range hosts {
+		host.LetGo(string(phase))
+	}
 }
 
 func (u *upgrade) find(ctx context.Context, at stage) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/install"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/power"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
@@ -114,6 +115,8 @@ func upgrade(ctx context.Context, c *Call, o options) int {
 		return c.fail(exitFailed, "ERRO Upgrading recovery image from the recovery system itself is not supported")
 	}
 	action := c.action(src, o)
+	// A test that cannot be met any more keeps no image from being written.
+	action.HalfWay = func() { _ = rendezvous.Meet(string(c.Disk), rendezvous.Moment{Argv: c.Argv, HalfWay: true}) }
 	if err := action.Upgrade(ctx); err != nil {
 		return c.fail(exitFailed, "ERRO upgrade command failed: %v", err)
 	}

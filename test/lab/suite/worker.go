@@ -45,6 +45,19 @@ func Writes(host *lab.Host, since time.Time) (finished, unfinished int) {
 	return finished, unfinished
 }
 
+// HoldHost holds a host in phases of the upgrade that comes (host.Hold), until it is let go or the spec ends.
+func HoldHost(host *lab.Host, phases ...infrav1.HostUpgradePhase) *lab.Held {
+	GinkgoHelper()
+	names := []string{}
+	for _, phase := range phases {
+		names = append(names, string(phase))
+	}
+	held, err := host.Hold(names...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(held.Close)
+	return held
+}
+
 // WebOn counts the Pods of Web that run on a node of the lab's workload cluster. The status of their Deployment may be
 // older than an outage.
 func WebOn(ctx context.Context, l *lab.Lab, node string) (int, error) {

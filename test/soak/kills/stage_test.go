@@ -101,6 +101,9 @@ func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict
 // call is asked by the commands of the host. What the agent has put on its disk since the last one was its last side
 // effect before this.
 func (s *stage) call(moment rendezvous.Moment) {
+	if moment.HalfWay {
+		return
+	}
 	seen := time.Now()
 	s.agentActs()
 	s.awaitReport()

@@ -35,6 +35,8 @@ type Action struct {
 	Transport http.RoundTripper
 	// Now is the time; time.Now unless set.
 	Now func() time.Time
+	// HalfWay is called when half of the image is written.
+	HalfWay func()
 	// Kill ends this process in the middle of an upgrade that asks for it; SIGKILL unless set.
 	Kill func()
 
@@ -110,7 +112,7 @@ func (a *Action) drop() error {
 
 // deploy writes the image into the snapshot and returns its digest.
 func (a *Action) deploy(ctx context.Context) (string, error) {
-	pace := &pace{ctx: ctx, disk: a.Disk, kill: a.Kill}
+	pace := &pace{ctx: ctx, disk: a.Disk, kill: a.Kill, halfWay: a.HalfWay}
 	digest, err := a.System.Extract(ctx, a.Disk.Snapshot(a.id, disk.WorkDir), source.Options{
 		UserAgent: a.UserAgent,
 		Transport: a.Transport,

@@ -15,14 +15,19 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
-// pace makes the writing of an image as slow as its labels ask, and kills it half-way.
+// halfWritten is the fraction at which something can happen to the writing of an image.
+const halfWritten = 0.5
+
+// pace makes the writing of an image as slow as its labels ask, tells when half of it is written, and kills it there.
 type pace struct {
-	ctx   context.Context
-	disk  disk.Disk
-	kill  func()
-	total time.Duration
-	spent time.Duration
-	armed bool
+	ctx  context.Context
+	disk disk.Disk
+	kill func()
+	// halfWay is called once; nil from then on.
+	halfWay func()
+	total   time.Duration
+	spent   time.Duration
+	armed   bool
 }
 
 func (p *pace) start(digest string, labels map[string]string) {
@@ -45,7 +50,11 @@ func (p *pace) progress(done float64) {
 		p.pause(due - p.spent)
 		p.spent = due
 	}
-	if p.armed && done >= 0.5 {
+	if done >= halfWritten && p.halfWay != nil {
+		p.halfWay()
+		p.halfWay = nil
+	}
+	if p.armed && done >= halfWritten {
 		p.armed = false
 		p.die()
 	}

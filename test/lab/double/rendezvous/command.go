@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // socket is where the test waits, if it does.
@@ -20,17 +20,19 @@ const socket = "lab/rendezvous"
 type Moment struct {
 	// Argv begins with the base name of the command.
 	Argv []string `json:"argv"`
+	// HalfWay says that the command has written half of an image: elemental upgrade alone stops there.
+	HalfWay bool `json:"halfWay,omitempty"`
 	// Done says that the command has acted; it is about to end.
 	Done bool `json:"done,omitempty"`
 }
 
-// Meet is called by the command. It returns when the test lets it go on, and at once when no test waits.
+// Meet is called by the command. It returns when the test lets it go on, and at once when no test waits, or does not any
+// more: the place may be closed at any time.
 func Meet(root string, moment Moment) error {
-	path := filepath.Join(root, socket)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	connection, err := net.Dial("unix", filepath.Join(root, socket))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil
 	}
-	connection, err := net.Dial("unix", path)
 	if err != nil {
 		return fmt.Errorf("meeting the test: %w", err)
 	}
