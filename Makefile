@@ -115,7 +115,7 @@ docker-build: ## Build the images of manager and agent (CONTAINER_TOOL=docker, D
 	$(DOCKER_BUILD) --target agent --tag $(AGENT_IMAGE):$(RELEASE_TAG) .
 
 .PHONY: release
-release: ## Write the release's assets: components, templates, classes (RELEASE_TAG, RELEASE_DIR=out, MANAGER_IMAGE)
+release: ## Write the release's assets: components, templates, classes, bill of materials, checksums (RELEASE_TAG, RELEASE_DIR=out, MANAGER_IMAGE)
 	@$(BUILD_TOOLS) kubectl
 	@hack/release/release.sh $(RELEASE_DIR)
 

@@ -4,8 +4,10 @@
 #
 # usage: RELEASE_TAG=v0.5.0 hack/release/release.sh DIRECTORY
 #
-# Writes the assets of a release, as clusterctl's provider contract names them. They are made from config/, templates/ and
-# metadata.yaml alone. MANAGER_IMAGE is the image of the Deployment, without a tag.
+# Writes the assets of a release, as clusterctl's provider contract names them, its bill of materials (sbom.spdx.json), and
+# the checksums of all of them (SHA256SUMS). They are made from the files of the repository, and are the same for the same
+# commit and Go. MANAGER_IMAGE is the image of the Deployment, without a tag; SOURCE_DATE_EPOCH is when the release was
+# made, by default when its commit was.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -17,16 +19,18 @@ CONTRACT=v1beta2
 DEFAULT_FLAVOR=kubeadm
 
 main() {
-  [ $# -eq 1 ] || { sed -n 's/^# \{0,1\}//; 5,8p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+  [ $# -eq 1 ] || { sed -n 's/^# \{0,1\}//; 5,10p' "${BASH_SOURCE[0]}" >&2; exit 2; }
   output=$1
   check_tag
   mkdir -p "$output"
-  rm -f "$output"/*.yaml
+  rm -f "$output"/*.yaml "$output"/{sbom.spdx.json,SHA256SUMS}
   cp metadata.yaml "$output/"
   render_infrastructure
   "$KUBECTL" kustomize config/extension >"$output/runtime-extension-components.yaml"
   cp templates/cluster-template-*.yaml templates/clusterclass-*.yaml "$output/"
   cp "templates/cluster-template-$DEFAULT_FLAVOR.yaml" "$output/cluster-template.yaml"
+  write_sbom
+  write_checksums
   echo "Wrote release $RELEASE_TAG into $output"
 }
 
@@ -58,6 +62,22 @@ images:
   newTag: $RELEASE_TAG
 EOF
   "$KUBECTL" kustomize "$overlay" >"$output/infrastructure-components.yaml"
+}
+
+# write_sbom writes what manager and agent are built from.
+write_sbom() {
+  local created=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)}
+  [ -n "$created" ] || fail "this is no git repository: set SOURCE_DATE_EPOCH to when the release is made, in seconds since 1970"
+  go run ./hack/sbom -version "$RELEASE_TAG" -created "$created" >"$output/sbom.spdx.json"
+}
+
+# write_checksums lists the assets so that "sha256sum --check SHA256SUMS" looks at all of them.
+write_checksums() {
+  (
+    cd "$output"
+    LC_ALL=C
+    if command -v sha256sum >/dev/null; then sha256sum -- *.yaml *.json; else shasum -a 256 -- *.yaml *.json; fi >SHA256SUMS
+  )
 }
 
 fail() {

@@ -1,0 +1,25 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+)
+
+func TestSBOM(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "bill of materials")
+}
+
+var _ = BeforeSuite(func() {
+	root, err := repository.Root()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.Chdir(root)).To(Succeed())
+})
