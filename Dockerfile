@@ -3,10 +3,10 @@
 
 # Two images from one build: "manager", which the Deployment runs, and "agent", from which an OS image takes its
 # /elemental-agent. Both hold one static binary that "go version -m" can take apart, which is what tools for bills of
-# materials (SBOM) read. "make docker-build" passes the versions. Both images that are pulled can be others, from a mirror; in
-# full, because podman knows no registry by default.
-ARG GO_IMAGE=docker.io/library/golang:1.26
-ARG BASE=gcr.io/distroless/static:nonroot
+# materials (SBOM) read. "make docker-build" passes the versions. Both images that are pulled are pinned by digest, which decides;
+# the tag is for the reader. They can be others, from a mirror; in full, because podman knows no registry by default.
+ARG GO_IMAGE=docker.io/library/golang:1.26.8@sha256:3c3e25a4da13fd0478eed2df1eb35a0e667094a7124d3993a6a1d30f71c17e79
+ARG BASE=gcr.io/distroless/static:nonroot@sha256:f7f8f729987ad0fdf6b05eeeae94b26e6a0f613bdf46feea7fc40f7bd72953e6
 
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 WORKDIR /src

@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 
-[ $# -gt 0 ] || set -- license-headers file-length gofmt package-comments agent-imports tidy generated lint e2e
+[ $# -gt 0 ] || set -- license-headers file-length gofmt package-comments pinned agent-imports tidy generated lint e2e
 
 failed=""
 for check in "$@"; do
