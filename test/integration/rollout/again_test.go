@@ -6,7 +6,6 @@ package rollout_test
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -60,10 +59,9 @@ var _ = Describe("A template that is patched again and again", Ordered, func() {
 
 	It("loses no Machine, although each rollout is paused while one is moved", func(ctx SpecContext) {
 		for round := range pauses {
-			former := reference(ctx, cluster)
+			moves := watchMoves(ctx, cluster)
 			note(ctx, cluster, rounds+round)
-			Eventually(reference, patience, "20ms").WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(former), "round %d", round)
-			Eventually(isMoving, patience, "5ms").WithContext(ctx).WithArguments(cluster).Should(BeTrue(), "round %d", round)
+			Eventually(moves, patience).Should(BeClosed(), "round %d", round)
 			Eventually(setPaused, patience, look).WithContext(ctx).WithArguments(cluster, true).Should(Succeed(), "round %d", round)
 			Consistently(cluster.Identities, "3s", look).WithContext(ctx).Should(Equal(before), "round %d", round)
 			Expect(setPaused(ctx, cluster, false)).To(Succeed())
@@ -80,13 +78,24 @@ func setPaused(ctx context.Context, cluster *scenario.Cluster, is bool) error {
 	return cluster.Lab.Kube.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, is)))
 }
 
-// isMoving says whether a Machine is on its way from one MachineSet to another.
-func isMoving(ctx context.Context, cluster *scenario.Cluster) (bool, error) {
-	machines, err := cluster.Machines(ctx)
-	return slices.ContainsFunc(machines, func(machine clusterv1.Machine) bool {
-		_, moving := machine.Annotations[clusterv1.PendingAcknowledgeMoveAnnotation]
-		return moving
-	}), err
+// watchMoves returns a channel that is closed when a Machine is on its way from one MachineSet to another, which takes
+// Cluster API too short for looking from time to time.
+func watchMoves(ctx context.Context, cluster *scenario.Cluster) <-chan struct{} {
+	GinkgoHelper()
+	watcher, err := cluster.Lab.Kube.Watch(ctx, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
+	Expect(err).NotTo(HaveOccurred())
+	come := make(chan struct{})
+	go func() {
+		defer watcher.Stop()
+		for event := range watcher.ResultChan() {
+			machine, isMachine := event.Object.(*clusterv1.Machine)
+			if isMachine && metav1.HasAnnotation(machine.ObjectMeta, clusterv1.PendingAcknowledgeMoveAnnotation) {
+				close(come)
+				return
+			}
+		}
+	}()
+	return come
 }
 
 // note changes the content of the template, and not the image.

@@ -62,9 +62,10 @@ var _ = Describe("A patched template", Ordered, func() {
 	It("rejects a request while a person has cordoned a node, and leaves one alone that is cordoned later", func(ctx SpecContext) {
 		const first = "demo-node-2"
 		setCordon(ctx, cluster, "cordon", first)
-		wanted := push(ctx, cluster, "v3", image.OS{UpgradeSeconds: 7})
+		wanted := push(ctx, cluster, "v3", image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(MatchError(ContainSubstring("Node/" + first + ": was cordoned by someone else")))
 		setCordon(ctx, cluster, "uncordon", first)
+		held := suite.HoldHosts(cluster.Lab, infrav1.HostUpgradeApplying)
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 
 		By("cordoning a node while another is upgraded")
@@ -75,6 +76,7 @@ var _ = Describe("A patched template", Ordered, func() {
 			return node, err
 		}, patience, look).WithContext(ctx).ShouldNot(BeEmpty())
 		setCordon(ctx, cluster, "cordon", node)
+		held.LetGo(infrav1.HostUpgradeApplying)
 		Eventually(attemptOn, patience, look).WithContext(ctx).WithArguments(cluster, node, wanted).
 			Should(HaveField("Status.Message", ContainSubstring("Node/"+node+": was cordoned by someone else")))
 		Consistently(cordonedNodes, calm, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(node))

@@ -73,8 +73,11 @@ func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	if at.held {
 		u.holdNodes(ctx)
 	}
-	held := holdHosts(at.phase)
-	u.goOn = func() { letGo(held, at.phase) }
+	held := suite.HeldHosts{}
+	if at.phase != "" {
+		held = suite.HoldHosts(theLab, at.phase)
+	}
+	u.goOn = func() { held.LetGo(at.phase) }
 	boots := map[string]int{}
 	for _, host := range theLab.Hosts() {
 		boots[host.Name()] = len(host.Boots())
@@ -90,25 +93,6 @@ func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 		Eventually(held[u.host.Name()].Came(string(at.phase)), patience).Should(BeClosed(), "the host stands still")
 	}
 	return u
-}
-
-// holdHosts holds each host that comes to the phase, if there is one, by name.
-func holdHosts(phase infrav1.HostUpgradePhase) map[string]*lab.Held {
-	GinkgoHelper()
-	held := map[string]*lab.Held{}
-	if phase != "" {
-		for _, host := range theLab.Hosts() {
-			held[host.Name()] = suite.HoldHost(host, phase)
-		}
-	}
-	return held
-}
-
-// letGo lets all hosts go on from the phase.
-func letGo(hosts map[string]*lab.Held, phase infrav1.HostUpgradePhase) {
-	for _, host := range hosts {
-		host.LetGo(string(phase))
-	}
 }
 
 func (u *upgrade) find(ctx context.Context, at stage) error {

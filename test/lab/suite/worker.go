@@ -58,6 +58,26 @@ func HoldHost(host *lab.Host, phases ...infrav1.HostUpgradePhase) *lab.Held {
 	return held
 }
 
+// HeldHosts are hosts that are held, by name.
+type HeldHosts map[string]*lab.Held
+
+// HoldHosts holds each host of a lab that comes to a phase, until they are let go or the spec ends.
+func HoldHosts(l *lab.Lab, phase infrav1.HostUpgradePhase) HeldHosts {
+	GinkgoHelper()
+	held := HeldHosts{}
+	for _, host := range l.Hosts() {
+		held[host.Name()] = HoldHost(host, phase)
+	}
+	return held
+}
+
+// LetGo lets all of them go on from the phase.
+func (h HeldHosts) LetGo(phase infrav1.HostUpgradePhase) {
+	for _, held := range h {
+		held.LetGo(string(phase))
+	}
+}
+
 // WebOn counts the Pods of Web that run on a node of the lab's workload cluster. The status of their Deployment may be
 // older than an outage.
 func WebOn(ctx context.Context, l *lab.Lab, node string) (int, error) {
