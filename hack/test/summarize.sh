@@ -7,6 +7,7 @@
 # Says again, from the logs in bin/logs, what failed, where and why: the lines above are very many. Kept in bin/logs/summary.txt.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../bin/logs" || exit
+shopt -s nullglob
 
 # reasons prints what Ginkgo says of each failure, 25 lines at most.
 reasons() {
