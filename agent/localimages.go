@@ -42,12 +42,13 @@ func (a *Agent) withLocalImages(ctx context.Context, options json.RawMessage, by
 		return do(options) // what is wrong with them is the plugin's to say
 	}
 	if by != nil && textOf(given[isoOption]) != "" {
-		return fmt.Errorf("%s of the registration's spec.config.elemental: the signature of an ISO cannot be verified: use systemUri, or no imageVerification", isoOption)
+		return fmt.Errorf("%s of the registration's spec.config.elemental: the signature of an ISO cannot be verified: "+
+			"use systemUri, or no imageVerification", isoOption)
 	}
 	served := map[string]string{}
 	for _, option := range imageOptions {
 		uri := textOf(given[option])
-		if uri == "" || slices.ContainsFunc(localSchemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme) }) {
+		if uri == "" || isLocal(uri) {
 			continue
 		}
 		relayed, stop, err := a.relay(ctx, uri, by, served)
@@ -60,11 +61,16 @@ func (a *Agent) withLocalImages(ctx context.Context, options json.RawMessage, by
 	if len(served) == 0 {
 		return do(options)
 	}
+	return a.doRemembering(ctx, given, served, do)
+}
+
+// doRemembering writes down which images are served before, because an installation takes along what is there, and
+// afterwards, because a reset removes what was there.
+func (a *Agent) doRemembering(ctx context.Context, given map[string]json.RawMessage, served map[string]string, do func(json.RawMessage) error) error {
 	local, err := json.Marshal(given)
 	if err != nil {
 		return fmt.Errorf("encoding the registration's options: %w", err)
 	}
-	// Before, because an installation takes along what is there; afterwards, because a reset removes what was there.
 	if err := a.rememberImages(ctx, served); err != nil {
 		return err
 	}
@@ -72,6 +78,10 @@ func (a *Agent) withLocalImages(ctx context.Context, options json.RawMessage, by
 		return err
 	}
 	return a.rememberImages(ctx, served)
+}
+
+func isLocal(uri string) bool {
+	return slices.ContainsFunc(localSchemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme) })
 }
 
 // relay serves an image for as long as ctx lasts, or until stop is called, and writes down what it is.

@@ -97,8 +97,7 @@ func (m *mortal) RoundTrip(request *http.Request) (response *http.Response, err 
 		return err
 	})
 	if err != nil && response != nil {
-		response.Body.Close()
-		return nil, err
+		return nil, errors.Join(err, response.Body.Close())
 	}
 	return response, err
 }

@@ -35,19 +35,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	if facts.Mode == osplugin.ModeRecovery && !identity.Exists(a.workDir) {
 		return a.idle(ctx, "the recovery system does not know who the host is")
 	}
-	if facts.Mode != osplugin.ModeRecovery {
-		if err := a.resumeReset(ctx); err != nil {
-			return err
-		}
-	}
-	api, host, err := a.connect()
+	api, host, err := a.present(ctx, facts)
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	if err := a.forgetFormerLife(host); err != nil {
-		return err
-	}
 	phases, board, err := a.phases(api, host)
 	if err != nil {
 		return err
@@ -63,6 +55,24 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	return a.loop(ctx, api, host, phases, board)
+}
+
+// present is who the host is now, after the end of a reset that it does not know to be over.
+func (a *Agent) present(ctx context.Context, facts osplugin.Facts) (*client.Client, *identity.Identity, error) {
+	if facts.Mode != osplugin.ModeRecovery {
+		if err := a.resumeReset(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	api, host, err := a.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.forgetFormerLife(host); err != nil {
+		api.Close()
+		return nil, nil, err
+	}
+	return api, host, nil
 }
 
 func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phases, *report.Board, error) {

@@ -63,8 +63,8 @@ func (r *Reconciler) departure(ctx context.Context, host *infrav1.ElementalHost,
 	if left := r.untilReset(host); left > 0 {
 		return departure{waits: "the host has not reset itself", after: left}, nil
 	}
-	if until, err := r.deleteNode(ctx, host, cluster); err != nil || until.waits != "" {
-		return until, err
+	if until := r.deleteNode(ctx, host, cluster); until.waits != "" {
+		return until, nil
 	}
 	return r.denyKey(ctx, host)
 }

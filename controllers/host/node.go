@@ -19,19 +19,19 @@ import (
 
 // deleteNode deletes the Node of a host that leaves. Cluster API has deleted the one of its Machine, but a
 // host that was away then has come back with its kubelet's credentials and has registered it again.
-func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (departure, error) {
+func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) departure {
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() {
-		return departure{}, nil
+		return departure{}
 	}
 	err := r.deleteNodeOf(ctx, host, cluster)
 	if err == nil || r.Clock.Since(host.DeletionTimestamp.Time) >= nodePatience {
-		return departure{}, nil
+		return departure{}
 	}
 	ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the workload cluster to delete the Node of a host", "ElementalHost", klog.KObj(host), "reason", err.Error())
 	return departure{
 		waits: fmt.Sprintf("The Node of the host cannot be deleted: the API server of workload Cluster %s does not answer", cluster.Name),
 		after: pollWorkload, reason: infrav1.NodeNotDeletedReason,
-	}, nil
+	}
 }
 
 func (r *Reconciler) deleteNodeOf(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) error {

@@ -4,7 +4,6 @@
 package extensionserver_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -59,16 +58,17 @@ var _ = Describe("A server that verifies callers", func() {
 	)
 
 	DescribeTable("refuses", func(message string, pair func() *pki.Pair) {
+		Expect(e.refusal(pair())).To(MatchError("remote error: tls: " + message))
 		_, _, err := call(e.caller(pair()), e.url+may, question())
-		Expect(err).To(MatchError(ContainSubstring(message)))
+		Expect(err).To(HaveOccurred())
 		Expect(e.answered).NotTo(Receive())
 	},
-		Entry("who has no certificate", "tls: certificate required", func() *pki.Pair { return nil }),
-		Entry("who has one of another authority", "tls: bad certificate", func() *pki.Pair { return signed(other.Client(allowed)) }),
-		Entry("who has one with another name", "tls: bad certificate", func() *pki.Pair { return signed(e.authority.Client("somebody")) }),
-		Entry("who has a name that begins as an allowed one", "tls: bad certificate", func() *pki.Pair { return signed(e.authority.Client(allowed + "-2")) }),
-		Entry("who has a wildcard", "tls: bad certificate", func() *pki.Pair { return signed(e.authority.Server("somebody", "*")) }),
-		Entry("who has an allowed group, and another name", "tls: bad certificate", func() *pki.Pair { return signed(e.authority.Client("somebody", allowed)) }),
+		Entry("who has no certificate", "certificate required", func() *pki.Pair { return nil }),
+		Entry("who has one of another authority", "bad certificate", func() *pki.Pair { return signed(other.Client(allowed)) }),
+		Entry("who has one with another name", "bad certificate", func() *pki.Pair { return signed(e.authority.Client("somebody")) }),
+		Entry("who has a name that begins as an allowed one", "bad certificate", func() *pki.Pair { return signed(e.authority.Client(allowed + "-2")) }),
+		Entry("who has a wildcard", "bad certificate", func() *pki.Pair { return signed(e.authority.Server("somebody", "*")) }),
+		Entry("who has an allowed group, and another name", "bad certificate", func() *pki.Pair { return signed(e.authority.Client("somebody", allowed)) }),
 	)
 
 	It("follows a change of the authorities, on connections that are open, too", func() {
@@ -87,13 +87,12 @@ var _ = Describe("A server that verifies callers", func() {
 		Expect(code).To(Equal(http.StatusForbidden))
 		Expect(said).To(ContainSubstring("unknown authority"))
 		_, _, err = call(before, e.url+may, question())
-		Expect(err).To(MatchError(ContainSubstring("tls: bad certificate")), "and is closed with the answer")
+		Expect(err).To(HaveOccurred(), "and is closed with the answer")
 
 		Expect(os.WriteFile(e.bundle(), []byte("half"), 0o600)).To(Succeed())
 		expectAnswer(after)
 		Expect(os.Remove(e.bundle())).To(Succeed())
-		_, _, err = call(e.caller(signed(other.Client(allowed))), e.url+may, question())
-		Expect(err).To(MatchError(ContainSubstring("tls: bad certificate")), "nobody is known")
+		Expect(e.refusal(signed(other.Client(allowed)))).To(MatchError("remote error: tls: bad certificate"), "nobody is known")
 	})
 
 	It("says so in a metric", func() {
@@ -136,7 +135,7 @@ var _ = Describe("A server that does not verify callers", func() {
 	})
 
 	DescribeTable("limits bodies", func(hook string, bytesLong int, code int) {
-		got, said, err := call(e.caller(nil), e.url+hook, bytes.NewReader(bytes.Repeat([]byte(" "), bytesLong)))
+		got, said, err := call(e.caller(nil), e.url+hook, strings.NewReader("{"+strings.Repeat(" ", bytesLong-2)+"}"))
 		if code == http.StatusOK {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(e.answered).To(Receive())

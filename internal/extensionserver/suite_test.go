@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,8 +108,8 @@ func (e *extension) serve(name string, modified time.Time) {
 	Expect(os.Chtimes(filepath.Join(e.dir, "tls.crt"), modified, modified)).To(Succeed())
 }
 
-// caller is a client with a certificate, or none.
-func (e *extension) caller(pair *pki.Pair) *http.Client {
+// tlsOf somebody with a certificate, or none.
+func (e *extension) tlsOf(pair *pki.Pair) *tls.Config {
 	GinkgoHelper()
 	roots := x509.NewCertPool()
 	Expect(roots.AppendCertsFromPEM(e.authority.CertPEM)).To(BeTrue())
@@ -119,7 +120,27 @@ func (e *extension) caller(pair *pki.Pair) *http.Client {
 		// Whatever authorities the server asks for.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
 	}
-	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
+	return config
+}
+
+// refusal is what the server says to whoever has got through his own part of the handshake, and has sent nothing yet: who has
+// may see no more than that the connection is closed.
+func (e *extension) refusal(pair *pki.Pair) error {
+	GinkgoHelper()
+	connection, err := tls.Dial("tcp", strings.TrimPrefix(e.url, "https://"), e.tlsOf(pair))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	Expect(connection.SetReadDeadline(time.Now().Add(time.Minute))).To(Succeed())
+	_, err = connection.Read(make([]byte, 1))
+	return err
+}
+
+// caller is a client with a certificate, or none.
+func (e *extension) caller(pair *pki.Pair) *http.Client {
+	GinkgoHelper()
+	transport := &http.Transport{TLSClientConfig: e.tlsOf(pair), ForceAttemptHTTP2: true}
 	DeferCleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: time.Minute}
 }

@@ -117,7 +117,7 @@ func merge(under, over map[string]string) map[string]string {
 // admit creates a host if the registration's quotas let it in. One that registers again is let in already.
 func (s *Server) admit(ctx context.Context, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	known, err := s.hosts.fromCache(ctx, client.ObjectKeyFromObject(host))
-	if err == nil && sameKey(known.Spec.PubKey, host.Spec.PubKey) {
+	if err == nil && token.SameKey(known.Spec.PubKey, host.Spec.PubKey) {
 		return s.checkSame(ctx, host)
 	}
 	// First, because hosts that wait for a place ask again and again, and are not to use up what others may register.
