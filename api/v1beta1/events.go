@@ -13,6 +13,13 @@ const (
 	EventHostRegistered = "HostRegistered"
 	// EventIdentityInUseTwice (ElementalHost): two machines report with the key of one host.
 	EventIdentityInUseTwice = "IdentityInUseTwice"
+	// EventBootstrapHandedOut (ElementalHost): the host was given the bootstrap data of its Machine. The message has the address and
+	// the key of who asked, as those of the next three have.
+	EventBootstrapHandedOut = "BootstrapHandedOut"
+	// EventHostNameTaken (ElementalHost): somebody with another key tried to register under the host's name.
+	EventHostNameTaken = "HostNameTaken"
+	// EventHostLeaves (ElementalHost): the host has begun to reset itself and asked to be deleted.
+	EventHostLeaves = "HostLeaves"
 	// EventBootstrapWithheld (ElementalHost): the host asked for bootstrap data that are not those of a Machine it serves.
 	EventBootstrapWithheld = "BootstrapWithheld"
 	// EventHostKeyDenied (ElementalHost): the host was deleted, and its key is denied until a person lets it in again. The

@@ -4,17 +4,14 @@
 package hostapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -49,14 +46,15 @@ func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 	if err := checkBootstrap(host); err != nil {
 		return reply{}, err
 	}
-	machine, err := s.servedMachine(r.Context(), host)
+	machine, err := s.servedMachine(r, host)
 	if err != nil {
 		return reply{}, err
 	}
-	data, err := s.bootstrapData(r.Context(), host, machine)
+	data, err := s.bootstrapData(r, host, machine)
 	if err != nil {
 		return reply{}, err
 	}
+	s.tellHandedOut(r, host, machine.Name)
 	return reply{status: http.StatusOK, body: data}, nil
 }
 
@@ -76,12 +74,12 @@ func checkBootstrap(host *infrav1.ElementalHost) error {
 }
 
 // servedMachine is the Machine that the host serves, which has bootstrap data and stays.
-func (s *Server) servedMachine(ctx context.Context, host *infrav1.ElementalHost) (*clusterv1.Machine, error) {
-	chain, err := association.ChainOfHost(ctx, s.live, client.ObjectKeyFromObject(host))
+func (s *Server) servedMachine(r *http.Request, host *infrav1.ElementalHost) (*clusterv1.Machine, error) {
+	chain, err := association.ChainOfHost(r.Context(), s.live, client.ObjectKeyFromObject(host))
 	broken := &association.Broken{}
 	switch {
 	case errors.As(err, &broken):
-		return nil, s.withhold(ctx, host, broken.Link)
+		return nil, s.withhold(r, host, broken.Link)
 	case err != nil:
 		return nil, fmt.Errorf("reading the Machine of ElementalHost %s/%s: %w", host.Namespace, host.Name, err)
 	case !chain.Machine.DeletionTimestamp.IsZero() || !chain.Elemental.DeletionTimestamp.IsZero():
@@ -92,10 +90,10 @@ func (s *Server) servedMachine(ctx context.Context, host *infrav1.ElementalHost)
 	return chain.Machine, nil
 }
 
-func (s *Server) bootstrapData(ctx context.Context, host *infrav1.ElementalHost, machine *clusterv1.Machine) (*wire.Bootstrap, error) {
+func (s *Server) bootstrapData(r *http.Request, host *infrav1.ElementalHost, machine *clusterv1.Machine) (*wire.Bootstrap, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: *machine.Spec.Bootstrap.DataSecretName}
-	err := s.live.Get(ctx, key, secret)
+	err := s.live.Get(r.Context(), key, secret)
 	if apierrors.IsNotFound(err) || (err == nil && len(secret.Data[bootstrapValue]) == 0) {
 		return nil, noBootstrapYet(host)
 	}
@@ -103,7 +101,7 @@ func (s *Server) bootstrapData(ctx context.Context, host *infrav1.ElementalHost,
 		return nil, fmt.Errorf("reading bootstrap Secret %s: %w", key, err)
 	}
 	if reason := notBootstrapOf(machine, secret); reason != "" {
-		return nil, s.withhold(ctx, host, reason)
+		return nil, s.withhold(r, host, reason)
 	}
 	format := string(secret.Data[bootstrapFormat])
 	if format == "" {
@@ -117,9 +115,7 @@ func noBootstrapYet(host *infrav1.ElementalHost) error {
 }
 
 // withhold tells an operator why a host does not get bootstrap data. The host is told no more than that.
-func (s *Server) withhold(ctx context.Context, host *infrav1.ElementalHost, reason string) error {
-	ctrl.LoggerFrom(ctx).Info("Withholding bootstrap data from a host", "ElementalHost", klog.KObj(host), "reason", reason)
-	s.recorder.Eventf(host, nil, corev1.EventTypeWarning, infrav1.EventBootstrapWithheld, "Bootstrap",
-		"The host asks for bootstrap data and does not get any: %s", reason)
+func (s *Server) withhold(r *http.Request, host *infrav1.ElementalHost, reason string) error {
+	s.tellWithheld(r, host, reason)
 	return refuse(http.StatusForbidden, "bootstrap data are withheld from host %s: an operator finds the reason in the Events of its ElementalHost", host.Name)
 }

@@ -28,7 +28,9 @@ func (s *Server) deleteHost(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	if caller.denied == nil {
-		err = s.leave(r.Context(), caller.host, infrav1.HostPhaseResetting)
+		if err = s.leave(r.Context(), caller.host, infrav1.HostPhaseResetting); err == nil {
+			s.tellLeaves(r, caller.host)
+		}
 	}
 	return reply{status: http.StatusAccepted}, err
 }

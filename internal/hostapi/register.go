@@ -4,7 +4,6 @@
 package hostapi
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -64,7 +63,7 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 	if err := s.checkNotDenied(r.Context(), registration, asked.PubKey); err != nil {
 		return reply{}, err
 	}
-	if err := s.admit(r.Context(), registration, newHost(registration, asked)); err != nil {
+	if err := s.admit(r, registration, newHost(registration, asked)); err != nil {
 		return reply{}, err
 	}
 	location := token.RegistrationPath(registration.Namespace, registration.Name) + "/hosts/" + asked.Name
@@ -115,17 +114,17 @@ func merge(under, over map[string]string) map[string]string {
 }
 
 // admit creates a host if the registration's quotas let it in. One that registers again is let in already.
-func (s *Server) admit(ctx context.Context, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
-	known, err := s.hosts.fromCache(ctx, client.ObjectKeyFromObject(host))
+func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
+	known, err := s.hosts.fromCache(r.Context(), client.ObjectKeyFromObject(host))
 	if err == nil && token.SameKey(known.Spec.PubKey, host.Spec.PubKey) {
-		return s.checkSame(ctx, host)
+		return s.checkSame(r, host)
 	}
 	// First, because hosts that wait for a place ask again and again, and are not to use up what others may register.
-	if err := s.places.enter(ctx, registration, host); err != nil {
+	if err := s.places.enter(r.Context(), registration, host); err != nil {
 		return err
 	}
 	if err = s.quota.admitHost(host); err == nil {
-		err = s.createOnce(ctx, host)
+		err = s.createOnce(r, host)
 	}
 	if err != nil {
 		s.places.leave(host)
@@ -134,13 +133,13 @@ func (s *Server) admit(ctx context.Context, registration *infrav1.ElementalRegis
 }
 
 // createOnce creates a host, and finds a host with the same key and registration created already.
-func (s *Server) createOnce(ctx context.Context, host *infrav1.ElementalHost) error {
-	err := s.client.Create(ctx, host)
+func (s *Server) createOnce(r *http.Request, host *infrav1.ElementalHost) error {
+	err := s.client.Create(r.Context(), host)
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return s.checkSame(ctx, host)
+		return s.checkSame(r, host)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return refuse(http.StatusBadRequest, "host %s was refused: %s", host.Name, shorten(err.Error(), maxMessage))
 	default:
@@ -148,9 +147,9 @@ func (s *Server) createOnce(ctx context.Context, host *infrav1.ElementalHost) er
 	}
 }
 
-func (s *Server) checkSame(ctx context.Context, host *infrav1.ElementalHost) error {
+func (s *Server) checkSame(r *http.Request, host *infrav1.ElementalHost) error {
 	found := &infrav1.ElementalHost{}
-	err := s.live.Get(ctx, client.ObjectKeyFromObject(host), found)
+	err := s.live.Get(r.Context(), client.ObjectKeyFromObject(host), found)
 	if apierrors.IsNotFound(err) {
 		return refuseForNow("host " + host.Name + " has just been deleted")
 	}
@@ -159,6 +158,7 @@ func (s *Server) checkSame(ctx context.Context, host *infrav1.ElementalHost) err
 	}
 	switch {
 	case !token.SameKey(found.Spec.PubKey, host.Spec.PubKey):
+		s.tellNameTaken(r, found, host.Spec.PubKey)
 		return refuse(http.StatusConflict, "the name %s is taken by a host with another key: choose another name", host.Name)
 	case found.Annotations[infrav1.RegistrationNameAnnotation] != host.Annotations[infrav1.RegistrationNameAnnotation]:
 		return refuse(http.StatusConflict, "host %s is registered through registration %q", host.Name, found.Annotations[infrav1.RegistrationNameAnnotation])
