@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // What hosts may have written. Each replica has buckets of its own, and begins with full ones.
@@ -63,9 +64,10 @@ func (q *quota) admitHost(host *infrav1.ElementalHost) error {
 }
 
 // admitReport lets a report that says something new be stored, or refuses it for now. stored is the host as it
-// was stored last. What the host says of the attempt that is asked of it never waits, or rollouts would.
+// was stored last. What the host says of the attempt, or of the reset, that is asked of it never waits, or rollouts and deletions
+// would.
 func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
-	if advances(stored, status.Upgrade) {
+	if advances(stored, status.Upgrade) || resets(stored, status.Phase) {
 		return nil
 	}
 	if err := q.admitRate(stored); err != nil {
@@ -135,6 +137,14 @@ func advances(stored *infrav1.ElementalHost, reported *infrav1.HostUpgradeStatus
 	}
 	before := stored.Status.Upgrade
 	return before == nil || before.Attempt != reported.Attempt || rank(reported.Phase) > rank(before.Phase)
+}
+
+// resetPhases in their order.
+var resetPhases = []infrav1.HostPhase{infrav1.HostPhaseTriggeringReset, infrav1.HostPhaseResetting, infrav1.HostPhaseReset}
+
+// resets says whether a report takes the reset that is asked of a host further. Only forward, as above.
+func resets(stored *infrav1.ElementalHost, reported infrav1.HostPhase) bool {
+	return hoststate.Released(stored) && slices.Index(resetPhases, reported) > slices.Index(resetPhases, stored.Status.Phase)
 }
 
 func rank(phase infrav1.HostUpgradePhase) int { return slices.Index(attemptPhases, string(phase)) }

@@ -227,7 +227,7 @@ var _ = Describe("A registration with a bound", func() {
 		Expect(refused.message()).To(ContainSubstring("registration edge has 3 hosts and its spec.maxHosts is 3"))
 		Expect(refused.comeBack()).To(Equal(time.Minute))
 
-		Expect(plane.Client.Delete(ctx, in.object(ctx))).To(Succeed())
+		in.remove(ctx)
 		Eventually(func() int { return first.register(ctx, out, out.create()).status }).Should(Equal(http.StatusCreated))
 	})
 
