@@ -81,6 +81,13 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeAborted, o.hostLeaves()
 	case o.goesOn():
 		return "", ""
+	}
+	return o.unwanted()
+}
+
+// unwanted says why nobody wants the attempt any more that can still be broken off, or why it never was what it says.
+func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
+	switch {
 	case o.upgrade.Spec.Cancel:
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
 	case o.superseded():

@@ -4,6 +4,7 @@
 package hostapi
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -88,7 +89,7 @@ type Options struct {
 	ShutdownTimeout time.Duration
 }
 
-func (o *Options) complete() error {
+func (o *Options) check() error {
 	switch {
 	case o.Client == nil || o.APIReader == nil || o.Cache == nil:
 		return errors.New("host API needs a client, an API reader and a cache")
@@ -99,20 +100,15 @@ func (o *Options) complete() error {
 	case o.CertDir == "":
 		return errors.New("host API needs a directory with " + certFile + " and " + keyFile)
 	}
+	return nil
+}
+
+func (o *Options) complete() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.BindAddress == "" {
-		o.BindAddress = DefaultBindAddress
-	}
-	if o.MaxUnproven == 0 {
-		o.MaxUnproven = DefaultMaxUnproven
-	}
-	if o.BodyTimeout == 0 {
-		o.BodyTimeout = DefaultBodyTimeout
-	}
-	if o.ShutdownTimeout == 0 {
-		o.ShutdownTimeout = DefaultShutdownTimeout
-	}
-	return nil
+	o.BindAddress = cmp.Or(o.BindAddress, DefaultBindAddress)
+	o.MaxUnproven = cmp.Or(o.MaxUnproven, DefaultMaxUnproven)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, DefaultBodyTimeout)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
 }

@@ -43,9 +43,10 @@ type Server struct {
 
 // New makes a Server. It fails when an option without a default is missing.
 func New(options Options) (*Server, error) {
-	if err := options.complete(); err != nil {
+	if err := options.check(); err != nil {
 		return nil, err
 	}
+	options.complete()
 	known, hub := newHosts(options.Cache, options.APIReader), newHub()
 	registrations := newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint)
 	quota := newQuota(options.Clock, registrations)

@@ -19,9 +19,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
-// Host is a host of the lab, Held one that is held in a phase of its upgrade.
 type (
+	// Host of the lab.
 	Host = host.Host
+	// Held is a host that is held in a phase of its upgrade.
 	Held = host.Held
 )
 
