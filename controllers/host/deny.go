@@ -21,7 +21,8 @@ import (
 )
 
 // denyKey is the last that the deletion of a host waits for: that its registration denies its key. Without it the host would
-// register again as soon as it is told that it is not known. One that has said that it was wiped has thrown its key away.
+// register again as soon as it is told that it is not known. One that has said that it was wiped has thrown its key away, and
+// one that nobody has ever trusted had nothing to lose: anybody who can register could fill the list with such.
 func (r *Reconciler) denyKey(ctx context.Context, host *infrav1.ElementalHost) (departure, error) {
 	if hoststate.WasReset(host) {
 		return departure{}, nil
@@ -39,7 +40,7 @@ func (r *Reconciler) denyKey(ctx context.Context, host *infrav1.ElementalHost) (
 		return departure{}, nil
 	case err != nil:
 		return departure{}, fmt.Errorf("reading ElementalRegistration %s: %w", key.Name, err)
-	case !registration.DeletionTimestamp.IsZero(), deniedkey.Find(registration, host.Spec.PubKey) != nil:
+	case !registration.DeletionTimestamp.IsZero(), !trusted(host, registration), deniedkey.Find(registration, host.Spec.PubKey) != nil:
 		return departure{}, nil
 	}
 	before := registration.DeepCopy()
@@ -72,9 +73,17 @@ func (r *Reconciler) deniedKey(host *infrav1.ElementalHost) (entry infrav1.Denie
 	return entry, true
 }
 
-// isLeaving says whether the host has said that it resets itself, and not yet that it has.
+// trusted says whether a person has approved the host, or it was entrusted with anything. Where the registration approves
+// all hosts, that one is approved says only that it had the registration's token.
+func trusted(host *infrav1.ElementalHost, registration *infrav1.ElementalRegistration) bool {
+	approved := host.Spec.Approved && registration.Spec.Approval != infrav1.ApprovalAuto
+	return approved || hoststate.Entrusted(host)
+}
+
+// isLeaving says whether the host has said that it resets itself, and not yet that it has. The word of one that is neither
+// approved nor entrusted with anything is not waited for.
 func isLeaving(host *infrav1.ElementalHost) bool {
-	return host.Status.Phase == infrav1.HostPhaseResetting
+	return host.Status.Phase == infrav1.HostPhaseResetting && (host.Spec.Approved || hoststate.Entrusted(host))
 }
 
 func (r *Reconciler) announceDenied(host *infrav1.ElementalHost, registration *infrav1.ElementalRegistration, entry infrav1.DeniedKey) {

@@ -92,8 +92,6 @@ var _ = Describe("The key of a deleted host", func() {
 			Eventually(told(ctx, host)).Should(ConsistOf(HavePrefix(note)))
 		},
 		Entry("when it served nothing", func(*infrav1.ElementalHost) {}, time.Duration(0), infrav1.DeniedKeyReset(""), "Normal: The key of the host is denied"),
-		Entry("when nobody has approved it", func(h *infrav1.ElementalHost) { h.Spec.Approved = false },
-			time.Duration(0), infrav1.DeniedKeyReset(""), "Normal: The key of the host is denied"),
 		Entry("when it is part of a cluster that knows nothing of it, and has not been asked to reset itself", stray,
 			time.Duration(0), infrav1.DeniedKeyReset(""), "Normal: The key of the host is denied"),
 		Entry("when it says that it resets itself, and not within half an hour that it has",
@@ -120,6 +118,28 @@ var _ = Describe("The key of a deleted host", func() {
 		}),
 		Entry("by a move", func(h *infrav1.ElementalHost) { h.Annotations[clusterctlv1.DeleteForMoveAnnotation] = "" }),
 		Entry("if it is no key", func(h *infrav1.ElementalHost) { h.Spec.PubKey = "key" }),
+	)
+
+	unapproved := func(h *infrav1.ElementalHost) { h.Spec.Approved = false }
+	served := func(h *infrav1.ElementalHost) { h.Labels[infrav1.ElementalMachineNameLabel] = "m1" }
+
+	DescribeTable("is denied only if somebody other than a holder of the registration's token has trusted the host,",
+		func(ctx SpecContext, approval infrav1.ApprovalPolicy, denied int, changes ...func(*infrav1.ElementalHost)) {
+			host := makeHost(ctx, append([]func(*infrav1.ElementalHost){come(ctx, 0, "")}, changes...)...)
+			opened := door(ctx, host)
+			update(ctx, opened, func() { opened.Spec.Approval = approval })
+			Eventually(get(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
+			Expect(server.Client.Delete(ctx, host)).To(Succeed())
+			Eventually(isGone(ctx, host)).Should(BeTrue())
+			Expect(door(ctx, host).Spec.DeniedKeys).To(HaveLen(denied))
+		},
+		Entry("not one that nobody has approved", infrav1.ApprovalManual, 0, unapproved),
+		Entry("not one that says itself that it is a node and resets itself, which is not waited for",
+			infrav1.ApprovalManual, 0, unapproved, stray, phase(infrav1.HostPhaseResetting)),
+		Entry("not one that its token has approved", infrav1.ApprovalAuto, 0, stray),
+		Entry("one that has served a machine", infrav1.ApprovalAuto, 1, served),
+		Entry("one that has served a machine and lost its approval", infrav1.ApprovalManual, 1, unapproved, served),
+		Entry("one that a person has approved", infrav1.ApprovalManual, 1),
 	)
 
 	It("goes with its registration", func(ctx SpecContext) {

@@ -280,7 +280,8 @@ var _ = Describe("A host that says it resets itself", func() {
 	}
 
 	It("is gone at once when it has nothing to wipe: nobody has trusted it with anything, and no key of its making is denied", func(ctx SpecContext) {
-		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = false })
+		By("saying that it is part of a cluster")
+		Expect(host.report(ctx, wire.Report{Phase: wire.HostResetting, Bootstrapped: true}).status).To(Equal(http.StatusNoContent))
 		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
 		Expect(world(ctx, host.door.Namespace)).To(BeEmpty())
 		Eventually(func() int { return host.wiped(ctx).status }).Should(Equal(http.StatusNotFound))

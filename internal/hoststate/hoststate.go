@@ -61,10 +61,20 @@ func Released(host *infrav1.ElementalHost) bool {
 		!host.DeletionTimestamp.IsZero()
 }
 
-// OwesReset says whether the host has been given what it has to lose again before it is anybody else's: it serves a machine,
-// is or was a node, or is asked to reset itself.
+// Entrusted says whether the manager or a person has entrusted the host with anything, or asked it to reset itself: it serves
+// a machine, has served one, or was to. None of this can a host propose. What it reports of itself does not count: anybody
+// who can register could say so.
+func Entrusted(host *infrav1.ElementalHost) bool {
+	return host.Spec.MachineRef != nil ||
+		host.Labels[infrav1.ElementalMachineNameLabel] != "" ||
+		host.Labels[infrav1.MachineNameLabel] != "" ||
+		HasLabel(host, infrav1.NeedsResetLabel)
+}
+
+// OwesReset says whether the host has been given what it has to lose again before it is anybody else's: it was entrusted with
+// something, or is approved and says that it is part of a cluster.
 func OwesReset(host *infrav1.ElementalHost) bool {
-	return host.Spec.MachineRef != nil || Bootstrapped(host) || HasLabel(host, infrav1.NeedsResetLabel)
+	return Entrusted(host) || (host.Spec.Approved && Bootstrapped(host))
 }
 
 // WasReset says whether the host has said that it has been wiped. The label outlives a move.

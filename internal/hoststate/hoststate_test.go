@@ -59,6 +59,21 @@ func label(name string) change {
 	return func(h *infrav1.ElementalHost) { h.Labels[name] = "true" }
 }
 
+var _ = DescribeTable("OwesReset",
+	func(entrusted, owes bool, changes ...change) {
+		Expect(hoststate.Entrusted(host(changes...))).To(Equal(entrusted))
+		Expect(hoststate.OwesReset(host(changes...))).To(Equal(owes))
+	},
+	Entry("not a host that serves nothing", false, false),
+	Entry("one that serves a machine", true, true, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} }),
+	Entry("one that has served an ElementalMachine", true, true, label(infrav1.ElementalMachineNameLabel)),
+	Entry("one that has served a Machine", true, true, label(infrav1.MachineNameLabel)),
+	Entry("one that is asked to reset itself", true, true, label(infrav1.NeedsResetLabel)),
+	Entry("one that is approved and says that it is a node", false, true, func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true }),
+	Entry("not one that says so and is not approved", false, false, label(infrav1.BootstrappedLabel),
+		func(h *infrav1.ElementalHost) { h.Spec.Approved, h.Status.Bootstrapped = false, true }),
+)
+
 var _ = DescribeTable("Free",
 	func(expected bool, changes ...change) { Expect(hoststate.Free(host(changes...))).To(Equal(expected)) },
 	Entry("approved, installed, nobody's", true),
