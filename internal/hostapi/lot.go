@@ -68,8 +68,8 @@ func (l *lot) empty(ctx context.Context) error {
 	}
 }
 
-// park takes over the connection of a request that waits. It cannot where the connection serves other
-// requests too (HTTP/2) or ends with this one.
+// park takes over the connection of a request that waits. It cannot where the connection ends with this
+// one.
 func (l *lot) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
 	if !canPeek || r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Close {
 		return false

@@ -77,8 +77,7 @@ type Options struct {
 	CertDir string
 	// BindAddress to listen at. Default DefaultBindAddress.
 	BindAddress string
-	// TLSOpts change what the server speaks, which is TLS 1.2 and later with Go's cipher suites. Without the cipher suite
-	// that HTTP/2 requires it does not start.
+	// TLSOpts change what the server speaks, which is TLS 1.2 and later with Go's cipher suites. It is HTTP/1.1 in any case.
 	TLSOpts []func(*tls.Config)
 	// Listener to use instead of BindAddress, without TLS of its own.
 	Listener net.Listener

@@ -153,11 +153,21 @@ var _ = Describe("Asking for the desired state", func() {
 		Expect(fresh.Load()).To(BeEquivalentTo(1))
 	})
 
-	It("answers over HTTP/2 too, where a connection cannot be parked", func(ctx SpecContext) {
+	It("speaks HTTP/1.1 to who can do HTTP/2: requests that share a connection would share what one of them has proven", func(ctx SpecContext) {
 		transport, err := api.Transport()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(transport.CloseIdleConnections)
 		transport.ForceAttemptHTTP2 = true
+		told := request(ctx, &http.Client{Transport: transport}, http.MethodGet, host.url("/desired"), nil, host.auth())
+		Expect(told.status).To(Equal(http.StatusOK))
+		Expect(told.protocol).To(Equal("HTTP/1.1"))
+	})
+
+	It("answers where a connection cannot be parked, too, as it ends with the answer", func(ctx SpecContext) {
+		transport, err := api.Transport()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(transport.CloseIdleConnections)
+		transport.DisableKeepAlives = true
 		own := &http.Client{Transport: transport}
 		desired := into[wire.Desired](request(ctx, own, http.MethodGet, host.url("/desired"), nil, host.auth()))
 		poll := func(wait string) answer {
@@ -173,7 +183,7 @@ var _ = Describe("Asking for the desired state", func() {
 		var told answer
 		Eventually(answered).Should(Receive(&told))
 		Expect(into[wire.Desired](told).Approved).To(BeTrue())
-		Expect(told.protocol).To(Equal("HTTP/2.0"))
+		Expect(told.last).To(BeTrue())
 	})
 
 	It("hangs up on a host that sends its next request before the answer", func(ctx SpecContext) {

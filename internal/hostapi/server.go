@@ -158,10 +158,8 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: certificates.GetCertificate,
-			// Named, because net/http configures HTTP/2 once: in Serve or in ServeTLS, whichever is first,
-			// and Serve does not unless it is named.
-			NextProtos: []string{"h2", "http/1.1"},
 		},
+		Protocols: http1Only(),
 		// Requests in flight may end after ctx does, so they do not inherit its end.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:    log.New(quietWriter{ctrl.LoggerFrom(ctx)}, "", 0),
@@ -171,6 +169,14 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 	}
 	server.RegisterOnShutdown(s.hub.close)
 	return server
+}
+
+// http1Only offers no HTTP/2: one request that proves who asks would take its connection out of what unproven bounds, and
+// with it all others on the same connection, and none could be parked.
+func http1Only() *http.Protocols {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	return protocols
 }
 
 // serve also serves the connections that come back from the lot, as if they were new.
