@@ -72,3 +72,11 @@ func StatusOf(err error) int { return asFailure(err).answer.Code }
 
 // TrackUnproven makes what bounds the connections whose callers have proven nothing.
 func TrackUnproven(limit int) func(net.Conn, http.ConnState) { return newUnproven(limit).track }
+
+// Places makes what counts the hosts of registrations.
+func Places(cached client.Reader, clock clock.PassiveClock) (
+	enter func(context.Context, *infrav1.ElementalRegistration, *infrav1.ElementalHost) error, leave func(*infrav1.ElementalHost),
+) {
+	made := newPlaces(cached, clock)
+	return made.enter, made.leave
+}

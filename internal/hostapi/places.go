@@ -39,7 +39,9 @@ type places struct {
 }
 
 type unseen struct {
-	since    time.Time
+	since time.Time
+	// requests that have entered and not left again: of several for one name one may have created the host.
+	requests int
 	approved bool
 }
 
@@ -88,15 +90,21 @@ func (p *places) enter(ctx context.Context, registration *infrav1.ElementalRegis
 	if p.unseen[key] == nil {
 		p.unseen[key] = map[string]unseen{}
 	}
-	p.unseen[key][host.Name] = unseen{since: p.clock.Now(), approved: host.Spec.Approved}
+	requests := p.unseen[key][host.Name].requests + 1
+	p.unseen[key][host.Name] = unseen{since: p.clock.Now(), requests: requests, approved: host.Spec.Approved}
 	return nil
 }
 
-// leave gives back the place of a host that was not created.
+// leave gives back the place of a host that was not created by the request that entered, unless another has.
 func (p *places) leave(host *infrav1.ElementalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := cameThrough(host)
+	one, found := p.unseen[key][host.Name]
+	if one.requests--; found && one.requests > 0 {
+		p.unseen[key][host.Name] = one
+		return
+	}
 	if delete(p.unseen[key], host.Name); len(p.unseen[key]) == 0 {
 		delete(p.unseen, key)
 	}
