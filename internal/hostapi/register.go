@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -76,6 +77,10 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate) *infrav1.ElementalHost {
 	set := smbios.FillLabels(registration.Spec.HostLabels, asked.SMBIOS)
 	labels := merge(asked.Labels, set)
+	if filter, found := registration.Labels[clusterv1.WatchLabel]; found && labels[clusterv1.WatchLabel] == "" {
+		// Or no manager that looks at this label would ever take the finalizer off.
+		labels[clusterv1.WatchLabel] = filter
+	}
 	annotations := merge(asked.Annotations, smbios.FillAnnotations(registration.Spec.HostAnnotations, asked.SMBIOS))
 	annotations[infrav1.RegistrationNameAnnotation] = registration.Name
 	annotations[infrav1.RegistrationNamespaceAnnotation] = registration.Namespace

@@ -14,6 +14,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
@@ -49,6 +51,28 @@ var _ = Describe("Registering a host", func() {
 			return request(ctx, shared, http.MethodPost, url+"/hosts", body, asRegistration(door), auth).status
 		}).Should(Equal(http.StatusCreated))
 		Expect(request(ctx, shared, http.MethodGet, url+"/hosts/m-1/desired", nil, auth).status).To(Equal(http.StatusOK))
+	})
+
+	It("gives a host to the manager that looks after its registration, unless its labels say otherwise", func(ctx SpecContext) {
+		door := openDoor(ctx, nil)
+		registration := &infrav1.ElementalRegistration{}
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, registration)).To(Succeed())
+		label := func(labels, hostLabels map[string]string) {
+			GinkgoHelper()
+			before := registration.DeepCopy()
+			registration.Labels, registration.Spec.HostLabels = labels, hostLabels
+			Expect(plane.Client.Patch(ctx, registration, client.MergeFrom(before))).To(Succeed())
+		}
+		hosts := 0
+		watchLabel := func() string {
+			hosts++
+			return registered(ctx, door, fmt.Sprintf("m-%d", hosts)).object(ctx).Labels[clusterv1.WatchLabel]
+		}
+		Expect(watchLabel()).To(BeEmpty())
+		label(map[string]string{clusterv1.WatchLabel: "mine"}, nil)
+		Eventually(watchLabel).Should(Equal("mine"))
+		label(registration.Labels, map[string]string{clusterv1.WatchLabel: "other"})
+		Eventually(watchLabel).Should(Equal("other"))
 	})
 
 	It("makes a host that an operator has to approve", func(ctx SpecContext) {
