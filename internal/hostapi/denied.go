@@ -53,7 +53,7 @@ func refuseDenied(denied *infrav1.DeniedKey, registration string) *failure {
 }
 
 // checkNotDenied reads the registration from the API server: a host whose ElementalHost has just gone asks at once, and
-// before the cache shows that its key is denied.
+// before the cache shows that its key is denied. It is for hosts that the quotas have let in: nothing else bounds the reads.
 func (s *Server) checkNotDenied(ctx context.Context, cached *infrav1.ElementalRegistration, pubKey string) error {
 	registration := &infrav1.ElementalRegistration{}
 	key := client.ObjectKeyFromObject(cached)

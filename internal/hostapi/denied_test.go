@@ -6,18 +6,63 @@ package hostapi_test
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
+
+// countingReader counts how often a registration is read past the cache.
+type countingReader struct {
+	client.Reader
+	registrations atomic.Int32
+}
+
+func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, is := object.(*infrav1.ElementalRegistration); is {
+		c.registrations.Add(1)
+	}
+	return c.Reader.Get(ctx, key, object, options...)
+}
+
+var _ = Describe("The API server", func() {
+	It("is not asked which keys are denied for hosts that are not let in", func(ctx SpecContext) {
+		reads := &countingReader{}
+		started := startAPI(func(options *hostapi.Options) {
+			reads.Reader = options.APIReader
+			options.APIReader = reads
+		})
+		server := &replica{api: started, by: newHTTPClient(started), clock: clocktesting.NewFakeClock(time.Now())}
+		door := server.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](1) })
+		first, second := newMachine(door, "m-1"), newMachine(door, "m-2")
+		Expect(server.register(ctx, first, first.create()).status).To(Equal(http.StatusCreated))
+		before := reads.registrations.Load()
+		Expect(before).To(BeNumerically(">", 0), "it is asked for one that is")
+		for range 3 {
+			Expect(server.register(ctx, second, second.create()).status).To(Equal(http.StatusTooManyRequests))
+		}
+		Expect(reads.registrations.Load()).To(Equal(before))
+
+		By("denying the key")
+		registration := &infrav1.ElementalRegistration{}
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, registration)).To(Succeed())
+		registration.Spec.DeniedKeys = []infrav1.DeniedKey{{PubKey: second.pubKey(), Host: second.name, Since: metav1.Now()}}
+		Expect(plane.Client.Update(ctx, registration)).To(Succeed())
+		Eventually(func() int { return server.register(ctx, second, second.create()).status }).Should(Equal(http.StatusForbidden))
+		Expect(reads.registrations.Load()).To(Equal(before))
+	})
+})
 
 var _ = Describe("A host whose key is denied", func() {
 	var (
@@ -79,7 +124,7 @@ var _ = Describe("A host whose key is denied", func() {
 		before := open.DeepCopy()
 		open.Spec.DeniedKeys = nil
 		Expect(plane.Client.Patch(ctx, open, client.MergeFrom(before))).To(Succeed())
-		Expect(host.register(ctx, host.create()).status).To(Equal(http.StatusCreated))
+		Eventually(func() int { return host.register(ctx, host.create()).status }).Should(Equal(http.StatusCreated))
 	})
 
 	It("is told to reset itself and how, until it has been wiped, and is denied all the same", func(ctx SpecContext) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/deniedkey"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -40,8 +41,8 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	}}, nil
 }
 
-// createHost registers a host. It is one write, and one read for the keys that are denied: only a name that is taken is
-// looked up, to tell a repeated request from a second host.
+// createHost registers a host. It is one write, and one read for the keys that are denied once the quotas let it in: only a
+// name that is taken is looked up, to tell a repeated request from a second host.
 func (s *Server) createHost(r *http.Request) (reply, error) {
 	registration, err := s.authenticateRegistration(r)
 	if err != nil {
@@ -61,8 +62,8 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 	if asked.PubKey, err = token.EncodePublicKey(key); err != nil {
 		return reply{}, fmt.Errorf("normalizing key of host %s: %w", asked.Name, err)
 	}
-	if err := s.checkNotDenied(r.Context(), registration, asked.PubKey); err != nil {
-		return reply{}, err
+	if denied := deniedkey.Find(registration, asked.PubKey); denied != nil {
+		return reply{}, refuseDenied(denied, registration.Name)
 	}
 	if err := s.admit(r, registration, newHost(registration, asked)); err != nil {
 		return reply{}, err
@@ -129,6 +130,9 @@ func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistrat
 		return err
 	}
 	if err = s.quota.admitHost(host); err == nil {
+		err = s.checkNotDenied(r.Context(), registration, host.Spec.PubKey)
+	}
+	if err == nil {
 		err = s.createOnce(r, host)
 	}
 	if err != nil {
