@@ -14,19 +14,21 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
+// madeUp is a world whose attempt is replaced by one with the changes.
+func madeUp(ctx context.Context, change func(*infrav1.ElementalHostUpgradeSpec)) *world {
+	GinkgoHelper()
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	attempt := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
+	Expect(live.Delete(ctx, attempt)).To(Succeed())
+	attempt.ResourceVersion, attempt.UID = "", ""
+	change(&attempt.Spec)
+	Expect(live.Create(ctx, attempt)).To(Succeed())
+	return w
+}
+
 // An attempt can be made up by whoever may create ElementalHostUpgrades, and be changed by whoever may change the policy
 // that keeps it as it is.
 var _ = Describe("An attempt that declares another OS than it offers", func() {
-	// madeUp replaces the world's attempt by one with the changes.
-	madeUp := func(ctx context.Context, change func(*infrav1.ElementalHostUpgradeSpec)) *world {
-		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		attempt := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
-		Expect(live.Delete(ctx, attempt)).To(Succeed())
-		attempt.ResourceVersion, attempt.UID = "", ""
-		change(&attempt.Spec)
-		Expect(live.Create(ctx, attempt)).To(Succeed())
-		return w
-	}
 	other := infrav1.OSVersionManagement{
 		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/other:v2"}`)},
 	}

@@ -48,6 +48,8 @@ type observation struct {
 	machine          *clusterv1.Machine
 	host             *infrav1.ElementalHost
 	template         *infrav1.ElementalMachineTemplate
+	// elementalMachine is read by Preflight, for the host that is about to be asked for something: see openChain.
+	elementalMachine *infrav1.ElementalMachine
 	// wanted is nil where it is not known what the owner of the Machine wants; unread is why it could not be read.
 	wanted *WantedOS
 	unread error

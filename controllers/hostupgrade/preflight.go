@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -19,8 +18,12 @@ import (
 // preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
 // until the host has been triggered, so that nothing that went wrong meanwhile is overlooked, but for those in which
 // others keep the attempt from its slot: see queue. A host is neither asked nor triggered but for what the owner of its
-// Machine, read live in this reconcile, is known to want: whoever can write an attempt could choose its OS otherwise.
+// Machine, read live in this reconcile, is known to want, and no host but that of the Machine: whoever can write an attempt
+// could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
+	if open, err := r.openChain(ctx, o); err != nil || open != "" {
+		return sequence.Wait(pollCluster, "nothing is asked of ElementalHost %s: %s", o.host.Name, open), err
+	}
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -84,14 +87,7 @@ func (o *observation) subject() *preflight.Subject {
 // waivers are a person's, for this attempt, for the machine, for all that is rolled out from the template, or for the
 // cluster.
 func (r *Reconciler) waivers(ctx context.Context, o *observation) (preflight.Waivers, error) {
-	carriers := []client.Object{o.upgrade}
-	machine, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachine{}, o.upgrade.Namespace, o.upgrade.Spec.ElementalMachineName)
-	if err != nil {
-		return nil, err
-	}
-	if machine != nil {
-		carriers = append(carriers, machine)
-	}
+	carriers := []client.Object{o.upgrade, o.elementalMachine}
 	if o.elementalCluster != nil {
 		carriers = append(carriers, o.elementalCluster)
 	}

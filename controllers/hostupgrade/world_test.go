@@ -128,7 +128,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 }
 
-// addWorker makes a Machine, its host and its Node, all of one name.
+// addWorker makes a Machine, its ElementalMachine, its host and its Node, all of one name.
 func (w *world) addWorker(ctx context.Context, name string) {
 	GinkgoHelper()
 	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
@@ -142,6 +142,12 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	Expect(live.Create(ctx, machine)).To(Succeed())
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 	Expect(live.Status().Update(ctx, machine)).To(Succeed())
+	elemental := &infrav1.ElementalMachine{ObjectMeta: w.meta(name)}
+	elemental.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID,
+	}}
+	elemental.Spec.HostRef = &corev1.ObjectReference{Name: name}
+	Expect(live.Create(ctx, elemental)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
 	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())

@@ -56,7 +56,8 @@ func ChainOfMachine(ctx context.Context, live client.Reader, key client.ObjectKe
 	if err != nil {
 		return nil, err
 	}
-	return (&Chain{Machine: machine, Elemental: elemental, Host: host}).closed()
+	chain := &Chain{Machine: machine, Elemental: elemental, Host: host}
+	return chain, chain.Check()
 }
 
 // ChainOfHost reads the chain that ends at a host. Live must read past the cache. The error is a *Broken where an object is
@@ -81,7 +82,8 @@ func ChainOfHost(ctx context.Context, live client.Reader, key client.ObjectKey) 
 	if err != nil {
 		return nil, err
 	}
-	return (&Chain{Machine: machine, Elemental: elemental, Host: host}).closed()
+	chain := &Chain{Machine: machine, Elemental: elemental, Host: host}
+	return chain, chain.Check()
 }
 
 // chained reads one object of a chain, which is broken where there is none.
@@ -96,22 +98,22 @@ func chained[T client.Object](ctx context.Context, live client.Reader, into T, k
 	return into, nil
 }
 
-// closed returns the chain if each of its objects names the next and is named by it.
-func (c *Chain) closed() (*Chain, error) {
+// Check returns a *Broken unless each of the chain's objects, read before, names the next and is named by it.
+func (c *Chain) Check() error {
 	ref := c.Machine.Spec.InfrastructureRef
 	switch {
 	case ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != "ElementalMachine" || ref.Name != c.Elemental.Name:
-		return nil, broken("spec.infrastructureRef of Machine %s does not name ElementalMachine %s", c.Machine.Name, c.Elemental.Name)
+		return broken("spec.infrastructureRef of Machine %s does not name ElementalMachine %s", c.Machine.Name, c.Elemental.Name)
 	case ownerMachine(c.Elemental) != c.Machine.Name:
-		return nil, broken("ElementalMachine %s does not have Machine %s among its owners", c.Elemental.Name, c.Machine.Name)
+		return broken("ElementalMachine %s does not have Machine %s among its owners", c.Elemental.Name, c.Machine.Name)
 	case Recorded(c.Elemental) != c.Host.Name:
-		return nil, broken("ElementalMachine %s does not name ElementalHost %s", c.Elemental.Name, c.Host.Name)
+		return broken("ElementalMachine %s does not name ElementalHost %s", c.Elemental.Name, c.Host.Name)
 	case Replaced(c.Host, c.Elemental):
-		return nil, broken("ElementalHost %s was registered anew and is not known to be the host that serves ElementalMachine %s", c.Host.Name, c.Elemental.Name)
+		return broken("ElementalHost %s was registered anew and is not known to be the host that serves ElementalMachine %s", c.Host.Name, c.Elemental.Name)
 	case !Serves(c.Host, c.Elemental):
-		return nil, broken("ElementalHost %s does not serve ElementalMachine %s", c.Host.Name, c.Elemental.Name)
+		return broken("ElementalHost %s does not serve ElementalMachine %s", c.Host.Name, c.Elemental.Name)
 	}
-	return c, nil
+	return nil
 }
 
 // ownerMachine is the name of the Machine among the owners of an ElementalMachine. UIDs are not compared: they change with
