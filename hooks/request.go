@@ -49,7 +49,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 // letGo lets Cluster API go on to what the owner of a Machine wants, as a superseded attempt does.
 func (h *Handlers) letGo(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
 	if _, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
-		waitFor, err := owner.AssessControlPlane(ctx, h.Client, h.Owners.Clock.Now(), machine)
+		waitFor, err := owner.AssessControlPlane(ctx, h.Live, h.Client, h.Owners.Clock.Now(), machine)
 		if err != nil || waitFor != "" {
 			return inProgress(waitFor), err
 		}

@@ -175,6 +175,22 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 		health(metav1.ConditionFalse)
 		Expect(w.call()).To(beInProgress("waiting for condition EtcdPodHealthy of control plane Machine m"))
 		health(metav1.ConditionTrue)
+
+		// The cache has not heard of a second one, which is unhealthy.
+		handlers, _ := newHandlers()
+		handlers.Client = lagging{Client: c, machines: []clusterv1.Machine{*w.machine}}
+		second := w.machine.DeepCopy()
+		second.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "m2", Labels: w.machine.Labels}
+		create(second)
+		second.Status.Conditions = []metav1.Condition{{
+			Type: controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, Status: metav1.ConditionFalse, Reason: "x", LastTransitionTime: metav1.Now(),
+		}}
+		Expect(c.Status().Update(ctx, second)).To(Succeed())
+		response := &runtimehooksv1.UpdateMachineResponse{}
+		handlers.UpdateMachine(ctx, requestOf(w.machine, w.elemental), response)
+		Expect(response).To(beInProgress("waiting for condition EtcdPodHealthy of control plane Machine m2, which would be deleted otherwise: repair its node"))
+
+		Expect(c.Delete(ctx, second)).To(Succeed())
 		Expect(w.call()).To(beDone())
 		Expect(w.upgrades()).To(BeEmpty())
 	})
@@ -199,7 +215,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 		stale := w.host.DeepCopy()
 		w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
 		handlers, _ := newHandlers()
-		handlers.Client = lagging{c, stale}
+		handlers.Client = lagging{Client: c, host: stale}
 		response := &runtimehooksv1.UpdateMachineResponse{}
 		handlers.UpdateMachine(ctx, requestOf(w.machine, w.elemental), response)
 		Expect(response).To(beInProgress("Upgrade requested"))
@@ -213,14 +229,23 @@ func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...clien
 	return errors.New("the server is down")
 }
 
-// lagging is a cache that has not heard of the last write to a host.
+// lagging is a cache that has not heard of the last write to a host, or to Machines, where there are any.
 type lagging struct {
 	client.Client
-	host *infrav1.ElementalHost
+	host     *infrav1.ElementalHost
+	machines []clusterv1.Machine
+}
+
+func (l lagging) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	if list, areMachines := into.(*clusterv1.MachineList); areMachines && l.machines != nil {
+		list.Items = l.machines
+		return nil
+	}
+	return l.Client.List(ctx, into, options...)
 }
 
 func (l lagging) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	if host, isHost := into.(*infrav1.ElementalHost); isHost {
+	if host, isHost := into.(*infrav1.ElementalHost); isHost && l.host != nil {
 		l.host.DeepCopyInto(host)
 		return nil
 	}

@@ -17,7 +17,7 @@ func (r *Reconciler) assessControlPlane(ctx context.Context, o *observation) (st
 	if !o.isControlPlane() {
 		return "", nil
 	}
-	return owner.AssessControlPlane(ctx, r.Client, o.now, o.machine)
+	return owner.AssessControlPlane(ctx, r.Client, r.Client, o.now, o.machine)
 }
 
 // awaitControlPlane keeps a superseded attempt, and so the Machine in its update, until KubeadmControlPlane finds all

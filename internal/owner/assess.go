@@ -16,16 +16,25 @@ import (
 
 // AssessControlPlane says which condition of which Machine of a control plane is waited for before one of them, which is
 // held in its update, may be let go; empty where none is. KubeadmControlPlane looks for the next Machine then, and deletes
-// it if it is the only unhealthy one. It is made to look at them again where its conditions may be out of date.
-func AssessControlPlane(ctx context.Context, kube client.Client, now time.Time, held *clusterv1.Machine) (string, error) {
-	machines := &clusterv1.MachineList{}
-	err := kube.List(ctx, machines, client.InNamespace(held.Namespace),
+// it if it is the only unhealthy one. It is made to look at them again where its conditions may be out of date. A reader that
+// lags may have one for healthy that is not.
+func AssessControlPlane(ctx context.Context, reader client.Reader, writer client.Writer, now time.Time, held *clusterv1.Machine) (string, error) {
+	machines, err := listMachines(ctx, reader, held.Namespace, "the control plane of Cluster "+held.Spec.ClusterName,
 		client.MatchingLabels{clusterv1.ClusterNameLabel: held.Spec.ClusterName}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
 	if err != nil {
-		return "", fmt.Errorf("listing control plane Machines of Cluster %s: %w", held.Spec.ClusterName, err)
+		return "", err
 	}
-	slices.SortFunc(machines.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
-	return waitForControlPlane(held, machines.Items), LookAgain(ctx, kube, now, machines.Items)
+	return waitForControlPlane(held, machines), LookAgain(ctx, writer, now, machines)
+}
+
+// listMachines are those that are selected, by name.
+func listMachines(ctx context.Context, reader client.Reader, namespace, of string, selecting ...client.ListOption) ([]clusterv1.Machine, error) {
+	list := &clusterv1.MachineList{}
+	if err := reader.List(ctx, list, append(selecting, client.InNamespace(namespace))...); err != nil {
+		return nil, fmt.Errorf("listing the Machines of %s: %w", of, err)
+	}
+	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return list.Items, nil
 }
 
 func waitForControlPlane(machine *clusterv1.Machine, all []clusterv1.Machine) string {

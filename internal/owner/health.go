@@ -13,7 +13,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Conditions of a Machine by which KubeadmControlPlane judges it before it touches the next one.
@@ -65,12 +64,7 @@ func (o *Owners) controlPlaneQuiet(ctx context.Context, kcp kubeadmControlPlane)
 
 // controlPlaneMachines are those of a KubeadmControlPlane, live, by name.
 func (o *Owners) controlPlaneMachines(ctx context.Context, kcp kubeadmControlPlane) ([]clusterv1.Machine, error) {
-	list := &clusterv1.MachineList{}
-	if err := o.Live.List(ctx, list, client.InNamespace(kcp.Namespace), machineLabels(kcp)); err != nil {
-		return nil, fmt.Errorf("listing the Machines of %s: %w", Describe(kcp), err)
-	}
-	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
-	return list.Items, nil
+	return listMachines(ctx, o.Live, kcp.Namespace, Describe(kcp), machineLabels(kcp))
 }
 
 func machineQuiet(machine *clusterv1.Machine) string {
