@@ -42,8 +42,8 @@ func (a *Agent) withLocalImages(ctx context.Context, options json.RawMessage, by
 		return do(options) // what is wrong with them is the plugin's to say
 	}
 	if by != nil && textOf(given[isoOption]) != "" {
-		return fmt.Errorf("%s of the registration's spec.config.elemental: the signature of an ISO cannot be verified: "+
-			"use systemUri, or no imageVerification", isoOption)
+		return &image.Terminal{Message: isoOption + " of the registration's spec.config.elemental: the signature of an ISO cannot be verified: " +
+			"use systemUri, or no imageVerification"}
 	}
 	served := map[string]string{}
 	for _, option := range imageOptions {
@@ -78,6 +78,20 @@ func (a *Agent) doRemembering(ctx context.Context, given map[string]json.RawMess
 		return err
 	}
 	return a.rememberImages(ctx, served)
+}
+
+// leaveOutImages is what remains of options without the images, and whether they named any.
+func leaveOutImages(options json.RawMessage) (json.RawMessage, bool) {
+	given := map[string]json.RawMessage{}
+	if len(options) == 0 || json.Unmarshal(options, &given) != nil {
+		return options, false // what is wrong with them is the plugin's to say
+	}
+	before := len(given)
+	for _, option := range append([]string{isoOption}, imageOptions...) {
+		delete(given, option)
+	}
+	remaining, err := json.Marshal(given)
+	return remaining, err == nil && len(given) < before
 }
 
 func isLocal(uri string) bool {

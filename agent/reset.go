@@ -13,8 +13,10 @@ import (
 	"slices"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -92,19 +94,41 @@ func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 	return phase.KeepReset(dir, dir, kept)
 }
 
+// resetOS resets the host to the images that it is to be reset to or, when these cannot be had, to the recovery system's own: a
+// host that waited for them would keep the credentials of the cluster that it was in.
 func (a *Agent) resetOS(ctx context.Context, given wire.Reset) error {
 	var final error
+	options, failures := given.Options, 0
 	err := a.persist(ctx, "resetting the OS", func() error {
-		err := a.withLocalImages(ctx, given.Options, given.ImageVerification, func(options json.RawMessage) error {
+		err := a.withLocalImages(ctx, options, given.ImageVerification, func(options json.RawMessage) error {
 			return a.Plugin.Reset(ctx, options)
 		})
 		if errors.Is(err, osplugin.ErrUnsupported) {
 			final = err
 			return nil
 		}
+		if failures++; cannotBeHad(err) || retry.Registry.Exhausted(failures) {
+			options = a.withoutImages(options, err)
+		}
 		return err
 	})
 	return errors.Join(err, final)
+}
+
+func cannotBeHad(err error) bool {
+	var terminal *image.Terminal
+	return errors.As(err, &terminal)
+}
+
+// withoutImages are the options without the images that they name, if they do.
+func (a *Agent) withoutImages(options json.RawMessage, because error) json.RawMessage {
+	remaining, found := leaveOutImages(options)
+	if found && because != nil {
+		a.Log.Error("The host cannot be reset to the images of the registration's spec.config.elemental.reset; "+
+			"it is wiped all the same, with the recovery system's own image", "error", because)
+		return remaining
+	}
+	return options
 }
 
 // beginAnew makes a host of its own of what has been wiped. Who it was is forgotten once the API knows of the wipe, and

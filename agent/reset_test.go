@@ -24,6 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/dummy"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
@@ -45,6 +46,7 @@ type mortal struct {
 	lost    string
 	refused map[string]int
 	wipes   atomic.Int32
+	images  agent.Images
 	options atomic.Value
 }
 
@@ -120,6 +122,13 @@ func (o mortalOS) Reset(ctx context.Context, options json.RawMessage) error {
 	})
 }
 
+// noRegistry is where images come from that never answers.
+type noRegistry struct{ dummy.Images }
+
+func (noRegistry) Resolve(context.Context, string, string) (image.Image, error) {
+	return image.Image{}, errors.New("the registry cannot be reached")
+}
+
 func newMortal(api *apitest.API) *mortal {
 	m := &mortal{worker: newWorker(api), refused: map[string]int{}}
 	m.config.Agent.Reconciliation = config.Duration(time.Millisecond)
@@ -144,7 +153,7 @@ func (m *mortal) life(ctx context.Context, do func(*agent.Agent, context.Context
 	created, err := agent.New(agent.Options{
 		Config: m.config, ConfigPath: filepath.Join(m.root, "config.yaml"), Host: system.NewHost(m.root),
 		Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), Transport: m,
-		Plugin: mortalOS{dummy.New(m.workDir()), m},
+		Images: m.images, Plugin: mortalOS{dummy.New(m.workDir()), m},
 	})
 	if err != nil {
 		return err
@@ -237,6 +246,23 @@ var _ = Describe("A host that resets itself", func() {
 		Eventually(host.wipes.Load, patience).Should(BeEquivalentTo(1))
 		Expect(host.options.Load()).To(BeEmpty())
 	})
+
+	DescribeTable("is wiped with the recovery system's own image when it cannot have those that it is to be reset to",
+		func(images agent.Images, options string, verification *wire.ImageVerification) {
+			host.images = images
+			api.SetConfig(`{"elemental":{"reset":` + options + `}}`)
+			api.SetImageVerification(verification)
+			begin()
+			api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
+			Eventually(func() string { return api.Created("host-1").PubKey }, patience).ShouldNot(BeElementOf("", former))
+			Expect(host.wipes.Load()).To(BeEquivalentTo(1))
+			Expect(host.options.Load()).To(MatchJSON(`{"resetOem":true}`))
+		},
+		Entry("because one does not exist", dummy.Images{}, `{"resetOem":true,"systemUri":"oci:os:missing"}`, nil),
+		Entry("because one is not signed", dummy.Images{}, `{"resetOem":true,"recoverySystemUri":"oci:os:v1"}`, &wire.ImageVerification{}),
+		Entry("because an ISO has no signature", dummy.Images{}, `{"resetOem":true,"iso":"https://iso.test/os.iso"}`, &wire.ImageVerification{}),
+		Entry("because the registry is gone for good", noRegistry{}, `{"resetOem":true,"systemUri":"oci:os:v1"}`, nil),
+	)
 
 	It("is wiped when nobody hears that it will be", func() {
 		host.lost = "DELETE host-1"
