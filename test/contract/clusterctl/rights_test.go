@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -87,6 +88,20 @@ var _ = Describe("The components for one namespace", func() {
 			roles = append(roles, object.GetName())
 		}
 		Expect(roles).To(ConsistOf(elsewhere.Name, "elemental-diagnostics-role"))
+	})
+
+	It("have the manager asked about that namespace alone, where it may read what it goes by", func() {
+		narrow, asked := rendered("namespaced"), 0
+		for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+			for _, configuration := range narrow.OfKind(kind) {
+				webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(webhooks).To(HaveEach(HaveKeyWithValue("namespaceSelector", HaveKeyWithValue("matchLabels",
+					Equal(map[string]any{corev1.LabelMetadataName: watched})))), configuration.GetName())
+				asked += len(webhooks)
+			}
+		}
+		Expect(asked).To(BeNumerically(">", 5), "the webhooks of all kinds")
 	})
 
 	It("have the manager watch it, and bring nothing that only names it", func() {
