@@ -4,8 +4,9 @@
 package extensionserver
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -20,10 +21,11 @@ const (
 	// maxBodies is what the bodies of all requests may take at a time: callers who are not verified can open any number of
 	// connections.
 	maxBodies = 64 << 20
-	// bodyTimeout is how long a request may wait for others and then for its body. Cluster API does not wait longer for
-	// an answer.
+	// bodyTimeout is how long a request may wait for its body. Cluster API does not wait longer for an answer.
 	bodyTimeout = 10 * time.Second
 )
+
+var errTooMany = errors.New("too many hooks are being called at the moment")
 
 // bodies bounds the memory that requests take before anything is known of them.
 type bodies struct{ room *semaphore.Weighted }
@@ -47,16 +49,32 @@ func (b *bodies) upTo(limit int64, next http.Handler) http.Handler {
 			refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has %d bytes, and this hook takes %d", r.ContentLength, limit))
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), bodyTimeout)
-		defer cancel()
-		if err := b.room.Acquire(ctx, r.ContentLength); err != nil {
-			refuse(w, http.StatusServiceUnavailable, "too many hooks are being called at the moment")
-			return
-		}
-		defer b.room.Release(r.ContentLength)
+		counted := &countedBody{ReadCloser: r.Body, room: b.room}
+		defer counted.release()
+		r.Body = counted
 		next.ServeHTTP(w, r)
 	})
 }
+
+// countedBody takes room for what has come, not for what was announced: whoever announces bodies and sends nothing would keep
+// everybody else waiting. It does not wait for room: bodies that are half there would wait for each other.
+type countedBody struct {
+	io.ReadCloser
+	room *semaphore.Weighted
+	held int64
+}
+
+// Read implements io.Reader.
+func (c *countedBody) Read(into []byte) (int, error) {
+	n, err := c.ReadCloser.Read(into)
+	if !c.room.TryAcquire(int64(n)) {
+		return 0, errTooMany
+	}
+	c.held += int64(n)
+	return n, err
+}
+
+func (c *countedBody) release() { c.room.Release(c.held) }
 
 // refuse ends the connection with the answer.
 func refuse(w http.ResponseWriter, code int, message string) {

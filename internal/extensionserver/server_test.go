@@ -5,6 +5,7 @@ package extensionserver_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -100,6 +101,11 @@ var _ = Describe("A server that verifies callers", func() {
 	})
 })
 
+// body is a question of that length.
+func body(bytesLong int) io.Reader {
+	return strings.NewReader("{" + strings.Repeat(" ", bytesLong-2) + "}")
+}
+
 var _ = Describe("A server that does not verify callers", func() {
 	var e *extension
 
@@ -134,31 +140,23 @@ var _ = Describe("A server that does not verify callers", func() {
 		Expect(err).To(HaveOccurred(), "the components of the runtime extension are gone")
 	})
 
-	DescribeTable("limits bodies", func(hook string, bytesLong int, code int) {
-		got, said, err := call(e.caller(nil), e.url+hook, strings.NewReader("{"+strings.Repeat(" ", bytesLong-2)+"}"))
-		if code == http.StatusOK {
-			Expect(err).NotTo(HaveOccurred())
-			Expect(e.answered).To(Receive())
-			return
-		}
-		if err == nil { // or it stopped reading before everything was sent
-			Expect(got).To(Equal(code), said)
-		}
-		Expect(e.answered).NotTo(Receive())
+	DescribeTable("takes bodies", func(hook string, bytesLong int) {
+		code, said, err := call(e.caller(nil), e.url+hook, body(bytesLong))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(Equal(http.StatusOK), said)
+		Expect(e.answered).To(Receive())
 	},
-		Entry("of a hook to 4 MiB", may, 4<<20+1, http.StatusRequestEntityTooLarge),
-		Entry("of GeneratePatches to 20 MiB", patches, 20<<20+1, http.StatusRequestEntityTooLarge),
-		Entry("and takes what is shorter", may, 4<<20, http.StatusOK),
-		Entry("and takes more where templates are patched", patches, 4<<20+1, http.StatusOK),
+		Entry("of a hook up to 4 MiB", may, 4<<20),
+		Entry("that are longer where templates are patched", patches, 4<<20+1),
 	)
 
 	// begin a request by hand, which announces its body and does not send it, and return the first line of the answer.
-	begin := func(header string) (net.Conn, func() string) {
+	begin := func(hook, header string) (net.Conn, func() string) {
 		GinkgoHelper()
 		connection, err := tls.Dial("tcp", strings.TrimPrefix(e.url, "https://"), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { _ = connection.Close() })
-		_, err = io.WriteString(connection, "POST "+may+" HTTP/1.1\r\nHost: extension\r\n"+header+"\r\n\r\n")
+		_, err = io.WriteString(connection, "POST "+hook+" HTTP/1.1\r\nHost: extension\r\n"+header+"\r\n\r\n")
 		Expect(err).NotTo(HaveOccurred())
 		return connection, func() string {
 			GinkgoHelper()
@@ -170,19 +168,51 @@ var _ = Describe("A server that does not verify callers", func() {
 		}
 	}
 
-	It("refuses a body that is announced as too long before a byte of it is there", func() {
-		_, answer := begin("Content-Length: 4194305")
+	DescribeTable("refuses a body that is announced as too long before a byte of it is there", func(hook string, bytesLong int) {
+		_, answer := begin(hook, fmt.Sprintf("Content-Length: %d", bytesLong))
 		Expect(answer()).To(Equal("HTTP/1.1 413 Request Entity Too Large"))
+		Expect(e.answered).NotTo(Receive())
+	},
+		Entry("of a hook beyond 4 MiB", may, 4<<20+1),
+		Entry("of GeneratePatches beyond 20 MiB", patches, 20<<20+1),
+	)
+
+	It("keeps no room for bodies that are announced and do not come", func() {
+		for range 10 {
+			begin(patches, "Content-Length: 20971520")
+		}
+		caller := e.caller(nil)
+		caller.Timeout = 5 * time.Second // the others have ten
+		code, said, err := call(caller, e.url+may, body(4<<20))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(Equal(http.StatusOK), said)
+		Expect(e.answered).To(Receive())
+	})
+
+	It("takes 64 MiB of all bodies together, and small ones beside large ones", func() {
+		for range 3 {
+			connection, _ := begin(patches, "Content-Length: 20971520")
+			_, err := io.Copy(connection, io.LimitReader(body(20<<20), 20<<20-1))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Eventually(func() (string, error) {
+			_, said, err := call(e.caller(nil), e.url+patches, body(5<<20))
+			return said, err
+		}).WithTimeout(5 * time.Second).Should(ContainSubstring("too many hooks are being called at the moment"))
+		code, _, err := call(e.caller(nil), e.url+may, question())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(Equal(http.StatusOK))
+		Eventually(e.answered).Should(Receive())
 	})
 
 	It("refuses a body without a length, which has no end", func() {
-		_, answer := begin("Transfer-Encoding: chunked")
+		_, answer := begin(may, "Transfer-Encoding: chunked")
 		Expect(answer()).To(Equal("HTTP/1.1 411 Length Required"))
 	})
 
 	It("waits ten seconds for a body that does not come, and answers others meanwhile", func() {
 		began := time.Now()
-		_, answer := begin("Content-Length: 1000\r\nConnection: close")
+		_, answer := begin(may, "Content-Length: 1000\r\nConnection: close")
 		code, _, err := call(e.caller(nil), e.url+may, question())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(Equal(http.StatusOK))
