@@ -27,7 +27,7 @@ type ElementalClusterSpec struct {
 // ElementalClusterStatus is what is observed of an ElementalCluster.
 type ElementalClusterStatus struct {
 	// conditions of the ElementalCluster: Ready, CAPIClusterReady, ControlPlaneEndpointReady, NodesUpToDate,
-	// PauseNodesKnown, Paused.
+	// PauseNodesKnown, KubeconfigUsable, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -80,7 +80,7 @@ const MaxBootIDs = 3
 // reported, and it reports all of it again whenever it connects anew.
 type ElementalHostStatus struct {
 	// conditions of the host: Ready, Approved, RegistrationReady, InstallationReady, BootstrapReady,
-	// OSVersionReady, ResetReady, Paused.
+	// OSVersionReady, ResetReady, IdentityInUseTwice, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
