@@ -37,6 +37,29 @@ type observation struct {
 	pinned string
 }
 
+// unmanaged says whether a Machine is asked for no image, and its ElementalMachine, past the cache, names none: there is
+// nothing to do then, whatever has become of its host.
+func (h *Handlers) unmanaged(ctx context.Context, asked *question) (bool, error) {
+	if !asked.isUnmanaged {
+		return false, nil
+	}
+	machine, err := existing.Get(ctx, h.Live, &clusterv1.Machine{}, asked.machine.Namespace, asked.machine.Name)
+	if err != nil || machine == nil {
+		return false, err
+	}
+	ref := machine.Spec.InfrastructureRef
+	named := client.ObjectKey{Namespace: machine.Namespace, Name: ref.Name}
+	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != elementalMachineKind || named != asked.elemental {
+		return false, nil
+	}
+	elemental, err := existing.Get(ctx, h.Live, &infrav1.ElementalMachine{}, named.Namespace, named.Name)
+	if err != nil || elemental == nil {
+		return false, err
+	}
+	wanted, err := wantedBy(&association.Chain{Machine: machine, Elemental: elemental})
+	return err == nil && wanted.image() == "" && wanted.unresolved() == "", err
+}
+
 // glance observes a Machine in the cache, whether or not its host says that it serves it: an attempt is translated all the
 // same. Where an object is missing it returns the answer.
 func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observation, answer, error) {

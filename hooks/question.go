@@ -23,6 +23,8 @@ type question struct {
 	isOurs    bool
 	elemental client.ObjectKey
 	hash      string
+	// isUnmanaged says whether the request asks for no image.
+	isUnmanaged bool
 }
 
 // contradiction is a request that says something else than the objects that it is about, in what does not change. To ask
@@ -49,9 +51,11 @@ func readQuestion(req *runtimehooksv1.UpdateMachineRequest) (*question, error) {
 	if err := json.Unmarshal(req.Desired.InfrastructureMachine.Raw, elemental); err != nil {
 		return nil, contradicts("reading desired.infrastructureMachine: %s", err)
 	}
-	if _, err := osversion.Decode(elemental.Spec.OSVersionManagement); err != nil {
+	version, err := osversion.Decode(elemental.Spec.OSVersionManagement)
+	if err != nil {
 		return nil, contradicts("reading ElementalMachine %s: %s", elemental.Name, err)
 	}
+	asked.isUnmanaged = version.ImageURI == ""
 	asked.elemental = client.ObjectKeyFromObject(elemental)
 	asked.hash = osversion.Hash(elemental.Spec.OSVersionManagement)
 	return asked, nil

@@ -81,6 +81,9 @@ func (h *Handlers) answer(ctx context.Context, req *runtimehooksv1.UpdateMachine
 	if !asked.isOurs {
 		return h.ofOtherProvider(ctx, asked)
 	}
+	if unmanaged, err := h.unmanaged(ctx, asked); err != nil || unmanaged {
+		return answer{}, err
+	}
 	seen, given, err := h.glance(ctx, asked.machine)
 	if err != nil || seen == nil {
 		return given, err

@@ -325,6 +325,26 @@ var _ = Describe("UpdateMachine", func() {
 		w.elemental.Spec.OSVersionManagement = nil
 		Expect(w.call()).To(beDone())
 	})
+	DescribeTable("has nothing to do where the OS is not managed, whatever has become of the host:", func(become func()) {
+		w.elemental.Spec.OSVersionManagement = nil
+		become()
+		Expect(w.call()).To(beDone())
+	},
+		Entry("it is not recorded", func() { w.elemental.Spec.HostRef = nil }),
+		Entry("it is gone", func() { w.elemental.Spec.HostRef = &corev1.ObjectReference{Name: "gone"} }),
+		Entry("another has registered under its name", func() {
+			w.elemental.Spec.HostRef.UID = "former"
+			w.host.Spec.MachineRef = nil
+			Expect(c.Update(ctx, w.host)).To(Succeed())
+		}),
+	)
+	It("is not done by the word of a request that the OS is not managed", func() {
+		w.elemental.Spec.HostRef = nil
+		Expect(c.Update(ctx, w.elemental)).To(Succeed())
+		asked := w.elemental.DeepCopy()
+		asked.Spec.OSVersionManagement = nil
+		Expect(ask(w.machine, asked)).To(beInProgress("Waiting for an ElementalHost to serve the Machine"))
+	})
 	It("waits for a host", func() {
 		w.elemental.Spec.HostRef = nil
 		Expect(w.call()).To(beInProgress("Waiting for an ElementalHost to serve the Machine"))
