@@ -128,15 +128,18 @@ func (q *quota) vouched(ctx context.Context, host *infrav1.ElementalHost) bool {
 	return err != nil || registration.Spec.Approval != infrav1.ApprovalAuto
 }
 
-// advances says whether a report takes the attempt that is asked of a host to another phase than what is stored. Only
-// forward: a host that goes to and fro between phases is not kept from being told to wait.
+// advances says whether a report takes an attempt to a later phase than what is stored: the one that is asked of the host, or
+// the one that it has told of already, which may have been withdrawn while it had begun. Whether it has is what the
+// withdrawal waits to hear. Only forward: a host that goes to and fro between phases is not kept from being told to wait.
 func advances(stored *infrav1.ElementalHost, reported *infrav1.HostUpgradeStatus) bool {
-	asked := Desired(stored).Upgrade
-	if asked == nil || reported == nil || asked.Attempt != reported.Attempt {
+	if reported == nil {
 		return false
 	}
-	before := stored.Status.Upgrade
-	return before == nil || before.Attempt != reported.Attempt || rank(reported.Phase) > rank(before.Phase)
+	if told := stored.Status.Upgrade; told != nil && told.Attempt == reported.Attempt {
+		return rank(reported.Phase) > rank(told.Phase)
+	}
+	asked := Desired(stored).Upgrade
+	return asked != nil && asked.Attempt == reported.Attempt
 }
 
 // resetPhases in their order.

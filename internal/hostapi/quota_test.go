@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -149,8 +150,8 @@ var _ = Describe("What an approved host reports", func() {
 			return into[wire.Desired](got).Upgrade
 		}
 		Eventually(asked).ShouldNot(BeNil())
-		attempt := func(id, phase string) answer {
-			return server.report(ctx, host, wire.Report{Upgrade: &wire.Attempt{Attempt: id, Phase: phase}})
+		attempt := func(id, phase string, message ...string) answer {
+			return server.report(ctx, host, wire.Report{Upgrade: &wire.Attempt{Attempt: id, Phase: phase, Message: strings.Join(message, "")}})
 		}
 
 		for n := range 120 {
@@ -167,6 +168,13 @@ var _ = Describe("What an approved host reports", func() {
 		Expect(attempt("a-1", wire.PhaseFetching).status).To(Equal(http.StatusTooManyRequests), "a host that goes to and fro")
 		Expect(attempt("a-2", wire.PhaseFetching).status).To(Equal(http.StatusTooManyRequests), "an attempt that nobody asked for")
 		Expect(attempt("a-1", wire.PhaseApplying).status).To(Equal(http.StatusNoContent))
+
+		By("ending it, although it was withdrawn after the host had begun")
+		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Upgrade = nil })
+		Eventually(asked).Should(BeNil())
+		Expect(attempt("a-1", wire.PhaseRebooting).status).To(Equal(http.StatusNoContent))
+		Expect(attempt("a-1", wire.PhaseSucceeded).status).To(Equal(http.StatusNoContent))
+		Expect(attempt("a-1", wire.PhaseSucceeded, "said otherwise").status).To(Equal(http.StatusTooManyRequests))
 
 		clock.Step(10 * time.Second)
 		Expect(server.says(ctx, host, "more").status).To(Equal(http.StatusNoContent))
