@@ -5,12 +5,14 @@ package restart_test
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -47,14 +49,16 @@ type stop struct {
 	// held is closed when the host stands still, a little after it has said where it is; nil where it is not held.
 	held <-chan struct{}
 	goOn func()
+	// where says how far the upgrade is, for the message of a failure.
+	where func() string
 }
 
 // await waits for the moment.
 func (s stop) await() {
 	GinkgoHelper()
-	Eventually(s.come, patience).Should(BeClosed(), "the moment comes")
+	Eventually(s.come, patience).Should(BeClosed(), func() string { return "the moment comes: " + s.where() })
 	if s.held != nil {
-		Eventually(s.held, patience).Should(BeClosed(), "the host is held")
+		Eventually(s.held, patience).Should(BeClosed(), func() string { return "the host is held: " + s.where() })
 	}
 }
 
@@ -70,7 +74,7 @@ func (u *upgrade) start(ctx context.Context, at ...moment) []stop {
 	held := suite.HoldHost(u.host, phases...)
 	stops := make([]stop, 0, len(at))
 	for _, m := range at {
-		s := stop{come: m.watch(ctx, u.wanted), goOn: func() { held.LetGo(string(m.host)) }}
+		s := stop{come: m.watch(ctx, u.wanted), goOn: func() { held.LetGo(string(m.host)) }, where: func() string { return u.where(ctx) }}
 		if m.host != "" {
 			s.held = held.Came(string(m.host))
 		}
@@ -89,6 +93,39 @@ func (u *upgrade) startUntil(ctx context.Context, m moment) (goOn func()) {
 	s := u.start(ctx, m)[0]
 	s.await()
 	return s.goOn
+}
+
+// where says in a line what the objects on the way to the upgrade say of it.
+func (u *upgrade) where(ctx context.Context) string {
+	attempt, err := u.attempt(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	said, err := u.machineSays(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	hosts, err := cluster.Hosts(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	deployments := &clusterv1.MachineDeploymentList{}
+	if err := theLab.Kube.List(ctx, deployments, client.InNamespace(cluster.Namespace())); err != nil {
+		return err.Error()
+	}
+	line := ""
+	for i := range deployments.Items {
+		line += fmt.Sprintf("MachineDeployment names %s; ", deployments.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
+	}
+	line += fmt.Sprintf("image %s, attempt %q phase %q step %q: %s; Machine: %q", u.wanted.URI(), attempt.Name, attempt.Status.Phase,
+		attempt.Status.Step, attempt.Status.Message, said)
+	for i := range hosts {
+		if hosts[i].Name == u.host.Name() {
+			line += fmt.Sprintf("; host: label %q asked %+v reported %+v seen %s", hosts[i].Labels[infrav1.InPlaceUpgradeLabel],
+				hosts[i].Spec.Upgrade, hosts[i].Status.Upgrade, hosts[i].Status.Agent.LastSeen)
+		}
+	}
+	return line
 }
 
 // expectSucceeded waits for the end and counts what was done on the way.
