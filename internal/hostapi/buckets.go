@@ -57,6 +57,15 @@ func (b *buckets) take(key types.NamespacedName, tokens int) (wait time.Duration
 	return time.Duration(missing / float64(b.rate) * float64(time.Second)), false
 }
 
+// owe takes tokens out of a bucket whether or not it has them. It gives none until it has got those back that it lacks.
+func (b *buckets) owe(key types.NamespacedName, tokens int) {
+	now := b.clock.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget(now)
+	b.of(key).ReserveN(now, min(tokens, b.burst))
+}
+
 func (b *buckets) of(key types.NamespacedName) *rate.Limiter {
 	if place, found := b.place[key]; found {
 		b.order.MoveToBack(place)

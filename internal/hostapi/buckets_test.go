@@ -53,6 +53,18 @@ var _ = Describe("Buckets", func() {
 		Expect(takes(one, 1)).To(BeFalse())
 	})
 
+	It("give nothing while they owe", func() {
+		some.owe(one, 3)
+		some.owe(one, 2)
+		wait, taken := some.take(one, 1)
+		Expect(taken).To(BeFalse())
+		Expect(wait).To(BeNumerically("~", 3*time.Second, time.Millisecond))
+		later(2900 * time.Millisecond)
+		Expect(takes(one, 1)).To(BeFalse())
+		later(200 * time.Millisecond)
+		Expect(takes(one, 1)).To(BeTrue())
+	})
+
 	It("are forgotten when they are full again", func() {
 		Expect(takes(one, 3)).To(BeTrue())
 		later(2900 * time.Millisecond)

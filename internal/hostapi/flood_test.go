@@ -41,9 +41,12 @@ func (f *flood) registers(ctx context.Context, one *machine) int {
 }
 
 // says something new, as long as it may be.
-func (f *flood) says(ctx context.Context, one *machine) int {
+func (f *flood) says(ctx context.Context, one *machine) int { return f.isIn(ctx, one, "") }
+
+// isIn is says, in a phase.
+func (f *flood) isIn(ctx context.Context, one *machine, phase string) int {
 	long := fmt.Sprint(f.said.Add(1)) + strings.Repeat("x", 200)
-	what := wire.Report{Message: strings.Repeat(long, 5), OS: wire.OS{ImageURI: strings.Repeat("u", 1024), Version: long}}
+	what := wire.Report{Phase: phase, Message: strings.Repeat(long, 5), OS: wire.OS{ImageURI: strings.Repeat("u", 1024), Version: long}}
 	for range 32 {
 		what.Addresses = append(what.Addresses, wire.Address{Type: "InternalDNS", Address: long})
 	}
@@ -89,12 +92,24 @@ func (f *flood) tries(ctx context.Context, name string) (stored int) {
 		}
 		f.hosts = append(f.hosts, one)
 		stored++
+		stored += f.movesOn(ctx, one)
 	}
 	for range patience {
 		// The one that registered, or spoke, longest ago.
 		one := f.hosts[0]
 		f.hosts = append(f.hosts[1:], one)
 		if f.says(ctx, one) != http.StatusNoContent {
+			break
+		}
+		stored++
+	}
+	return stored
+}
+
+// movesOn has a new host say that it gets further until that is refused.
+func (f *flood) movesOn(ctx context.Context, one *machine) (stored int) {
+	for _, phase := range []string{wire.HostRegistering, wire.HostFinalizingRegistration, wire.HostInstalling, wire.HostBootstrapping, wire.HostRunning} {
+		if f.isIn(ctx, one, phase) != http.StatusNoContent {
 			break
 		}
 		stored++

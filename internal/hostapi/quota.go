@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // What hosts may have written. Each replica has buckets of its own, and begins with full ones.
@@ -28,6 +26,11 @@ const (
 	// storeRate bytes a second after that: 4 MiB an hour.
 	storeBurst            = 32 << 20
 	storeRate  rate.Limit = (4 << 20) / 3600.0
+	// onwardBurst bytes of what a host reports as it moves on are stored although its registration's storeBurst is used up,
+	// which is more than a host reports between its registration and its Machine, and onwardRate bytes a second after that:
+	// the same again in a day.
+	onwardBurst            = 64 << 10
+	onwardRate  rate.Limit = onwardBurst / 86400.0
 	// reportBurst reports of an approved host are stored at once, and reportRate a second after that.
 	reportBurst            = 120
 	reportRate  rate.Limit = 0.1
@@ -41,6 +44,7 @@ type quota struct {
 	registrations *registrations
 	registered    *buckets // by registration, of hosts
 	stored        *buckets // by registration, of bytes
+	onward        *buckets // by host, of bytes
 	reported      *buckets // by host, of reports
 }
 
@@ -49,6 +53,7 @@ func newQuota(clock clock.PassiveClock, registrations *registrations) *quota {
 		clock: clock, registrations: registrations,
 		registered: newBuckets(clock, registerRate, registerBurst),
 		stored:     newBuckets(clock, storeRate, storeBurst),
+		onward:     newBuckets(clock, onwardRate, onwardBurst),
 		reported:   newBuckets(clock, reportRate, reportBurst),
 	}
 }
@@ -65,7 +70,8 @@ func (q *quota) admitHost(host *infrav1.ElementalHost) error {
 
 // admitReport lets a report that says something new be stored, or refuses it for now. stored is the host as it
 // was stored last. What the host says of the attempt, or of the reset, that is asked of it never waits, or rollouts and deletions
-// would.
+// would. Nor does a new host that moves on wait for what others of its registration have had stored, or those of a large fleet
+// would get no further for hours.
 func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
 	if advances(stored, status.Upgrade) || resets(stored, status.Phase) {
 		return nil
@@ -80,7 +86,24 @@ func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, 
 	conditions := stored.Status.Conditions
 	next.Status = status
 	next.Status.Conditions = conditions
+	if movesOn(stored, status) {
+		return q.admitOnward(&next)
+	}
 	return q.admitBytes(&next)
+}
+
+// admitOnward lets a report through for which its host has bytes of its own. They are charged to the registration all the same:
+// nothing else of its hosts is stored until it has made up for them.
+func (q *quota) admitOnward(host *infrav1.ElementalHost) error {
+	size, err := sizeOf(host)
+	if err != nil {
+		return err
+	}
+	if _, taken := q.onward.take(client.ObjectKeyFromObject(host), size); !taken {
+		return q.admitBytes(host)
+	}
+	q.stored.owe(cameThrough(host), size)
+	return nil
 }
 
 // admitRate judges an unapproved host by when its last report was stored, which all replicas know, also after a
@@ -127,30 +150,6 @@ func (q *quota) vouched(ctx context.Context, host *infrav1.ElementalHost) bool {
 	// Without a registration its token is worth nothing.
 	return err != nil || registration.Spec.Approval != infrav1.ApprovalAuto
 }
-
-// advances says whether a report takes an attempt to a later phase than what is stored: the one that is asked of the host, or
-// the one that it has told of already, which may have been withdrawn while it had begun. Whether it has is what the
-// withdrawal waits to hear. Only forward: a host that goes to and fro between phases is not kept from being told to wait.
-func advances(stored *infrav1.ElementalHost, reported *infrav1.HostUpgradeStatus) bool {
-	if reported == nil {
-		return false
-	}
-	if told := stored.Status.Upgrade; told != nil && told.Attempt == reported.Attempt {
-		return rank(reported.Phase) > rank(told.Phase)
-	}
-	asked := Desired(stored).Upgrade
-	return asked != nil && asked.Attempt == reported.Attempt
-}
-
-// resetPhases in their order.
-var resetPhases = []infrav1.HostPhase{infrav1.HostPhaseTriggeringReset, infrav1.HostPhaseResetting, infrav1.HostPhaseReset}
-
-// resets says whether a report takes the reset that is asked of a host further. Only forward, as above.
-func resets(stored *infrav1.ElementalHost, reported infrav1.HostPhase) bool {
-	return hoststate.Released(stored) && slices.Index(resetPhases, reported) > slices.Index(resetPhases, stored.Status.Phase)
-}
-
-func rank(phase infrav1.HostUpgradePhase) int { return slices.Index(attemptPhases, string(phase)) }
 
 // sizeOf is about what etcd stores of a host, in bytes. The API server keeps the names of all fields once more,
 // with who wrote them.
