@@ -49,7 +49,7 @@ func (h *Handlers) unmanaged(ctx context.Context, asked *question) (bool, error)
 	}
 	ref := machine.Spec.InfrastructureRef
 	named := client.ObjectKey{Namespace: machine.Namespace, Name: ref.Name}
-	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != elementalMachineKind || named != asked.elemental {
+	if !association.NamesElementalMachine(ref) || named != asked.elemental {
 		return false, nil
 	}
 	elemental, err := existing.Get(ctx, h.Live, &infrav1.ElementalMachine{}, named.Namespace, named.Name)

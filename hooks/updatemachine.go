@@ -12,7 +12,6 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
@@ -118,7 +117,7 @@ func (h *Handlers) ofOtherProvider(ctx context.Context, asked *question) (answer
 	if err != nil || machine == nil {
 		return inProgress(fmt.Sprintf("Machine %s does not exist", asked.machine.Name)), err
 	}
-	if ref := machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == elementalMachineKind {
+	if ref := machine.Spec.InfrastructureRef; association.NamesElementalMachine(ref) {
 		return answer{}, contradicts("desired.infrastructureMachine is no ElementalMachine, and spec.infrastructureRef of Machine %s names ElementalMachine %s",
 			asked.machine, ref.Name)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -51,7 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 		}
 		seen.nodes = append(seen.nodes, node)
 		own := made[machine.Spec.InfrastructureRef.Name]
-		if own == nil || machine.Spec.InfrastructureRef.APIGroup != infrav1.GroupVersion.Group {
+		if own == nil || !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
 			continue
 		}
 		if seen.subjects[node], err = r.observeSubject(ctx, machine, own, attempts[machine.Name], wishes); err != nil {

@@ -42,7 +42,7 @@ func ChainOfMachine(ctx context.Context, live client.Reader, key client.ObjectKe
 		return nil, err
 	}
 	ref := machine.Spec.InfrastructureRef
-	if !namesElementalMachine(ref) {
+	if !NamesElementalMachine(ref) {
 		return nil, broken("spec.infrastructureRef of Machine %s names no ElementalMachine, but %s %s", machine.Name, ref.Kind, ref.Name)
 	}
 	elemental, err := chained(ctx, live, &infrav1.ElementalMachine{}, "ElementalMachine", key.Namespace, ref.Name)
@@ -102,7 +102,7 @@ func chained[T client.Object](ctx context.Context, live client.Reader, into T, k
 func (c *Chain) Check() error {
 	ref := c.Machine.Spec.InfrastructureRef
 	switch {
-	case !namesElementalMachine(ref) || ref.Name != c.Elemental.Name:
+	case !NamesElementalMachine(ref) || ref.Name != c.Elemental.Name:
 		return broken("spec.infrastructureRef of Machine %s does not name ElementalMachine %s", c.Machine.Name, c.Elemental.Name)
 	case ownerMachine(c.Elemental) != c.Machine.Name:
 		return broken("ElementalMachine %s does not have Machine %s among its owners", c.Elemental.Name, c.Machine.Name)
@@ -128,7 +128,7 @@ func ownerMachine(elemental *infrav1.ElementalMachine) string {
 	return ""
 }
 
-// namesElementalMachine says whether the infrastructure of a Machine is ours.
-func namesElementalMachine(ref clusterv1.ContractVersionedObjectReference) bool {
+// NamesElementalMachine says whether the spec.infrastructureRef of a Machine names an ElementalMachine, of any version.
+func NamesElementalMachine(ref clusterv1.ContractVersionedObjectReference) bool {
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalMachine"
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 )
 
 // ReturnTo says why an owner cannot go to a template name that it used before, and is empty when it can.
@@ -78,7 +79,7 @@ func (o *Owners) clonedFrom(ctx context.Context, key client.ObjectKey) (string, 
 	if err := o.Live.Get(ctx, key, machine); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
-	if machine.Spec.InfrastructureRef.APIGroup != infrav1.GroupVersion.Group {
+	if !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
 		return "", nil
 	}
 	elementalMachine := &infrav1.ElementalMachine{}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;patch
@@ -57,7 +58,7 @@ func (o *Owners) RefusedUpdate(ctx context.Context, of Owner, template *infrav1.
 
 func (o *Owners) refusedUpdate(ctx context.Context, machine *clusterv1.Machine, template string, spec map[string]any) (string, error) {
 	reference := machine.Spec.InfrastructureRef
-	if !machine.DeletionTimestamp.IsZero() || reference.APIGroup != infrav1.GroupVersion.Group {
+	if !machine.DeletionTimestamp.IsZero() || !association.NamesElementalMachine(reference) {
 		return "", nil
 	}
 	current := &unstructured.Unstructured{}

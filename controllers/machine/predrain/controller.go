@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -116,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, s.machine); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !isOurs(s.machine) || !s.machine.DeletionTimestamp.IsZero() && !hasHook(s.machine) {
+	if !association.NamesElementalMachine(s.machine.Spec.InfrastructureRef) || !s.machine.DeletionTimestamp.IsZero() && !hasHook(s.machine) {
 		return ctrl.Result{}, nil
 	}
 	if err := r.observe(ctx, s); err != nil {
@@ -129,12 +130,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.guard(ctx, s)
 	}
 	return r.leave(ctx, s)
-}
-
-// isOurs says whether a Machine is one of Elemental infrastructure.
-func isOurs(machine *clusterv1.Machine) bool {
-	ref := machine.Spec.InfrastructureRef
-	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalMachine"
 }
 
 // isSomebodyElses says whether another manager looks after the Machine. A hook whose ElementalMachine has gone is

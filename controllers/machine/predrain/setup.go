@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
@@ -84,7 +85,7 @@ func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, are
 	}
 	requests := []reconcile.Request{}
 	for i := range machines.Items {
-		if isOurs(&machines.Items[i]) && are(&machines.Items[i]) {
+		if association.NamesElementalMachine(machines.Items[i].Spec.InfrastructureRef) && are(&machines.Items[i]) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
 		}
 	}
