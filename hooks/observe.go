@@ -31,7 +31,8 @@ type observation struct {
 	attempt *infrav1.ElementalHostUpgrade
 	// unfinished is another attempt of the same Machine that has not ended.
 	unfinished string
-	// succeeded are the hashes of the OS versions that attempts of the Machine ended with.
+	// succeeded are the hashes of the OS versions that attempts of the Machine ended with, of what they asked for: what an
+	// attempt declares may be made up.
 	succeeded []string
 	// pinned is the digest that the rollout resolved the image to, if it did.
 	pinned string
@@ -144,7 +145,7 @@ func (o *observation) readAttempts(ctx context.Context, reader client.Reader) er
 		case !attempt.Status.Phase.IsEnd() && o.unfinished == "":
 			o.unfinished = attempt.Name
 		case attempt.Status.Phase == infrav1.UpgradeSucceeded && attempt.Spec.HostName == o.host.Name:
-			o.succeeded = append(o.succeeded, attempt.Spec.OSVersionHash)
+			o.succeeded = append(o.succeeded, osversion.Hash(attempt.Spec.OSVersionManagement))
 		}
 	}
 	return nil

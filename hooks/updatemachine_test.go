@@ -308,6 +308,43 @@ var _ = Describe("UpdateMachine", func() {
 		})
 	})
 
+	Describe("of an attempt that was made up, succeeded, and declares the wanted OS,", func() {
+		madeUp := func(name string) *infrav1.ElementalHostUpgrade {
+			return &infrav1.ElementalHostUpgrade{
+				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{infrav1.MachineNameLabel: "m"}},
+				Spec: infrav1.ElementalHostUpgradeSpec{ClusterName: "c", MachineName: "m", ElementalMachineName: "m", HostName: "h", ImageURI: oldImage,
+					OSVersionHash: osversion.Hash(w.elemental.Spec.OSVersionManagement), OSVersionManagement: ownertest.OS(oldImage)},
+				Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded, Digest: "sha256:2"},
+			}
+		}
+		succeeded := func(attempt *infrav1.ElementalHostUpgrade) {
+			GinkgoHelper()
+			status := attempt.Status
+			create(attempt)
+			attempt.Status = status
+			Expect(c.Status().Update(ctx, attempt)).To(Succeed())
+		}
+		BeforeEach(func() {
+			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active", Digest: "sha256:2"})
+		})
+
+		It("is not done under another name, where the booted image is not all that is wanted", func() {
+			template := ownertest.Template(w.namespace, "with-recovery", newImage)
+			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
+				Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
+			w.wants(template)
+			w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
+			succeeded(madeUp("other"))
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+		})
+		It("is not done under the wanted name: another follows it", func() {
+			attempt := madeUp(rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement)))
+			succeeded(attempt)
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+			Expect(w.upgrades()).To(BeEmpty())
+		})
+	})
+
 	Describe("of an attempt that was superseded", func() {
 		BeforeEach(func() { w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSuperseded}) })
 

@@ -65,7 +65,7 @@ func (f osFacts) isUpdated() bool {
 // attemptMissedIt says whether the last attempt was for this OS and did not bring the host to it.
 func (f osFacts) attemptMissedIt() bool {
 	return f.last != nil && f.last.Status.Phase != infrav1.UpgradeSucceeded &&
-		f.last.Spec.OSVersionHash == osversion.Hash(f.machine.Spec.OSVersionManagement)
+		osversion.Same(f.last.Spec.OSVersionManagement, f.machine.Spec.OSVersionManagement)
 }
 
 // recordDrift tells of a drift that has been stored, or of its end.

@@ -18,13 +18,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// attempt makes an ElementalHostUpgrade of the machine m1 to the OS that the machine asks for.
-func (w *world) attempt(ctx SpecContext, host string, phase infrav1.UpgradePhase, hash string) {
+// attempt makes an ElementalHostUpgrade of the machine m1 to an OS. What it declares is the hash of what the machine asks for.
+func (w *world) attempt(ctx SpecContext, host string, phase infrav1.UpgradePhase, os infrav1.OSVersionManagement) {
 	GinkgoHelper()
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
 	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 		ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host,
-		ImageURI: "oci://os:v1", OSVersionHash: hash, OSVersionManagement: image("oci://os:v1"),
+		ImageURI: "oci://os:v1", OSVersionHash: osversion.Hash(image("oci://os:v1")), OSVersionManagement: os,
 	}
 	Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 	update(ctx, upgrade, func() { upgrade.Status.Phase = phase }, true)
@@ -55,7 +55,7 @@ func drifted(ctx context.Context) func() (int, error) {
 
 var _ = Describe("OSDrifted", func() {
 	elsewhere := infrav1.HostOS{ImageURI: "oci://os:v0", Digest: "sha256:0", BootMode: "passive"}
-	wanted := osversion.Hash(image("oci://os:v1"))
+	wanted := image("oci://os:v1")
 
 	// Serial, because the gauge counts the machines of all namespaces.
 	It("is True from a late fallback until the host is right again", Serial, func(ctx SpecContext) {
@@ -105,7 +105,7 @@ var _ = Describe("OSDrifted", func() {
 			w.attempt(ctx, host, infrav1.UpgradeRolledBack, wanted)
 		}, elsewhere, metav1.ConditionFalse, infrav1.AttemptNotSucceededReason),
 		Entry("the last attempt was for another OS", func(ctx SpecContext, w *world, _ *infrav1.ElementalMachine, host string) {
-			w.attempt(ctx, host, infrav1.UpgradeRolledBack, "other")
+			w.attempt(ctx, host, infrav1.UpgradeRolledBack, image("oci://os:v2"))
 		}, elsewhere, metav1.ConditionTrue, infrav1.HostFellBackReason),
 		Entry("the host says nothing", func(SpecContext, *world, *infrav1.ElementalMachine, string) {},
 			infrav1.HostOS{}, metav1.ConditionUnknown, infrav1.HostOSUnknownReason),
