@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // history records every version of the cluster's Machines and hosts. Their resourceVersions, which are of one etcd, put
@@ -33,19 +34,10 @@ func recordHistory(ctx context.Context, cluster *scenario.Cluster) *history {
 	GinkgoHelper()
 	h := &history{}
 	for _, list := range []client.ObjectList{&clusterv1.MachineList{}, &infrav1.ElementalHostList{}} {
-		watcher, err := cluster.Lab.Kube.Watch(context.WithoutCancel(ctx), list, client.InNamespace(cluster.Namespace()))
-		Expect(err).NotTo(HaveOccurred())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for event := range watcher.ResultChan() {
-				h.record(event)
-			}
-		}()
-		DeferCleanup(func() {
-			watcher.Stop()
-			<-done
-		})
+		suite.Follow(ctx, cluster.Lab.Kube, list, func(event watch.Event) bool {
+			h.record(event)
+			return false
+		}, client.InNamespace(cluster.Namespace()))
 	}
 	return h
 }

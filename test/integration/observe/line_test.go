@@ -8,11 +8,12 @@ import (
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // lines are the status lines that a watch of the cluster has shown.
@@ -25,16 +26,12 @@ type lines struct {
 func watchLines(ctx context.Context) *lines {
 	GinkgoHelper()
 	l := &lines{}
-	watcher, err := theLab.Kube.Watch(ctx, &infrav1.ElementalClusterList{}, client.InNamespace(cluster.Namespace()))
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(watcher.Stop)
-	go func() {
-		for event := range watcher.ResultChan() {
-			if object, is := event.Object.(*infrav1.ElementalCluster); is {
-				l.record(object)
-			}
+	suite.Follow(ctx, theLab.Kube, &infrav1.ElementalClusterList{}, func(event watch.Event) bool {
+		if object, is := event.Object.(*infrav1.ElementalCluster); is {
+			l.record(object)
 		}
-	}()
+		return false
+	}, client.InNamespace(cluster.Namespace()))
 	return l
 }
 

@@ -67,16 +67,12 @@ type attempts struct {
 func watchAttempts(ctx context.Context) *attempts {
 	GinkgoHelper()
 	a := &attempts{active: map[string]map[string]bool{}}
-	watcher, err := cluster.Lab.Kube.Watch(ctx, &infrav1.ElementalHostUpgradeList{}, client.InNamespace(cluster.Namespace()))
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(watcher.Stop)
-	go func() {
-		for event := range watcher.ResultChan() {
-			if attempt, isAttempt := event.Object.(*infrav1.ElementalHostUpgrade); isAttempt {
-				a.record(attempt, event.Type == watch.Deleted)
-			}
+	suite.Follow(ctx, cluster.Lab.Kube, &infrav1.ElementalHostUpgradeList{}, func(event watch.Event) bool {
+		if attempt, isAttempt := event.Object.(*infrav1.ElementalHostUpgrade); isAttempt {
+			a.record(attempt, event.Type == watch.Deleted)
 		}
-	}()
+		return false
+	}, client.InNamespace(cluster.Namespace()))
 	return a
 }
 

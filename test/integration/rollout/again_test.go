@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,19 +83,15 @@ func setPaused(ctx context.Context, cluster *scenario.Cluster, is bool) error {
 // Cluster API too short for looking from time to time.
 func watchMoves(ctx context.Context, cluster *scenario.Cluster) <-chan struct{} {
 	GinkgoHelper()
-	watcher, err := cluster.Lab.Kube.Watch(ctx, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
-	Expect(err).NotTo(HaveOccurred())
 	come := make(chan struct{})
-	go func() {
-		defer watcher.Stop()
-		for event := range watcher.ResultChan() {
-			machine, isMachine := event.Object.(*clusterv1.Machine)
-			if isMachine && metav1.HasAnnotation(machine.ObjectMeta, clusterv1.PendingAcknowledgeMoveAnnotation) {
-				close(come)
-				return
-			}
+	suite.Changes(ctx, cluster.Lab.Kube, &clusterv1.MachineList{}, func(event watch.Event) bool {
+		machine, isMachine := event.Object.(*clusterv1.Machine)
+		if !isMachine || !metav1.HasAnnotation(machine.ObjectMeta, clusterv1.PendingAcknowledgeMoveAnnotation) {
+			return false
 		}
-	}()
+		close(come)
+		return true
+	}, client.InNamespace(cluster.Namespace()))
 	return come
 }
 

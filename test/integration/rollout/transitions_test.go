@@ -8,12 +8,13 @@ import (
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // transitions records what the Updating condition of each Machine says, as `kubectl describe machine`
@@ -27,16 +28,12 @@ type transitions struct {
 func watchTransitions(ctx context.Context, cluster *scenario.Cluster) *transitions {
 	GinkgoHelper()
 	t := &transitions{said: map[string][]string{}}
-	watcher, err := cluster.Lab.Kube.Watch(ctx, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(watcher.Stop)
-	go func() {
-		for event := range watcher.ResultChan() {
-			if machine, isMachine := event.Object.(*clusterv1.Machine); isMachine {
-				t.record(machine)
-			}
+	suite.Follow(ctx, cluster.Lab.Kube, &clusterv1.MachineList{}, func(event watch.Event) bool {
+		if machine, isMachine := event.Object.(*clusterv1.Machine); isMachine {
+			t.record(machine)
 		}
-	}()
+		return false
+	}, client.InNamespace(cluster.Namespace()))
 	return t
 }
 

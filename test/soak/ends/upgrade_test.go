@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,28 +71,21 @@ func (u *upgrade) patch(ctx context.Context) {
 // wanted next lets it end first.
 func (u *upgrade) watchAnswer(ctx context.Context) {
 	GinkgoHelper()
-	// A spec's own context ends with its BeforeAll, the upgrade does not.
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	DeferCleanup(stop)
-	watcher, err := theLab.Kube.Watch(watching, &clusterv1.MachineList{}, client.InNamespace(cluster.Namespace()))
-	Expect(err).NotTo(HaveOccurred())
-	go func() {
-		defer watcher.Stop()
-		former, begun := true, false
-		for event := range watcher.ResultChan() {
-			machine, isMachine := event.Object.(*clusterv1.Machine)
-			if !isMachine || string(machine.UID) != u.worker.MachineUID {
-				continue
-			}
-			_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
-			if begun && !updating {
-				close(u.answered)
-				return
-			}
-			former = former && updating
-			begun = begun || updating && !former
+	former, begun := true, false
+	suite.Follow(ctx, theLab.Kube, &clusterv1.MachineList{}, func(event watch.Event) bool {
+		machine, isMachine := event.Object.(*clusterv1.Machine)
+		if !isMachine || string(machine.UID) != u.worker.MachineUID {
+			return false
 		}
-	}()
+		_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
+		if begun && !updating {
+			close(u.answered)
+			return true
+		}
+		former = former && updating
+		begun = begun || updating && !former
+		return false
+	}, client.InNamespace(cluster.Namespace()))
 }
 
 // attempt for the image; the zero value while there is none.
