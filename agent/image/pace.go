@@ -9,17 +9,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// What a registry has to send of an answer in each period until the answer is complete. A registry that sends a byte now and
+// What a registry has to send of an answer in each period that is waited for it, until the answer is complete. A registry that sends a byte now and
 // then is no time-out of a connection, and would hold an attempt for ever. At this pace a GiB takes 17 hours.
 const (
 	paceBytes  = 1 << 20
 	pacePeriod = time.Minute
+	// paceLook is how often it is looked at most whether a period is over.
+	paceLook = time.Second
 )
 
 var errTooSlow = fmt.Errorf("it has sent less than %d MiB in %s", paceBytes>>20, pacePeriod)
@@ -38,23 +40,32 @@ func (p paced) RoundTrip(request *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	body := &pacedBody{ReadCloser: response.Body, ctx: ctx, cancel: cancel}
-	go body.watch(p.clock, p.clock.After(pacePeriod))
+	body := &pacedBody{ReadCloser: response.Body, clock: p.clock, ctx: ctx, cancel: cancel}
+	go body.watch(p.clock.After(pacePeriod))
 	response.Body = body
 	return response, nil
 }
 
+// pacedBody counts the time in which its reader waits for the registry. What the reader takes itself, to write what it has
+// read to a slow disk or to the CLI, is not the registry's.
 type pacedBody struct {
 	io.ReadCloser
+	clock  system.Clock
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	came   atomic.Int64
+
+	mu      sync.Mutex
+	reading bool
+	since   time.Time     // what is waited for is counted, while reading
+	waited  time.Duration // in this period
+	came    int           // in this period
 }
 
 // Read implements io.Reader.
 func (b *pacedBody) Read(into []byte) (int, error) {
+	b.begin()
 	n, err := b.ReadCloser.Read(into)
-	b.came.Add(int64(n))
+	b.end(n)
 	if err != nil {
 		if errors.Is(context.Cause(b.ctx), errTooSlow) {
 			return n, errTooSlow
@@ -70,18 +81,55 @@ func (b *pacedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
+func (b *pacedBody) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading, b.since = true, b.clock.Now()
+}
+
+func (b *pacedBody) end(came int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count()
+	b.reading = false
+	b.came += came
+}
+
+// count what has been waited since it was last counted.
+func (b *pacedBody) count() {
+	now := b.clock.Now()
+	if b.reading {
+		b.waited += now.Sub(b.since)
+	}
+	b.since = now
+}
+
 // watch ends with the answer.
-func (b *pacedBody) watch(clock system.Clock, due <-chan time.Time) {
+func (b *pacedBody) watch(due <-chan time.Time) {
 	for {
 		select {
 		case <-b.ctx.Done():
 			return
 		case <-due:
 		}
-		if b.came.Swap(0) < paceBytes {
+		next, ok := b.judge()
+		if !ok {
 			b.cancel(errTooSlow)
 			return
 		}
-		due = clock.After(pacePeriod)
+		due = b.clock.After(next)
 	}
+}
+
+// judge says whether enough came in a period that is over, and when to look again.
+func (b *pacedBody) judge() (next time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count()
+	if b.waited < pacePeriod {
+		return max(pacePeriod-b.waited, paceLook), true
+	}
+	ok = b.came >= paceBytes
+	b.waited, b.came = 0, 0
+	return pacePeriod, ok
 }
