@@ -12,8 +12,6 @@ import (
 	"strconv"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
 // Relay offers an image that was resolved on the loopback interface, as Serve does, without keeping it: each blob is fetched,
@@ -32,30 +30,14 @@ func (s *Store) Relay(ctx context.Context, wanted Image) (reference string, stop
 	if err != nil {
 		return "", nil, err
 	}
-	routes := http.NewServeMux()
-	routes.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})
-	routes.HandleFunc("GET /v2/"+repository+"/manifests/{name}", func(w http.ResponseWriter, r *http.Request) {
-		if r.PathValue("name") != wanted.Digest {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", string(mediaType))
-		w.Header().Set("Docker-Content-Digest", wanted.Digest)
-		_, _ = w.Write(manifest)
-	})
-	routes.HandleFunc("GET /v2/"+repository+"/blobs/{name}", func(w http.ResponseWriter, r *http.Request) {
-		relayBlob(w, r, remoteImage)
-	})
-	return listen(routes, wanted.Digest)
+	sendManifest := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(manifest) }
+	sendBlob := func(w http.ResponseWriter, r *http.Request, name string) { relayBlob(w, r, remoteImage, name) }
+	return listen(routes(wanted.Digest, string(mediaType), sendManifest, sendBlob), wanted.Digest)
 }
 
 // relayBlob breaks off the connection when the registry does.
-func relayBlob(w http.ResponseWriter, r *http.Request, of v1.Image) {
-	if !imageuri.IsDigest(r.PathValue("name")) {
-		http.NotFound(w, r)
-		return
-	}
-	name, err := v1.NewHash(r.PathValue("name"))
+func relayBlob(w http.ResponseWriter, r *http.Request, of v1.Image, digest string) {
+	name, err := v1.NewHash(digest)
 	if err != nil {
 		http.NotFound(w, r)
 		return
@@ -76,7 +58,6 @@ func relayBlob(w http.ResponseWriter, r *http.Request, of v1.Image) {
 		return
 	}
 	defer content.Close()
-	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	if r.Method == http.MethodHead {
 		return

@@ -32,7 +32,9 @@ func (s *Store) Serve(digest string) (reference string, stop func(), err error) 
 	if err != nil {
 		return "", nil, err
 	}
-	return listen(s.handler(digest, mediaType), digest)
+	send := func(w http.ResponseWriter, r *http.Request, name string) { s.sendBlob(w, r, digest, name) }
+	manifest := func(w http.ResponseWriter, r *http.Request) { send(w, r, digest) }
+	return listen(routes(digest, mediaType, manifest, send), digest)
 }
 
 func listen(handler http.Handler, digest string) (reference string, stop func(), err error) {
@@ -46,36 +48,39 @@ func listen(handler http.Handler, digest string) (reference string, stop func(),
 	return fmt.Sprintf("%s/%s@%s", listener.Addr(), repository, digest), stop, nil
 }
 
-func (s *Store) handler(digest, mediaType string) http.Handler {
-	routes := http.NewServeMux()
-	routes.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})
-	routes.HandleFunc("GET /v2/"+repository+"/manifests/{name}", func(w http.ResponseWriter, r *http.Request) {
+// routes of a registry that has one image, with functions that send its manifest and the blob of a name.
+func routes(digest, mediaType string, manifest http.HandlerFunc, blob func(w http.ResponseWriter, r *http.Request, name string)) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /v2/"+repository+"/manifests/{name}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("name") != digest {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", mediaType)
-		s.sendBlob(w, r, digest, digest)
+		w.Header().Set("Docker-Content-Digest", digest)
+		manifest(w, r)
 	})
-	routes.HandleFunc("GET /v2/"+repository+"/blobs/{name}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /v2/"+repository+"/blobs/{name}", func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("name")
+		if !imageuri.IsDigest(name) {
+			http.NotFound(w, r)
+			return
+		}
 		w.Header().Set("Content-Type", "application/octet-stream")
-		s.sendBlob(w, r, digest, r.PathValue("name"))
+		w.Header().Set("Docker-Content-Digest", name)
+		blob(w, r, name)
 	})
-	return routes
+	return mux
 }
 
 func (s *Store) sendBlob(w http.ResponseWriter, r *http.Request, digest, name string) {
-	if !imageuri.IsDigest(name) {
-		http.NotFound(w, r)
-		return
-	}
 	blob, err := os.Open(s.blob(digest, strings.TrimPrefix(name, hashPrefix)))
 	if err != nil {
 		http.NotFound(w, r)
 		return
 	}
 	defer blob.Close()
-	w.Header().Set("Docker-Content-Digest", name)
 	http.ServeContent(w, r, "", time.Time{}, blob)
 }
 
