@@ -31,7 +31,8 @@ const (
 	// the same again in a day.
 	onwardBurst            = 64 << 10
 	onwardRate  rate.Limit = onwardBurst / 86400.0
-	// reportBurst reports of an approved host are stored at once, and reportRate a second after that.
+	// reportBurst reports of an approved host are stored at once, and reportRate a second after that. That a host registers
+	// again counts as one.
 	reportBurst            = 120
 	reportRate  rate.Limit = 0.1
 	// unapprovedEvery is how often a report of an unapproved host is stored at most.
@@ -66,6 +67,16 @@ func (q *quota) admitHost(host *infrav1.ElementalHost) error {
 			registration.Name, registerBurst)
 	}
 	return q.admitBytes(host)
+}
+
+// admitRepeat lets a host register that has done so, or refuses it for now: each time costs a live read. It is counted among what
+// the host reports, since neither is needed often.
+func (q *quota) admitRepeat(host *infrav1.ElementalHost) error {
+	if wait, taken := q.reported.take(client.ObjectKeyFromObject(host), 1); !taken {
+		return refuseTooMany(refusedRegistrations, wait, "host %s is registered: it may ask for that again, or change its report, once in 10 seconds after %d times at once",
+			host.Name, reportBurst)
+	}
+	return nil
 }
 
 // admitReport lets a report that says something new be stored, or refuses it for now. stored is the host as it

@@ -182,6 +182,29 @@ var _ = Describe("What an approved host reports", func() {
 	})
 })
 
+var _ = Describe("A host that registers again", func() {
+	It("is answered at a rate, and others beside it", func(ctx SpecContext) {
+		clock := clocktesting.NewFakeClock(time.Now())
+		server := startReplica(clock, "")
+		door := server.open(ctx, approveAll)
+		host, other := newMachine(door, "m-1"), newMachine(door, "m-2")
+		again := func(one *machine) answer { return server.register(ctx, one, one.create()) }
+		Expect(again(host).status).To(Equal(http.StatusCreated))
+		Expect(again(other).status).To(Equal(http.StatusCreated))
+		refused := answer{}
+		Eventually(func() int {
+			refused = again(host)
+			return refused.status
+		}, "60s", "1ms").Should(Equal(http.StatusTooManyRequests))
+		Expect(refused.message()).To(HavePrefix("host m-1 is registered: "))
+		Expect(refused.comeBack()).To(Equal(10 * time.Second))
+		Expect(again(other).status).To(Equal(http.StatusCreated))
+		clock.Step(10 * time.Second)
+		Expect(again(host).status).To(Equal(http.StatusCreated))
+		Expect(again(host).status).To(Equal(http.StatusTooManyRequests))
+	})
+})
+
 var _ = Describe("A registration with a bound", func() {
 	var (
 		clock *clocktesting.FakeClock

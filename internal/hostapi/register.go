@@ -123,6 +123,9 @@ func merge(under, over map[string]string) map[string]string {
 func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	known, err := s.hosts.fromCache(r.Context(), client.ObjectKeyFromObject(host))
 	if err == nil && token.SameKey(known.Spec.PubKey, host.Spec.PubKey) {
+		if err := s.quota.admitRepeat(known); err != nil {
+			return err
+		}
 		return s.checkSame(r, host)
 	}
 	// First, because hosts that wait for a place ask again and again, and are not to use up what others may register.
