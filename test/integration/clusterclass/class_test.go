@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
@@ -176,6 +177,9 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Expect(hooksPassed(cluster)).To(ContainElements("BeforeClusterUpgrade", "BeforeControlPlaneUpgrade"))
 
 		By("a node that is paused by the time the control plane is through")
+		Eventually(upgradeNotes, patience, look).WithContext(ctx).WithArguments(cluster).Should(And(
+			HaveKeyWithValue(clusterv1.ClusterTopologyUpgradeStepAnnotation, nextVersion),
+			HaveKeyWithValue(runtimev1.PendingHooksAnnotation, ContainSubstring("BeforeWorkersUpgrade"))))
 		kubectl("annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"=")
 		Expect(cluster.FinishControlPlane(ctx)).To(Succeed())
 		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(

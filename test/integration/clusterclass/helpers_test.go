@@ -111,6 +111,16 @@ func versions(ctx context.Context, cluster *scenario.Cluster) (plan, error) {
 	return plan{plane, md.Spec.Template.Spec.Version}, err
 }
 
+// upgradeNotes are the annotations in which Cluster API keeps how far an upgrade of Kubernetes is. As it begins one, it writes down
+// the hooks that are to come, and takes that back with its next write, of the step (Cluster API 1.14.2, reconcileCluster). It notes
+// them anew when it looks again while the control plane is upgraded: a control plane that is through before that, as no real one is,
+// has its workers follow without BeforeWorkersUpgrade.
+func upgradeNotes(ctx context.Context, cluster *scenario.Cluster) (map[string]string, error) {
+	object := &clusterv1.Cluster{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)
+	return object.Annotations, err
+}
+
 // hooksPassed are the lifecycle hooks that Cluster API says have let an upgrade go on.
 func hooksPassed(cluster *scenario.Cluster) []string {
 	GinkgoHelper()
