@@ -34,12 +34,12 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 
 	It("is put back while the attempt goes on, which comes to its end", func(ctx SpecContext) {
 		template, before := atRest(ctx), upgrades()
-		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: 2 * writing})
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		attempt := begun(ctx, wanted)
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		attempt, letGo := begin(ctx, template, wanted)
 		forget(ctx, attempt)
 		Expect(upToDate(ctx)).To(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.UpgradeInProgressReason))
 		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
+		letGo()
 		reaches(ctx, wanted)
 		for host, count := range upgrades() {
 			Expect(count).To(Equal(before[host]+1), "elemental upgrade runs once on host "+host)

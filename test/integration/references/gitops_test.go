@@ -70,10 +70,12 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 
 	It("reverts our rotation at once: nothing is lost, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
-		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
+		wanted := suite.Push(ctx, cluster, image.OS{})
 		gitops := keep(template)
+		letGo := holdWriting() // one may have been asked by then
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		expectNoFight(ctx, template, since)
+		letGo()
 		Eventually(upToDate, patience, look).WithContext(ctx).Should(ContainElement("False/"+infrav1.TemplateDiffersReason),
 			"Cluster API takes these Machines for up to date")
 
@@ -85,11 +87,12 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 
 	It("reverts it in the middle: one host is upgraded, the other says that it is not (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
-		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		first := begun(ctx, wanted).Spec.HostName
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		attempt, letGo := begin(ctx, template, wanted)
+		first := attempt.Spec.HostName
 		gitops := keep(template)
 		expectNoFight(ctx, template, since)
+		letGo()
 		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(template))
 		Eventually(upToDate, patience, look).WithContext(ctx).Should(And(
 			HaveKeyWithValue(first, "True"), ContainElement("False/"+infrav1.TemplateDiffersReason)))

@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // newTemplate makes a template as a person would who rotates by hand, and returns its name.
@@ -134,13 +135,23 @@ func attemptFor(ctx context.Context, os image.Image) (*infrav1.ElementalHostUpgr
 	return &infrav1.ElementalHostUpgrade{}, err
 }
 
-// begun waits until the first host has been triggered to write an image, and returns its attempt.
-func begun(ctx context.Context, os image.Image) *infrav1.ElementalHostUpgrade {
+// begin asks for an image by a template, and returns the attempt of the first host when that writes the image. It does not
+// end that until it is let go.
+func begin(ctx context.Context, template string, os image.Image) (attempt *infrav1.ElementalHostUpgrade, letGo func()) {
 	GinkgoHelper()
+	letGo = holdWriting()
+	Expect(cluster.PatchPool(ctx, template, os)).To(Succeed())
 	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", HavePrefix("Reboot")))
 	attempt, err := attemptFor(ctx, os)
 	Expect(err).NotTo(HaveOccurred())
-	return attempt
+	return attempt, letGo
+}
+
+// holdWriting has each host stop half-way when it writes an image, until all are let go or the spec ends.
+func holdWriting() (letGo func()) {
+	GinkgoHelper()
+	held := suite.HoldHosts(cluster.Lab, infrav1.HostUpgradeApplying)
+	return func() { held.LetGo(infrav1.HostUpgradeApplying) }
 }
 
 // machineOf an attempt.

@@ -64,9 +64,8 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 
 	It("holds a rollout in its middle, which goes on without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
 		template := atRest(ctx)
-		wanted := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		attempt := begun(ctx, wanted)
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		attempt, letGo := begin(ctx, template, wanted)
 		remove := newRival(ctx)
 		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
 		Eventually(func(ctx context.Context) (string, error) {
@@ -75,6 +74,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 		}, patience, look).WithContext(ctx).Should(Equal(clusterv1.MachineInPlaceUpdateFailedReason))
 
 		By("bringing the host to its end meanwhile, and touching no other")
+		letGo()
 		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
 		Expect(err).NotTo(HaveOccurred())
 		first := retried(ctx, attempt)

@@ -26,8 +26,6 @@ const (
 	patience = 2 * time.Minute
 	calm     = 5 * time.Second
 	look     = 200 * time.Millisecond
-	// writing is how many seconds writing an image takes where something is to happen meanwhile.
-	writing = 5
 )
 
 // The suite has one cluster with two workers. Each spec begins with a template of a new name, that asks

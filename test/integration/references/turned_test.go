@@ -25,6 +25,7 @@ var _ = Describe("A reference that is turned at the wrong moment", func() {
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 
+		letGo := holdWriting() // no rollout is over before all of these
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		denials := 0
 		for _, template := range []string{toBad, toGood, toBad, toGood} {
@@ -34,6 +35,7 @@ var _ = Describe("A reference that is turned at the wrong moment", func() {
 			}
 		}
 		Expect(denials).To(BeNumerically(">", 0), "the guard was asked at a wrong moment")
+		letGo()
 		Eventually(pointTo, patience, time.Second).WithContext(ctx).WithArguments(toGood).Should(Succeed())
 		reaches(ctx, good)
 	})

@@ -61,14 +61,27 @@ func HoldHost(host *lab.Host, phases ...infrav1.HostUpgradePhase) *lab.Held {
 // HeldHosts are hosts that are held, by name.
 type HeldHosts map[string]*lab.Held
 
-// HoldHosts holds each host of a lab that comes to a phase, until they are let go or the spec ends.
-func HoldHosts(l *lab.Lab, phase infrav1.HostUpgradePhase) HeldHosts {
+// HoldHosts holds each host of a lab that comes to one of the phases, until they are let go or the spec ends.
+func HoldHosts(l *lab.Lab, phases ...infrav1.HostUpgradePhase) HeldHosts {
 	GinkgoHelper()
 	held := HeldHosts{}
 	for _, host := range l.Hosts() {
-		held[host.Name()] = HoldHost(host, phase)
+		held[host.Name()] = HoldHost(host, phases...)
 	}
 	return held
+}
+
+// Stopped counts those that have stopped in the phase.
+func (h HeldHosts) Stopped(phase infrav1.HostUpgradePhase) int {
+	count := 0
+	for _, held := range h {
+		select {
+		case <-held.Came(string(phase)):
+			count++
+		default:
+		}
+	}
+	return count
 }
 
 // LetGo lets all of them go on from the phase.
