@@ -7,12 +7,13 @@ import (
 	"context"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // moment is something in an upgrade that a watch can see.
@@ -131,17 +132,14 @@ func (m moment) watch(ctx context.Context, wanted image.Image) <-chan struct{} {
 	if m.inWorkload {
 		kube, options = theLab.WorkloadKube, nil
 	}
-	watcher, err := kube.Watch(ctx, m.of, options...)
-	Expect(err).NotTo(HaveOccurred())
 	shows, come := m.shows(wanted), make(chan struct{})
-	go func() {
-		defer watcher.Stop()
-		for event := range watcher.ResultChan() {
-			if object, isObject := event.Object.(client.Object); isObject && shows(object) {
-				close(come)
-				return
-			}
+	suite.Follow(ctx, kube, m.of.DeepCopyObject().(client.ObjectList), func(event watch.Event) (enough bool) {
+		object, isObject := event.Object.(client.Object)
+		if !isObject || !shows(object) {
+			return false
 		}
-	}()
+		close(come)
+		return true
+	}, options...)
 	return come
 }
