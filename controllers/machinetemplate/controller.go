@@ -120,7 +120,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	if len(seen.at(pending)) == 0 {
 		return r.watchOver(ctx, seen)
 	}
-	problems, err := r.provePending(ctx, seen)
+	problems, err := r.prover().ProvePointing(ctx, template.Namespace, template, ownersOf(seen.at(pending))...)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -144,7 +144,7 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 		again, err := r.collect(ctx, seen)
 		return ctrl.Result{RequeueAfter: again}, err
 	}
-	problems, err := r.prove(ctx, seen, under)
+	problems, err := r.prover().Prove(ctx, seen.template.Namespace, ownersOf(under)...)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

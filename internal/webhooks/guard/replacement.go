@@ -49,17 +49,12 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 // prove looks what would have the Machines replaced, with the template that is referred to now. One that does not exist
 // yet, as a tool may apply it later, gives no Machine anything.
 func (g *Guard) prove(ctx context.Context, namespace string, after owner.Owner) ([]inplace.Problem, error) {
-	prover := &inplace.Prover{Live: g.Owners.Live, Owners: g.Owners}
-	problems, err := prover.Prove(ctx, namespace, after)
+	template, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalMachineTemplate{}, namespace, owner.TemplateName(after))
 	if err != nil {
 		return nil, err
 	}
-	template, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalMachineTemplate{}, namespace, owner.TemplateName(after))
-	if err != nil || template == nil {
-		return problems, err
-	}
-	refused, err := prover.ProveUpdate(ctx, template, after)
-	return append(problems, refused...), err
+	prover := &inplace.Prover{Live: g.Owners.Live, Owners: g.Owners}
+	return prover.ProvePointing(ctx, namespace, template, after)
 }
 
 // howToChange says where the fields are that the remedies name.
