@@ -32,7 +32,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 		return answer{}, err
 	}
 	if !known {
-		return inProgress("Nothing is asked of ElementalHost " + seen.host.Name + ": " + owner.Unknown(machine)), nil
+		return inProgress("Nothing is asked of ElementalHost " + seen.host.Name + ": " + want.Unknown(machine)), nil
 	}
 	if name := osversion.Unresolved(want.OSVersionManagement); name != "" {
 		return inProgress(fmt.Sprintf("Waiting for ManagedOSVersion %s to be looked up: see the conditions of ElementalMachineTemplate %s", name, want.TemplateName)), nil

@@ -134,11 +134,17 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 		Entry("for an owner whose wishes are not known", func() { controlledBy("controlplane.cluster.x-k8s.io/v1beta2", "RKE2ControlPlane", "cp") },
 			Equal("Nothing is asked of ElementalHost h: what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
 		Entry("for an owner that is gone", func() { Expect(c.Delete(ctx, w.md)).To(Succeed()) },
-			Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, its MachineDeployment or the ElementalMachineTemplate it refers to "+
-				"does not exist: make that anew, or delete the Machine")),
+			Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: make that anew, or delete the Machine")),
 		Entry("for an owner whose template is gone", func() {
 			Expect(c.Delete(ctx, ownertest.Template(w.namespace, "new", ""))).To(Succeed())
-		}, HavePrefix("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, ")),
+		}, Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names ElementalMachineTemplate new "+
+			"in its infrastructureRef, which does not exist: make that anew, or delete the Machine")),
+		Entry("for an owner that names a template of another kind", func() {
+			w.md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.example.com", Kind: "OtherMachineTemplate", Name: "new"}
+			Expect(c.Update(ctx, w.md)).To(Succeed())
+		}, Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names OtherMachineTemplate new of "+
+			"infrastructure.example.com in its infrastructureRef, and only an ElementalMachineTemplate of infrastructure.cluster.x-k8s.io says which OS is wanted: "+
+			"have it name one, or delete the Machine")),
 		Entry("for an owner whose ManagedOSVersion has not been looked up", func() {
 			template := ownertest.Template(w.namespace, "managed", "")
 			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2"}`)}}

@@ -141,12 +141,12 @@ func addControllers(
 // wantedByOwners tells the upgrade controller what owners want, in its terms.
 type wantedByOwners struct{ owners *owner.Owners }
 
-func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	want, found, err := w.owners.WantsOSNow(ctx, machine)
 	if err != nil || !found {
-		return nil, err
+		return nil, want.Unknown(machine), err
 	}
-	return &hostupgrade.WantedOS{TemplateName: want.TemplateName, OSVersionHash: osversion.Hash(want.OSVersionManagement)}, nil
+	return &hostupgrade.WantedOS{TemplateName: want.TemplateName, OSVersionHash: osversion.Hash(want.OSVersionManagement)}, "", nil
 }
 
 func addWebhooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer) error {

@@ -156,7 +156,8 @@ var _ = DescribeTable("unknownWish", func(expected string, changes ...func(*obse
 },
 	Entry("known", ""),
 	Entry("another OS, which supersedes the attempt", "", otherHash),
-	Entry("no owner", "Machine m has no owner that could want an OS of it: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes", func(o *observation) { o.wanted = nil }),
+	Entry("no owner", "there is none", func(o *observation) { o.wanted, o.unknown = nil, "there is none" }),
+	Entry("nobody says why", "it is not known which OS the owner of Machine m wants", func(o *observation) { o.wanted = nil }),
 	Entry("not to be read", "it cannot be read which OS the owner of Machine m wants: the server is down", func(o *observation) {
 		o.wanted, o.unread = nil, errors.New("the server is down")
 	}),

@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // nodeName is the Node of the Machine; the last known one when the Machine is gone.
@@ -140,7 +140,7 @@ func (o *observation) unknownWish() string {
 	case o.unread != nil:
 		return fmt.Sprintf("it cannot be read which OS the owner of Machine %s wants: %s", o.upgrade.Spec.MachineName, o.unread)
 	case o.wanted == nil:
-		return owner.Unknown(o.machine)
+		return cmp.Or(o.unknown, "it is not known which OS the owner of Machine "+o.upgrade.Spec.MachineName+" wants")
 	}
 	return ""
 }

@@ -30,9 +30,9 @@ type WantedOS struct {
 
 // Owners tells what the owner of a Machine wants.
 type Owners interface {
-	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate. It reads
+	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate, and why. It reads
 	// live: a new attempt would take what the owner wanted before for a change of mind, and end.
-	Wanted(ctx context.Context, machine *clusterv1.Machine) (*WantedOS, error)
+	Wanted(ctx context.Context, machine *clusterv1.Machine) (wanted *WantedOS, unknown string, err error)
 }
 
 // observation is all that one reconcile decides on. Objects that do not exist are nil.
@@ -50,9 +50,10 @@ type observation struct {
 	template         *infrav1.ElementalMachineTemplate
 	// elementalMachine is read by Preflight, for the host that is about to be asked for something: see openChain.
 	elementalMachine *infrav1.ElementalMachine
-	// wanted is nil where it is not known what the owner of the Machine wants; unread is why it could not be read.
-	wanted *WantedOS
-	unread error
+	// wanted is nil where it is not known what the owner of the Machine wants; unknown is why, or unread why it could not be read.
+	wanted  *WantedOS
+	unknown string
+	unread  error
 	// attempts are the other attempts on the same host, and rival the one that goes first.
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
@@ -135,7 +136,7 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 		return nil
 	}
 	// What cannot be read keeps an attempt from its host, see unknownWish, and no host that was triggered from going on.
-	o.wanted, o.unread = r.Owners.Wanted(ctx, o.machine)
+	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
 	return nil
 }
 

@@ -49,7 +49,7 @@ type wakes struct {
 	count atomic.Int64
 }
 
-func (o *wakes) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+func (o *wakes) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	o.count.Add(1)
 	return o.Owners.Wanted(ctx, machine)
 }

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -64,11 +65,11 @@ type fakeOwners struct {
 	err  error
 }
 
-func (f *fakeOwners) Wanted(context.Context, *clusterv1.Machine) (*hostupgrade.WantedOS, error) {
+func (f *fakeOwners) Wanted(_ context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	if f.err != nil || f.hash == "" {
-		return nil, f.err
+		return nil, owner.Want{}.Unknown(machine), f.err
 	}
-	return &hostupgrade.WantedOS{TemplateName: "wanted-by-now", OSVersionHash: f.hash}, nil
+	return &hostupgrade.WantedOS{TemplateName: "wanted-by-now", OSVersionHash: f.hash}, "", nil
 }
 
 // fakeConnector connects to the API server of the suite.

@@ -24,11 +24,14 @@ type Want struct {
 	TemplateName string
 	// OSVersionManagement is what that template asks for, with the image of its ManagedOSVersion.
 	OSVersionManagement infrav1.OSVersionManagement
+
+	// reference is what the owner refers to, whether or not that is, or was found; empty where there is no such owner.
+	reference clusterv1.ContractVersionedObjectReference
 }
 
 // WantsOS returns the OS that the owner of a Machine wants at this moment, which in the middle of a
 // rollout need not be the one the Machine is being updated to. found is false where that cannot be told:
-// the Machine has no owner, one of an unknown kind, or one whose template is missing.
+// the Machine has no owner, one of an unknown kind, or one whose template is missing or of another kind; see Want.Unknown.
 func (o *Owners) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	return wantsOS(ctx, o.Client, machine)
 }
@@ -39,7 +42,7 @@ func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (wa
 }
 
 // Unknown says why it cannot be told what the owner of a Machine wants, where WantsOS has not found it, and what to do.
-func Unknown(machine *clusterv1.Machine) string {
+func (w Want) Unknown(machine *clusterv1.Machine) string {
 	const kinds = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
@@ -48,8 +51,24 @@ func Unknown(machine *clusterv1.Machine) string {
 	if controller.Kind != machineSetKind && controller.Kind != KubeadmControlPlaneKind {
 		return fmt.Sprintf("what %s %s, the owner of Machine %s, wants cannot be told: %s", controller.Kind, controller.Name, machine.Name, kinds)
 	}
-	return fmt.Sprintf("%s %s, the owner of Machine %s, its MachineDeployment or the ElementalMachineTemplate it refers to does not exist: "+
-		"make that anew, or delete the Machine", controller.Kind, controller.Name, machine.Name)
+	the := fmt.Sprintf("%s %s, the owner of Machine %s,", controller.Kind, controller.Name, machine.Name)
+	if controller.Kind == machineSetKind {
+		the += " or its MachineDeployment"
+	}
+	switch named := w.reference; {
+	case named.Name == "":
+		return the + " does not exist: make that anew, or delete the Machine"
+	case !isOurTemplate(named):
+		return fmt.Sprintf("%s names %s %s of %s in its infrastructureRef, and only an ElementalMachineTemplate of %s says which OS is wanted: "+
+			"have it name one, or delete the Machine", the, named.Kind, named.Name, named.APIGroup, infrav1.GroupVersion.Group)
+	default:
+		return fmt.Sprintf("%s names ElementalMachineTemplate %s in its infrastructureRef, which does not exist: "+
+			"make that anew, or delete the Machine", the, named.Name)
+	}
+}
+
+func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
+	return named.APIGroup == infrav1.GroupVersion.Group && named.Kind == ElementalMachineTemplateKind
 }
 
 func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (Want, bool, error) {
@@ -57,15 +76,15 @@ func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	if err != nil || reference == nil {
 		return Want{}, false, err
 	}
-	if reference.APIGroup != infrav1.GroupVersion.Group || reference.Kind != ElementalMachineTemplateKind {
-		return Want{}, false, nil
+	if !isOurTemplate(*reference) {
+		return Want{reference: *reference}, false, nil
 	}
 	template := &infrav1.ElementalMachineTemplate{}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
 	if err := reader.Get(ctx, key, template); err != nil {
-		return Want{}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
+		return Want{reference: *reference}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
 	}
-	return Want{TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template)}, true, nil
+	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template)}, true, nil
 }
 
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {
