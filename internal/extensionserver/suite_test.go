@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,6 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/tlstest"
 )
 
 func TestExtensionServer(t *testing.T) {
@@ -111,30 +111,13 @@ func (e *extension) serve(name string, modified time.Time) {
 // tlsOf somebody with a certificate, or none.
 func (e *extension) tlsOf(pair *pki.Pair) *tls.Config {
 	GinkgoHelper()
-	roots := x509.NewCertPool()
-	Expect(roots.AppendCertsFromPEM(e.authority.CertPEM)).To(BeTrue())
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	if pair != nil {
-		shown, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
-		Expect(err).NotTo(HaveOccurred())
-		// Whatever authorities the server asks for.
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
-	}
-	return config
+	return tlstest.Config(e.authority, pair)
 }
 
-// refusal is what the server says to whoever has got through his own part of the handshake, and has sent nothing yet: who has
-// may see no more than that the connection is closed.
+// refusal is what the server says to whoever it does not let in.
 func (e *extension) refusal(pair *pki.Pair) error {
 	GinkgoHelper()
-	connection, err := tls.Dial("tcp", strings.TrimPrefix(e.url, "https://"), e.tlsOf(pair))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = connection.Close() }()
-	Expect(connection.SetReadDeadline(time.Now().Add(time.Minute))).To(Succeed())
-	_, err = connection.Read(make([]byte, 1))
-	return err
+	return tlstest.Refusal(context.Background(), strings.TrimPrefix(e.url, "https://"), e.tlsOf(pair))
 }
 
 // caller is a client with a certificate, or none.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +26,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/tlstest"
 )
 
 const (
@@ -36,45 +36,23 @@ const (
 )
 
 // certificateOf somebody, of an authority.
-func certificateOf(authority *pki.Authority, name string) []tls.Certificate {
+func certificateOf(authority *pki.Authority, name string) *pki.Pair {
 	GinkgoHelper()
 	pair, err := authority.Client(name)
 	Expect(err).NotTo(HaveOccurred())
-	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
-	Expect(err).NotTo(HaveOccurred())
-	return []tls.Certificate{certificate}
+	return &pair
 }
 
 // tlsOf whoever has a certificate, or none.
-func tlsOf(certificates []tls.Certificate) *tls.Config {
+func tlsOf(certificate *pki.Pair) *tls.Config {
 	GinkgoHelper()
-	roots := x509.NewCertPool()
-	Expect(roots.AppendCertsFromPEM(theLab.Management.Authority().CertPEM)).To(BeTrue())
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	if len(certificates) > 0 { // whatever authorities are asked for
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificates[0], nil }
-	}
-	return config
-}
-
-// refusal is what a server says to whoever has got through his own part of the handshake, and has sent nothing yet: who has
-// may see no more than that the connection is closed.
-func refusal(ctx context.Context, address string, certificates []tls.Certificate) error {
-	GinkgoHelper()
-	connection, err := (&tls.Dialer{Config: tlsOf(certificates)}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = connection.Close() }()
-	Expect(connection.SetReadDeadline(time.Now().Add(time.Minute))).To(Succeed())
-	_, err = connection.Read(make([]byte, 1))
-	return err
+	return tlstest.Config(theLab.Management.Authority(), certificate)
 }
 
 // call posts a body, as whoever has the certificate, and returns the status and what was answered.
-func call(ctx context.Context, address, path string, certificates []tls.Certificate, body []byte) (int, string, error) {
+func call(ctx context.Context, address, path string, certificate *pki.Pair, body []byte) (int, string, error) {
 	GinkgoHelper()
-	caller := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: tlsOf(certificates), DisableKeepAlives: true}}
+	caller := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: tlsOf(certificate), DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, bytes.NewReader(body))
 	Expect(err).NotTo(HaveOccurred())
 	response, err := caller.Do(request)
@@ -87,9 +65,9 @@ func call(ctx context.Context, address, path string, certificates []tls.Certific
 }
 
 // announce a body of that length without sending it, and return the first line of the answer.
-func announce(ctx context.Context, address, path string, certificates []tls.Certificate, bytesLong int) string {
+func announce(ctx context.Context, address, path string, certificate *pki.Pair, bytesLong int) string {
 	GinkgoHelper()
-	connection, err := (&tls.Dialer{Config: tlsOf(certificates)}).DialContext(ctx, "tcp", address)
+	connection, err := (&tls.Dialer{Config: tlsOf(certificate)}).DialContext(ctx, "tcp", address)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = connection.Close() }()
 	Expect(connection.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
@@ -126,10 +104,10 @@ var _ = Describe("The port of the hooks", Ordered, func() {
 	})
 
 	DescribeTable("does not listen to a caller",
-		func(ctx SpecContext, alert, because string, certificates func() []tls.Certificate) {
-			Expect(refusal(ctx, theLab.Hooks(), certificates())).To(MatchError("remote error: tls: " + alert))
+		func(ctx SpecContext, alert, because string, certificate func() *pki.Pair) {
+			Expect(tlstest.Refusal(ctx, theLab.Hooks(), tlsOf(certificate()))).To(MatchError("remote error: tls: " + alert))
 			for _, path := range []string{discovery, update} {
-				_, _, err := call(ctx, theLab.Hooks(), path, certificates(), madeUp(namespace, "host"))
+				_, _, err := call(ctx, theLab.Hooks(), path, certificate(), madeUp(namespace, "host"))
 				Expect(err).To(HaveOccurred())
 			}
 			attempts := &infrav1.ElementalHostUpgradeList{}
@@ -140,11 +118,11 @@ var _ = Describe("The port of the hooks", Ordered, func() {
 				return string(log), err
 			}).Should(ContainSubstring(because), "an operator can read why")
 		},
-		Entry("without a certificate", "certificate required", "client didn't provide a certificate", func() []tls.Certificate { return nil }),
-		Entry("with one of another authority", "bad certificate", "certificate signed by unknown authority", func() []tls.Certificate {
+		Entry("without a certificate", "certificate required", "client didn't provide a certificate", func() *pki.Pair { return nil }),
+		Entry("with one of another authority", "bad certificate", "certificate signed by unknown authority", func() *pki.Pair {
 			return certificateOf(stranger, lab.ExtensionClient)
 		}),
-		Entry("with another name", "bad certificate", "none of the names in --runtime-extension-client-names", func() []tls.Certificate {
+		Entry("with another name", "bad certificate", "none of the names in --runtime-extension-client-names", func() *pki.Pair {
 			return certificateOf(theLab.Management.Authority(), "somebody")
 		}),
 	)
