@@ -19,7 +19,8 @@ const (
 	killsAtOnce = 20
 	// hold is how long a side effect waits for a victim to come up again: less than API servers do (admission.Patience).
 	hold = 10 * time.Second
-	// calm is after how long without a write nothing is expected to follow, reporting how long a report may take until then.
+	// calm is after how long without a write nothing is expected to follow, reporting how long a report may take until then
+	// where somebody may be dead.
 	calm      = 100 * time.Millisecond
 	reporting = 3 * time.Second
 )
@@ -39,6 +40,8 @@ type stage struct {
 	// kills of this run, and for how many more there is room.
 	kills []string
 	room  int
+	// reporting is how long a report may take.
+	reporting time.Duration
 	// recorded edges of this run, and when the last of them was a write.
 	recorded map[edge]bool
 	wrote    time.Time
@@ -132,13 +135,20 @@ func (s *stage) awaitReport() {
 		return
 	}
 	said := edge(management + " elementalhosts/status status.upgrade.phase=" + phase)
-	ctx, cancel := context.WithTimeout(context.Background(), reporting)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 	defer cancel()
 	_ = await(ctx, func() bool {
 		s.take()
 		defer s.give()
 		return s.recorded[said] && time.Since(s.wrote) > calm
 	})
+}
+
+// patience with reports.
+func (s *stage) patience() time.Duration {
+	s.take()
+	defer s.give()
+	return s.reporting
 }
 
 func (s *stage) record(edges ...edge) {
@@ -209,6 +219,10 @@ func (s *stage) begin(room int, start func() error) error {
 	defer s.give()
 	s.run++
 	s.kills, s.room, s.recorded = nil, room, map[edge]bool{}
+	s.reporting = reporting
+	if room == 0 {
+		s.reporting = patience
+	}
 	return start()
 }
 
