@@ -29,10 +29,11 @@ runcmd:
 var _ = Describe("The life of a host", func() {
 	var m *machine
 
-	BeforeEach(func() {
-		m = newMachine()
+	withBootstrapData := func(m *machine) {
 		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: bootstrapData})
-	})
+	}
+
+	BeforeEach(func() { m = newMachine(withBootstrapData) })
 
 	It("is bootstrapped by one reboot and stays so", func() {
 		m.desire(wire.Desired{Bootstrap: true})
@@ -77,10 +78,10 @@ var _ = Describe("The life of a host", func() {
 		Expect(m.api.Hosts()).To(BeEmpty())
 	})
 
-	DescribeTable("is wiped and becomes one other host when it loses power",
+	DescribeTable("is wiped, keeps nothing of its former life and becomes one other host when it loses power",
 		func(when, command string) {
 			var once sync.Once
-			m := newMachine(func(m *machine) {
+			m := newMachine(withBootstrapData, func(m *machine) {
 				m.met = func(m *machine, moment rendezvous.Moment) {
 					if strings.Join(moment.Argv, " ") == command && moment.Done == (when == "after") && m.mode() == "recovery" {
 						once.Do(func() {
@@ -91,13 +92,20 @@ var _ = Describe("The life of a host", func() {
 					}
 				}
 			})
+			m.desire(wire.Desired{Bootstrap: true})
+			Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 			former := m.api.Created(hostName).PubKey
 			m.desire(wire.Desired{Reset: true})
 			Eventually(func() string { return m.api.Created(hostName).PubKey }, patience).ShouldNot(BeElementOf("", former))
-			Eventually(m.last, patience).Should(And(HaveField("Phase", wire.HostFinalizingRegistration), HaveField("OS.BootMode", "active")))
+			Eventually(m.last, patience).Should(And(
+				HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false), HaveField("OS.BootMode", "active")))
 			Expect(m.api.Requests()).To(ContainElement("POST hosts/" + hostName + "/wiped"))
 			Expect(m.api.Hosts()).To(Equal([]string{hostName}))
 			Expect(m.finished("elemental", "reset")).To(BeNumerically(">=", 1))
+
+			By("serving another machine")
+			m.desire(wire.Desired{Bootstrap: true})
+			Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		},
 		Entry("before its disk is touched", "before", "elemental reset"),
 		Entry("when its disk is as new, which the agent does not know", "after", "elemental reset"),
@@ -143,24 +151,6 @@ var _ = Describe("The life of a host", func() {
 		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
 		Eventually(m.last, patience).Should(And(HaveField("Bootstrapped", true), HaveField("OS.BootID", lastBoot(m, 3))))
 		Expect(bootstraps(m)).To(Equal(1))
-	})
-
-	It("is reset all the same when it loses power in the middle of it, and keeps nothing of its former life", func() {
-		m.desire(wire.Desired{Bootstrap: true})
-		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
-		former := m.api.Created(hostName).PubKey
-		m.desire(wire.Desired{Reset: true})
-		Eventually(m.mode, patience, time.Millisecond).Should(Equal("recovery"))
-		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
-		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
-		Eventually(m.last, patience).Should(And(
-			HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Bootstrapped", false), HaveField("OS.BootMode", "active")))
-		Expect(m.api.Created(hostName).PubKey).NotTo(Equal(former))
-		Expect(m.finished("elemental", "reset")).To(BeNumerically(">=", 1))
-
-		By("serving another machine")
-		m.desire(wire.Desired{Bootstrap: true})
-		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 	})
 
 	It("notices a reset that left its work directory as it was", func() {
