@@ -33,13 +33,13 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 	then(ctx, u)
 },
 	Entry("the agent was killed before the trigger; then it is started", image.OS{}, silenceBeforeTrigger, wake),
-	Entry("the agent was killed after the trigger; then it is started", image.OS{UpgradeSeconds: writing},
+	Entry("the agent was killed after the trigger; then it is started", image.OS{},
 		func(ctx context.Context, u *upgrade) {
-			u.start(ctx)
-			u.awaitWriting()
+			letGo := u.startWriting(ctx)
 			u.lift = holdAt(ctx, u, "Preflight")
+			letGo()
 		}, wake),
-	Entry("the power was lost while the image was written; then it returns and goes on", image.OS{UpgradeSeconds: writing}, losePower,
+	Entry("the power was lost while the image was written; then it returns and goes on", image.OS{}, losePower,
 		func(ctx context.Context, u *upgrade) {
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			u.expectSucceeded(ctx)
@@ -57,7 +57,7 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			u.expectSucceeded(ctx)
 		}),
-	Entry("the power was lost; then a person gives up its slot, and it falls back", image.OS{UpgradeSeconds: writing, Boot: source.BootUnhealthy}, losePower,
+	Entry("the power was lost; then a person gives up its slot, and it falls back", image.OS{Boot: source.BootUnhealthy}, losePower,
 		func(ctx context.Context, u *upgrade) {
 			u.set(ctx, "release", true)
 			released := lost
@@ -70,7 +70,7 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 			}.expect(ctx, u)
 			expectNextSucceeds(ctx)
 		}),
-	Entry("the power was lost; then its Machine is deleted and replaced, and the host is free again when it returns", image.OS{UpgradeSeconds: writing}, losePower,
+	Entry("the power was lost; then its Machine is deleted and replaced, and the host is free again when it returns", image.OS{}, losePower,
 		func(ctx context.Context, u *upgrade) {
 			suite.DeleteMachine(ctx, cluster)
 			u.expectReplaced(ctx)
@@ -90,8 +90,6 @@ func silenceBeforeTrigger(ctx context.Context, u *upgrade) {
 	letGo := u.lift
 	u.lift = holdAt(ctx, u, "Preflight")
 	letGo(ctx)
-	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
-		Equal("waiting for the elemental-agent of ElementalHost "+u.host.Name()+" to start")))
 }
 
 // wake starts the agent again, which goes on.
@@ -104,8 +102,8 @@ func wake(ctx context.Context, u *upgrade) {
 // losePower takes the power while the image is written. To have it again is a boot that the host did not ask for.
 func losePower(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
-	u.start(ctx)
-	u.awaitWriting()
+	letGo := u.startWriting(ctx)
 	Expect(u.host.PowerOff(ctx)).To(Succeed())
+	letGo()
 	u.boots++
 }

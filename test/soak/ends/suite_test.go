@@ -21,8 +21,6 @@ const (
 	patience = 2 * time.Minute
 	calm     = 3 * time.Second
 	look     = 100 * time.Millisecond
-	// writing is how many seconds writing an image takes where something is to happen meanwhile.
-	writing = 5
 )
 
 // The suite has one cluster with one worker and a spare host; each spec upgrades the worker.

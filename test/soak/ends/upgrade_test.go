@@ -124,13 +124,13 @@ func (u *upgrade) set(ctx context.Context, field string, value bool) {
 	u.kubectl(ctx, "patch", "--type", "merge", "--patch", string(encoded))
 }
 
-// awaitWriting returns when the elemental CLI runs.
-func (u *upgrade) awaitWriting() {
+// startWriting starts the upgrade, and returns when half of the image is written, where the host stays until it is let go.
+func (u *upgrade) startWriting(ctx context.Context) (letGo func()) {
 	GinkgoHelper()
-	Eventually(func() int {
-		_, unfinished := suite.Writes(u.host, u.began)
-		return unfinished
-	}, patience, look).Should(Equal(1), "the image is being written")
+	held := suite.HoldHost(u.host, infrav1.HostUpgradeApplying)
+	u.start(ctx)
+	Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience).Should(BeClosed(), "the image is being written")
+	return func() { held.LetGo(string(infrav1.HostUpgradeApplying)) }
 }
 
 // expectUntouched asserts that nothing was written and booted.

@@ -58,6 +58,8 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 	Entry("Aborted after the trigger, once the silent agent says that it has not begun", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			silenceBeforeTrigger(ctx, u)
+			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
+				Equal("waiting for the elemental-agent of ElementalHost "+u.host.Name()+" to start")))
 			u.set(ctx, "cancel", true)
 		},
 		row: row{
