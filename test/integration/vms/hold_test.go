@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // local asks for a disk that only one node can have.
@@ -24,6 +25,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 			Name: "stuck", RunStrategy: kubevirtv1.RunStrategyRerunOnFailure, EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrateIfPossible,
 			Require: nodeTwo, Asks: local,
 		})
+		held := suite.HoldHost(cluster.Lab.Host(nodeTwo), infrav1.HostUpgradeApplying)
 		wanted := upgrade(ctx)
 		Eventually(attemptOn(ctx, nodeTwo, wanted)).Should(HaveField("Status.Message",
 			And(ContainSubstring("vms/stuck"), ContainSubstring("is not live-migratable: DisksNotLiveMigratable"))))
@@ -35,6 +37,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(machineOf(ctx, stuck)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.VMPowerStateAnnotation, And(
 			ContainSubstring(`"field":"runStrategy","value":"RerunOnFailure"`), ContainSubstring(nodeTwo)))))
+		held.LetGo(string(infrav1.HostUpgradeApplying))
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		Eventually(stateOf(ctx, stuck.key)).Should(And(HaveField("Running()", BeTrue()), HaveField("Node", nodeTwo)))
 		Expect(cluster.VM(ctx, stuck.key)).NotTo(HaveField("UID", stuck.before.UID))
