@@ -22,11 +22,13 @@ import (
 var _ = DescribeTable("MachineDeployments and a control plane that are upgraded at the same time disrupt as many nodes as are allowed",
 	func(ctx SpecContext, allowed int) {
 		allow(ctx, other, allowed)
+		goOn := meetWriting(allowed)
 		r := begin(ctx, other, map[string]image.Image{
 			north:        suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing}),
 			south:        suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing}),
 			controlPlane: suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing}),
 		})
+		goOn()
 		r.expectDone(ctx)
 		r.expectOnce(ctx, north, south, controlPlane)
 		cordoned, triggered := r.atOnce(r.nodes()...)
@@ -44,9 +46,11 @@ var _ = Describe("Two clusters of one namespace", func() {
 	It("each have slots of their own", func(ctx SpecContext) {
 		allow(ctx, cluster, 1)
 		allow(ctx, other, 1)
+		goOn := meetWriting(2)
 		os := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
 		here := begin(ctx, cluster, map[string]image.Image{east: os, west: os})
 		there := begin(ctx, other, map[string]image.Image{north: os, south: os})
+		goOn()
 		for _, r := range []*rollout{here, there} {
 			r.expectDone(ctx)
 			r.expectOnce(ctx, slices.Collect(maps.Keys(r.desired))...)
@@ -74,6 +78,18 @@ var _ = Describe("Two clusters of one namespace", func() {
 		there.expectDone(ctx)
 	})
 })
+
+// meetWriting has the first hosts that write an image wait for one another, so that they do it at the same time however busy the
+// machine is. What it returns waits until so many have met, and lets all go on.
+func meetWriting(hosts int) (goOn func()) {
+	GinkgoHelper()
+	held := suite.HoldHosts(theLab, infrav1.HostUpgradeApplying)
+	return func() {
+		GinkgoHelper()
+		Eventually(held.Stopped, patience, look).WithArguments(infrav1.HostUpgradeApplying).Should(Equal(hosts))
+		held.LetGo(infrav1.HostUpgradeApplying)
+	}
+}
 
 // quarantined is the list of digests that a cluster offers to no more hosts.
 func quarantined(ctx context.Context, of *scenario.Cluster) string {
