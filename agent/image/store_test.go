@@ -37,9 +37,9 @@ type hub struct {
 	disturb  func(w http.ResponseWriter, r *http.Request) bool
 }
 
-func newHub() *hub {
+func newHub(options ...registry.Option) *hub {
 	h := &hub{}
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := registry.New(append(options, registry.Logger(log.New(io.Discard, "", 0)))...)
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.lock.Lock()
 		h.requests = append(h.requests, r.Method+" "+r.URL.Path)

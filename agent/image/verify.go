@@ -24,7 +24,8 @@ import (
 // Bounds of what is looked at. A registry can hold as many signatures of an image as anybody has pushed.
 const (
 	maxSignatures = 50
-	maxPayload    = 64 << 10 // bytes
+	maxPayload    = 64 << 10  // bytes
+	maxBundle     = 256 << 10 // bytes
 	// maxReasons is how many signatures a message tells about: the API cuts messages.
 	maxReasons = 3
 )
@@ -62,6 +63,9 @@ func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerifica
 		}
 		reasons = append(reasons, found...)
 	}
+	if rule.Problem != "" {
+		reasons = slices.Insert(reasons, 0, "no identity can be verified: "+rule.Problem)
+	}
 	return terminalf("image %s (%s) has no signature that counts for prefix %s of imageVerification: %s",
 		wanted.URI, wanted.Digest, rule.Prefix, strings.Join(reasons[:min(len(reasons), maxReasons)], "; "))
 }
@@ -98,10 +102,26 @@ func (s *Store) indexDigest(ctx context.Context, wanted Image) (string, error) {
 
 // verifyDigest returns why no signature of a digest counts; nothing if one does.
 func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
+	tagged, err := s.verifyTagged(ctx, repository, digest, rule)
+	if err != nil || tagged == nil {
+		return nil, err
+	}
+	bundles, err := s.verifyBundles(ctx, repository, digest, rule)
+	if err != nil || bundles == nil {
+		return nil, err
+	}
+	if len(tagged)+len(bundles) == 0 {
+		return []string{"it is not signed: there is no " + repository.Tag(imagetrust.Tag(digest)).Name() + ", and no bundle of sigstore refers to " + digest}, nil
+	}
+	return append(tagged, bundles...), nil
+}
+
+// verifyTagged returns why no signature at the tag of a digest counts: nil if one does, and no reasons if there is none.
+func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
 	tag := repository.Tag(imagetrust.Tag(digest))
 	stored, err := remote.Get(tag, s.options(ctx)...)
 	if isMissing(err) {
-		return []string{"it is not signed: there is no " + tag.Name()}, nil
+		return []string{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -141,18 +161,9 @@ func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrus
 // verifyOne says why a signature does not count; nothing if it does.
 func verifyOne(signatures v1.Image, layer v1.Descriptor, digest string, rule *imagetrust.Rule) (string, error) {
 	if layer.MediaType != imagetrust.MediaType || layer.Size > maxPayload {
-		return fmt.Sprintf("it is of type %.60q and has %d bytes, not %s and at most %d", layer.MediaType, layer.Size, imagetrust.MediaType, maxPayload), nil
+		return unexpected(layer, imagetrust.MediaType, maxPayload), nil
 	}
-	blob, err := signatures.LayerByDigest(layer.Digest)
-	if err != nil {
-		return "", err
-	}
-	content, err := blob.Compressed()
-	if err != nil {
-		return "", err
-	}
-	defer content.Close()
-	signed, err := io.ReadAll(io.LimitReader(content, maxPayload))
+	signed, err := contentOf(signatures, layer)
 	if err != nil {
 		return "", err
 	}
@@ -160,6 +171,24 @@ func verifyOne(signatures v1.Image, layer v1.Descriptor, digest string, rule *im
 		return err.Error(), nil
 	}
 	return "", nil
+}
+
+func unexpected(layer v1.Descriptor, mediaType string, most int64) string {
+	return fmt.Sprintf("it is of type %.60q and has %d bytes, not %s and at most %d", layer.MediaType, layer.Size, mediaType, most)
+}
+
+// contentOf reads a layer whose size has been looked at.
+func contentOf(image v1.Image, layer v1.Descriptor) ([]byte, error) {
+	blob, err := image.LayerByDigest(layer.Digest)
+	if err != nil {
+		return nil, err
+	}
+	content, err := blob.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	return io.ReadAll(io.LimitReader(content, layer.Size))
 }
 
 // isMissing says whether a registry has answered that there is nothing of that name.

@@ -15,9 +15,10 @@ const (
 	UnmatchedImageAccept UnmatchedImagePolicy = "Accept"
 )
 
-// ImageVerification says whose signature an OS image needs before a host writes it. Signatures are cosign's: the tag
-// sha256-<digest>.sig in the repository of the image, made with a key. Those without a key (keyless), and those that are
-// stored only as bundles, do not count.
+// ImageVerification says whose signature an OS image needs before a host writes it. Signatures are cosign's, made with a key or
+// with a certificate that sigstore has issued (keyless): at the tag sha256-<digest>.sig in the repository of the image, or as
+// bundles that refer to it.
+// +kubebuilder:validation:XValidation:rule="has(self.trustedRootRef) || !self.rules.exists(rule, has(rule.identities))",message="rules with identities need trustedRootRef: a ConfigMap in the same namespace with sigstore's trusted root under the key trusted_root.json"
 type ImageVerification struct {
 	// rules, by what the name of an image begins with. The rule with the longest prefix counts, and no other.
 	// +listType=map
@@ -29,9 +30,27 @@ type ImageVerification struct {
 	// unmatched says what becomes of images that no rule is about: Refuse (default), or Accept them without a signature.
 	// +optional
 	Unmatched UnmatchedImagePolicy `json:"unmatched,omitempty"`
+
+	// trustedRootRef names the ConfigMap that holds sigstore's trusted root: the authorities and logs that certificates of
+	// identities are verified by. It is needed where a rule has identities, and read when a host is told its rules.
+	// +optional
+	TrustedRootRef *TrustedRootReference `json:"trustedRootRef,omitempty"`
 }
 
-// ImageVerificationRule says who has to have signed the images of a registry, or of a part of it.
+// TrustedRootKey is the key of a ConfigMap under which sigstore's trusted root lies, as "cosign trusted-root create" writes it.
+const TrustedRootKey = "trusted_root.json"
+
+// TrustedRootReference names a ConfigMap in the namespace of the object that refers to it.
+type TrustedRootReference struct {
+	// name of the ConfigMap. Its key trusted_root.json holds the trusted root, of 256 KiB at most.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// ImageVerificationRule says who has to have signed the images of a registry, or of a part of it. One valid signature by any of
+// its keys or identities is enough.
+// +kubebuilder:validation:XValidation:rule="has(self.publicKeys) || has(self.identities)",message="a rule needs publicKeys, identities, or both"
 type ImageVerificationRule struct {
 	// prefix of the image's name, in whole parts: a registry (registry.example.com, registry.example.com:5000), or a
 	// registry and the beginning of the repository (registry.example.com/os). No scheme, tag or digest.
@@ -39,11 +58,42 @@ type ImageVerificationRule struct {
 	// +kubebuilder:validation:MaxLength=255
 	Prefix string `json:"prefix"`
 
-	// publicKeys are PEM-encoded, as in cosign.pub: ECDSA, RSA or Ed25519, used with SHA-256. One signature that is valid by
-	// any of them is enough; two keys are how a key is replaced.
+	// publicKeys are PEM-encoded, as in cosign.pub: ECDSA, RSA or Ed25519, used with SHA-256. Two keys are how a key is
+	// replaced.
+	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=1024
-	PublicKeys []string `json:"publicKeys"`
+	PublicKeys []string `json:"publicKeys,omitempty"`
+
+	// identities that may have signed without a key of their own, by a certificate that an authority of the trusted root has
+	// issued, and that a log of the trusted root has recorded.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Identities []ImageIdentity `json:"identities,omitempty"`
+}
+
+// ImageIdentity is who a certificate of sigstore was issued to.
+// +kubebuilder:validation:XValidation:rule="has(self.subject) != has(self.subjectRegExp)",message="an identity needs either subject or subjectRegExp"
+type ImageIdentity struct {
+	// issuer that has authenticated the subject, exactly: the URL of an OpenID Connect issuer, for example
+	// https://token.actions.githubusercontent.com.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Issuer string `json:"issuer"`
+
+	// subject of the certificate, exactly: a mail address, or a URI as that of a workflow.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Subject string `json:"subject,omitempty"`
+
+	// subjectRegExp is a regular expression (Go's, RE2) that the whole subject has to match.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	SubjectRegExp string `json:"subjectRegExp,omitempty"`
 }

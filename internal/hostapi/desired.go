@@ -17,7 +17,8 @@ import (
 // revisionLength in hex digits. Two revisions of one host have to differ, no more.
 const revisionLength = 16
 
-// Desired is all that is asked of a host. It depends on the host alone: no time, no other object.
+// Desired is all that is asked of a host. It depends on the host alone: no time, no other object. What a host is sent has the trusted
+// root of its rules besides.
 func Desired(host *infrav1.ElementalHost) wire.Desired {
 	desired := wire.Desired{
 		Approved: host.Spec.Approved,
@@ -106,7 +107,20 @@ func verification(of *infrav1.ImageVerification) *wire.ImageVerification {
 	}
 	converted := &wire.ImageVerification{Unmatched: string(of.Unmatched)}
 	for _, rule := range of.Rules {
-		converted.Rules = append(converted.Rules, wire.ImageVerificationRule{Prefix: rule.Prefix, PublicKeys: rule.PublicKeys})
+		converted.Rules = append(converted.Rules, wire.ImageVerificationRule{
+			Prefix: rule.Prefix, PublicKeys: rule.PublicKeys, Identities: identities(rule.Identities),
+		})
+	}
+	if of.TrustedRootRef != nil {
+		converted.TrustedRootRef = of.TrustedRootRef.Name
+	}
+	return converted
+}
+
+func identities(of []infrav1.ImageIdentity) []wire.ImageIdentity {
+	var converted []wire.ImageIdentity
+	for _, identity := range of {
+		converted = append(converted, wire.ImageIdentity{Issuer: identity.Issuer, Subject: identity.Subject, SubjectRegExp: identity.SubjectRegExp})
 	}
 	return converted
 }

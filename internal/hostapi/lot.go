@@ -21,8 +21,9 @@ import (
 // such connections. A parked one is taken out of net/http (hijacked), keeps a goroutine with the smallest
 // stack there is, and comes back as a new connection once it is answered: the lot is a net.Listener too.
 type lot struct {
-	hub  *hub
-	back chan net.Conn
+	hub   *hub
+	roots *trustedRoots
+	back  chan net.Conn
 
 	closing sync.Once
 	closed  chan struct{}
@@ -30,8 +31,8 @@ type lot struct {
 	parked sync.WaitGroup
 }
 
-func newLot(hub *hub) *lot {
-	return &lot{hub: hub, back: make(chan net.Conn), closed: make(chan struct{})}
+func newLot(hub *hub, roots *trustedRoots) *lot {
+	return &lot{hub: hub, roots: roots, back: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Accept returns the next connection that comes back.
@@ -106,7 +107,7 @@ func (l *lot) wait(connection net.Conn, held *poll) {
 		_ = connection.Close()
 		return
 	}
-	status, body := answerTo(held, news)
+	status, body := l.roots.answerTo(context.Background(), held, news) // the read has a timeout of its own
 	l.answer(connection, status, body)
 }
 

@@ -126,7 +126,7 @@ var _ = Describe("openapi.yaml", func() {
 var wireTypes = map[string]any{
 	"Registration": wire.Registration{}, "HostCreate": wire.HostCreate{}, "Desired": wire.Desired{}, "Upgrade": wire.Upgrade{},
 	"Report": wire.Report{}, "Address": wire.Address{}, "OS": wire.OS{}, "Attempt": wire.Attempt{},
-	"ImageVerification": wire.ImageVerification{}, "ImageVerificationRule": wire.ImageVerificationRule{},
+	"ImageVerification": wire.ImageVerification{}, "ImageVerificationRule": wire.ImageVerificationRule{}, "ImageIdentity": wire.ImageIdentity{},
 	"Bootstrap": wire.Bootstrap{}, "Reset": wire.Reset{}, "Error": wire.Error{},
 }
 

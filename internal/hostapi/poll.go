@@ -4,6 +4,7 @@
 package hostapi
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -32,7 +33,7 @@ func (s *Server) getDesired(r *http.Request) (reply, error) {
 	host := caller.host
 	desired := Desired(host)
 	if patience == 0 || r.URL.Query().Get("revision") != desired.Revision {
-		return reply{status: http.StatusOK, body: desired}, nil
+		return s.replyDesired(r, host.Namespace, desired)
 	}
 	return s.holdBack(r, host, &desired, patience)
 }
@@ -57,9 +58,14 @@ func (s *Server) holdBack(r *http.Request, host *infrav1.ElementalHost, known *w
 	}
 	if desired := Desired(current); desired.Revision != known.Revision {
 		s.hub.leave(held.key, held.waiter)
-		return reply{status: http.StatusOK, body: desired}, nil
+		return s.replyDesired(r, host.Namespace, desired)
 	}
 	return reply{later: held}, nil
+}
+
+func (s *Server) replyDesired(r *http.Request, namespace string, desired wire.Desired) (reply, error) {
+	desired, err := s.roots.completeDesired(r.Context(), namespace, desired)
+	return reply{status: http.StatusOK, body: desired}, err
 }
 
 // hold keeps a request until there is an answer. A connection that serves nothing else is parked, which
@@ -80,16 +86,22 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, held *poll) {
 		case <-r.Context().Done():
 		}
 	}
-	status, body := answerTo(held, s.hub.leave(held.key, held.waiter))
+	status, body := s.roots.answerTo(r.Context(), held, s.hub.leave(held.key, held.waiter))
 	send(w, status, body, "")
 }
 
-func answerTo(held *poll, news *wire.Desired) (int, any) {
+// answerTo is what a request is answered that has waited.
+func (t *trustedRoots) answerTo(ctx context.Context, held *poll, news *wire.Desired) (int, any) {
 	if news == nil {
 		gone := refuseUnknown(held.key).answer
 		return gone.Code, gone
 	}
-	return http.StatusOK, news
+	desired, err := t.completeDesired(ctx, held.key.Namespace, *news)
+	if err != nil {
+		failed := asFailure(err).answer
+		return failed.Code, failed
+	}
+	return http.StatusOK, desired
 }
 
 // patienceOf reads how long a host is ready to wait. Up to a tenth is taken off at random: hosts that

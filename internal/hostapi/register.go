@@ -29,6 +29,10 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	rules, err := s.roots.complete(r.Context(), registration.Namespace, verification(registration.Spec.ImageVerification))
+	if err != nil {
+		return reply{}, err
+	}
 	config, err := json.Marshal(registration.Spec.Config)
 	if err != nil {
 		return reply{}, fmt.Errorf("encoding config of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)
@@ -36,7 +40,7 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	return reply{status: http.StatusOK, body: wire.Registration{
 		HostLabels:        registration.Spec.HostLabels,
 		HostAnnotations:   registration.Spec.HostAnnotations,
-		ImageVerification: verification(registration.Spec.ImageVerification),
+		ImageVerification: rules,
 		Config:            config,
 	}}, nil
 }

@@ -26,7 +26,11 @@ func (s *Server) getReset(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	answer := wire.Reset{ImageVerification: verification(registration.Spec.ImageVerification)}
+	rules, err := s.roots.complete(r.Context(), registration.Namespace, verification(registration.Spec.ImageVerification))
+	if err != nil {
+		return reply{}, err
+	}
+	answer := wire.Reset{ImageVerification: rules}
 	if options := registration.Spec.Config.Elemental.Reset; len(options) > 0 {
 		if answer.Options, err = json.Marshal(options); err != nil {
 			return reply{}, fmt.Errorf("encoding the reset options of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)

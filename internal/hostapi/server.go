@@ -33,6 +33,7 @@ type Server struct {
 	clock         clock.WithTicker
 	hosts         *hosts
 	registrations *registrations
+	roots         *trustedRoots
 	hub           *hub
 	lot           *lot
 	quota         *quota
@@ -49,7 +50,7 @@ func New(options Options) (*Server, error) {
 	options.complete()
 	known, hub := newHosts(options.Cache, options.APIReader), newHub()
 	registrations := newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint)
-	quota := newQuota(options.Clock, registrations)
+	quota, roots := newQuota(options.Clock, registrations), &trustedRoots{live: options.APIReader}
 	return &Server{
 		options:       options,
 		client:        options.Client,
@@ -58,8 +59,9 @@ func New(options Options) (*Server, error) {
 		clock:         options.Clock,
 		hosts:         known,
 		registrations: registrations,
+		roots:         roots,
 		hub:           hub,
-		lot:           newLot(hub),
+		lot:           newLot(hub, roots),
 		quota:         quota,
 		places:        newPlaces(options.Cache, options.Clock),
 		reports:       newReporter(options.Client, options.Clock, known, quota),

@@ -20,7 +20,10 @@ import (
 type Rule struct {
 	// Prefix as it was written.
 	Prefix string
-	keys   []signature.Verifier
+	// Problem is why no identity of the rule can be verified now, whoever has signed; empty where they can, or where it has none.
+	Problem    string
+	keys       []signature.Verifier
+	identities identities
 }
 
 // For returns the rule that an image of the repository falls under: the one with the longest prefix. It is nil where no
@@ -41,14 +44,15 @@ func For(verification *wire.ImageVerification, repository name.Repository) (*Rul
 	}
 	switch {
 	case found >= 0:
-		return compile(verification.Rules[found], found)
+		return compile(verification, found)
 	case verification.Unmatched == wire.UnmatchedAccept:
 		return nil, nil
 	}
 	return nil, fmt.Errorf("imageVerification has no rule for images of %s, and refuses those: add a rule with a prefix of it", repository.Name())
 }
 
-func compile(rule wire.ImageVerificationRule, index int) (*Rule, error) {
+func compile(verification *wire.ImageVerification, index int) (*Rule, error) {
+	rule := verification.Rules[index]
 	compiled := &Rule{Prefix: rule.Prefix}
 	for i, encoded := range rule.PublicKeys {
 		key, err := ParseKey(encoded)
@@ -57,7 +61,10 @@ func compile(rule wire.ImageVerificationRule, index int) (*Rule, error) {
 		}
 		compiled.keys = append(compiled.keys, key)
 	}
-	return compiled, nil
+	var err error
+	compiled.identities, err = compileIdentities(verification, index)
+	compiled.Problem = compiled.identities.problem
+	return compiled, err
 }
 
 // begins says whether a name begins with a prefix in whole parts: registry.test/os is none of registry.test/oss.

@@ -16,22 +16,20 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
-// Where a signature that was made with a key has its parts, and what one without a key has besides.
+// Where a signature has its parts. One that was made with a certificate has more: see certified.go.
 // Source: cosign, specs/SIGNATURE_SPEC.md.
 const (
 	// MediaType of the layer that holds what was signed.
 	MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 	// SignatureAnnotation of the layer is the signature, in base64.
 	SignatureAnnotation = "dev.cosignproject.cosign/signature"
-	// CertificateAnnotation of the layer is there where a certificate stands for the key.
-	CertificateAnnotation = "dev.sigstore.cosign/certificate"
 )
 
 // Tag under which the signatures of a digest lie, in the repository of the image.
 func Tag(digest string) string { return strings.Replace(digest, ":", "-", 1) + ".sig" }
 
-// Verify says whether the signature of a payload is by one of the rule's keys and the payload is about the image with this
-// digest. The signature comes first: what it does not cover says nothing. The text of an error is for operators.
+// Verify says whether the signature of a payload is by one of the rule's keys or identities and the payload is about the image
+// with this digest. The signature comes first: what it does not cover says nothing. The text of an error is for operators.
 func (r *Rule) Verify(digest string, signed []byte, annotations map[string]string) error {
 	if err := r.verifySignature(signed, annotations); err != nil {
 		return err
@@ -67,7 +65,10 @@ func (r *Rule) verifySignature(signed []byte, annotations map[string]string) err
 		}
 	}
 	if annotations[CertificateAnnotation] != "" {
-		return errors.New("it was made without a key (keyless), which is not supported")
+		return r.identities.verifyCertified(decoded, signed, annotations)
+	}
+	if len(r.keys) == 0 {
+		return errors.New("it was made with a key, and the rule has none")
 	}
 	return fmt.Errorf("it was made with none of the %d keys", len(r.keys))
 }

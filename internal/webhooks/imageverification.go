@@ -32,6 +32,11 @@ func validateImageVerification(verification *infrav1.ImageVerification, path *fi
 				errs = append(errs, field.Invalid(at.Child("publicKeys").Index(j), key, err.Error()))
 			}
 		}
+		for j, identity := range rule.Identities {
+			if _, err := imagetrust.SubjectPattern(identity.SubjectRegExp); err != nil {
+				errs = append(errs, field.Invalid(at.Child("identities").Index(j).Child("subjectRegExp"), identity.SubjectRegExp, err.Error()))
+			}
+		}
 	}
 	return errs
 }

@@ -309,6 +309,12 @@ var _ = Describe("imageVerification", func() {
 	rule := func(prefix string, keys ...string) infrav1.ImageVerificationRule {
 		return infrav1.ImageVerificationRule{Prefix: prefix, PublicKeys: keys}
 	}
+	identified := func(identities ...infrav1.ImageIdentity) infrav1.ImageVerification {
+		return infrav1.ImageVerification{
+			TrustedRootRef: &infrav1.TrustedRootReference{Name: "sigstore"},
+			Rules:          []infrav1.ImageVerificationRule{{Prefix: "a.test", Identities: identities}},
+		}
+	}
 
 	DescribeTable("is that of a cluster, of the clusters of a template, and of a registration",
 		func(ctx SpecContext, make func() infrav1.ImageVerification, refusal string) {
@@ -337,9 +343,31 @@ var _ = Describe("imageVerification", func() {
 		Entry("not with one prefix twice", func() infrav1.ImageVerification {
 			return infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{rule("docker.io/os", key()), rule("index.docker.io/os", key())}}
 		}, "imageVerification.rules[1].prefix: Duplicate value"),
-		Entry("not without keys", func() infrav1.ImageVerification {
+		Entry("with identities beside keys", func() infrav1.ImageVerification {
+			both := identified(infrav1.ImageIdentity{Issuer: "https://i.test", Subject: "a"}, infrav1.ImageIdentity{Issuer: "https://i.test", SubjectRegExp: "a.*"})
+			both.Rules[0].PublicKeys = []string{key()}
+			return both
+		}, ""),
+		Entry("not with neither", func() infrav1.ImageVerification {
 			return infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{rule("a.test")}}
-		}, "imageVerification.rules[0].publicKeys"),
+		}, "a rule needs publicKeys, identities, or both"),
+		Entry("not with identities and no trusted root", func() infrav1.ImageVerification {
+			rootless := identified(infrav1.ImageIdentity{Issuer: "https://i.test", Subject: "a"})
+			rootless.TrustedRootRef = nil
+			return rootless
+		}, "rules with identities need trustedRootRef"),
+		Entry("not with an identity that has no subject", func() infrav1.ImageVerification {
+			return identified(infrav1.ImageIdentity{Issuer: "https://i.test"})
+		}, "an identity needs either subject or subjectRegExp"),
+		Entry("not with one that has two", func() infrav1.ImageVerification {
+			return identified(infrav1.ImageIdentity{Issuer: "https://i.test", Subject: "a", SubjectRegExp: "a"})
+		}, "an identity needs either subject or subjectRegExp"),
+		Entry("not with one that has no issuer", func() infrav1.ImageVerification {
+			return identified(infrav1.ImageIdentity{Subject: "a"})
+		}, "imageVerification.rules[0].identities[0].issuer"),
+		Entry("not with an expression that is none by itself", func() infrav1.ImageVerification {
+			return identified(infrav1.ImageIdentity{Issuer: "https://i.test", SubjectRegExp: "a)|(b"})
+		}, "imageVerification.rules[0].identities[0].subjectRegExp"),
 		Entry("not without rules", func() infrav1.ImageVerification {
 			return infrav1.ImageVerification{Unmatched: infrav1.UnmatchedImageAccept}
 		}, "imageVerification.rules"),

@@ -8,7 +8,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -53,16 +52,22 @@ func Payload(digest string) []byte {
 
 // Signature of a payload, in base64.
 func (s *Signer) Signature(payload []byte) (string, error) {
-	sum := sha256.Sum256(payload)
-	signed, err := ecdsa.SignASN1(rand.Reader, s.key, sum[:])
+	signed, err := signWith(s.key, payload)
 	return base64.StdEncoding.EncodeToString(signed), err
 }
 
+const signatureAnnotation = "dev.cosignproject.cosign/signature"
+
 // AppendSignature adds a signature to what lies under an image's tag of signatures, empty.Image at first.
 func AppendSignature(to v1.Image, payload []byte, signature string) (v1.Image, error) {
+	return AppendAnnotated(to, payload, map[string]string{signatureAnnotation: signature})
+}
+
+// AppendAnnotated adds a signature with all its annotations: see Sigstore.Annotations.
+func AppendAnnotated(to v1.Image, payload []byte, annotations map[string]string) (v1.Image, error) {
 	return mutate.Append(mutate.MediaType(to, types.OCIManifestSchema1), mutate.Addendum{
 		Layer:       static.NewLayer(payload, "application/vnd.dev.cosign.simplesigning.v1+json"),
-		Annotations: map[string]string{"dev.cosignproject.cosign/signature": signature},
+		Annotations: annotations,
 	})
 }
 

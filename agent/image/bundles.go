@@ -1,0 +1,99 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
+)
+
+// verifyBundles returns why no bundle that refers to a digest counts: nil if one does, and no reasons if there is none.
+func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
+	bundles, err := s.bundlesOf(ctx, repository.Digest(digest))
+	if refusal := refusalOf(err); refusal != nil {
+		return []string{fmt.Sprintf("registry %s does not say which bundles refer to %s (HTTP %d)", repository.RegistryStr(), digest, refusal.StatusCode)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(bundles) > maxSignatures {
+		return []string{fmt.Sprintf("%d bundles refer to %s, at most %d are looked at", len(bundles), digest, maxSignatures)}, nil
+	}
+	reasons := []string{}
+	for _, each := range bundles {
+		why, err := s.verifyBundle(ctx, repository.Digest(each.Digest.String()), digest, rule)
+		if err != nil {
+			return nil, err
+		}
+		if why == "" {
+			return nil, nil
+		}
+		reasons = append(reasons, fmt.Sprintf("bundle %s does not count: %s", each.Digest, why))
+	}
+	return reasons, nil
+}
+
+// refusalOf is what a registry answers for good; nil for all else. One that lists no referrers may still have signatures at tags.
+func refusalOf(err error) *transport.Error {
+	var answer *transport.Error
+	if !errors.As(err, &answer) || answer.StatusCode >= http.StatusInternalServerError ||
+		answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusRequestTimeout {
+		return nil
+	}
+	return answer
+}
+
+// bundlesOf lists what refers to a digest and says that it is a bundle, by the registry's list or, in one that keeps none, by the
+// tag that stands in for it.
+func (s *Store) bundlesOf(ctx context.Context, of name.Digest) ([]v1.Descriptor, error) {
+	referrers, err := remote.Referrers(of, append(s.options(ctx), remote.WithFilter("artifactType", imagetrust.BundleMediaType))...)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := referrers.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Manifests, nil
+}
+
+// verifyBundle says why a bundle does not count; nothing if it does. What the registry says that it refers to is not looked at:
+// only what was signed counts.
+func (s *Store) verifyBundle(ctx context.Context, bundle name.Digest, digest string, rule *imagetrust.Rule) (string, error) {
+	stored, err := remote.Image(bundle, s.options(ctx)...)
+	if isMissing(err) {
+		return "it is not there", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	manifest, err := stored.Manifest()
+	if err != nil {
+		return "", err
+	}
+	if len(manifest.Layers) != 1 {
+		return fmt.Sprintf("it has %d layers, not 1", len(manifest.Layers)), nil
+	}
+	layer := manifest.Layers[0]
+	if layer.MediaType != imagetrust.BundleMediaType || layer.Size > maxBundle {
+		return unexpected(layer, imagetrust.BundleMediaType, maxBundle), nil
+	}
+	content, err := contentOf(stored, layer)
+	if err != nil {
+		return "", err
+	}
+	if err := rule.VerifyBundle(digest, content); err != nil {
+		return err.Error(), nil
+	}
+	return "", nil
+}
