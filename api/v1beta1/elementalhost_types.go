@@ -36,8 +36,8 @@ type ElementalHostSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 
-	// imageVerification says whose signature the image in osVersionManagement needs. It is the registration's where the host
-	// was registered, and the cluster's, if that has one, as soon as the host serves a Machine.
+	// imageVerification says whose signature the image in osVersionManagement needs. It is the registration's, and
+	// the cluster's, if that has one, while the host serves a Machine.
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 

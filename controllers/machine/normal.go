@@ -109,17 +109,14 @@ func readyToClaim(s *scope) bool {
 }
 
 func newClaim(s *scope) association.Claim {
-	claim := association.Claim{
-		Machine:         s.machine,
-		MachineName:     s.owner.Name,
-		ClusterName:     s.cluster.Name,
-		BootstrapSecret: ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, ""),
-		FailureDomain:   s.owner.Spec.FailureDomain,
+	return association.Claim{
+		Machine:          s.machine,
+		MachineName:      s.owner.Name,
+		ClusterName:      s.cluster.Name,
+		BootstrapSecret:  ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, ""),
+		FailureDomain:    s.owner.Spec.FailureDomain,
+		ElementalCluster: s.elementalCluster,
 	}
-	if s.elementalCluster != nil {
-		claim.ImageVerification = s.elementalCluster.Spec.ImageVerification
-	}
-	return claim
 }
 
 func noHostMessage(s *scope) string {
@@ -173,7 +170,9 @@ func (r *Reconciler) syncHost(ctx context.Context, s *scope) error {
 	}
 	before := s.host.DeepCopy()
 	claim := newClaim(s)
-	association.Assign(s.host, claim)
+	if err := association.Assign(ctx, r.APIReader, s.host, claim); err != nil {
+		return err
+	}
 	if !hoststate.Bootstrapped(s.host) && claim.BootstrapSecret != "" {
 		s.host.Spec.BootstrapSecret = &corev1.ObjectReference{
 			APIVersion: corev1.SchemeGroupVersion.String(),

@@ -43,8 +43,8 @@ type Claim struct {
 	BootstrapSecret string
 	// FailureDomain the host has to be in. Empty: any.
 	FailureDomain string
-	// ImageVerification of the Cluster's infrastructure. Nil leaves the host the one that it came with.
-	ImageVerification *infrav1.ImageVerification
+	// ElementalCluster is the Cluster's infrastructure. Nil, where it is not known, leaves the host the rules of signatures that it has.
+	ElementalCluster *infrav1.ElementalCluster
 }
 
 // Claimer claims hosts for machines.
@@ -155,7 +155,9 @@ func (c *Claimer) take(ctx context.Context, claim Claim, host *infrav1.Elemental
 // lock writes all of the association into the host at once, with the resourceVersion that was read.
 func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.ElementalHost) error {
 	before := host.DeepCopy()
-	Assign(host, claim)
+	if err := Assign(ctx, c.Live, host, claim); err != nil {
+		return err
+	}
 	host.Spec.BootstrapSecret = &corev1.ObjectReference{
 		APIVersion: corev1.SchemeGroupVersion.String(),
 		Kind:       "Secret",

@@ -4,12 +4,15 @@
 package association
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
@@ -42,9 +45,14 @@ func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool
 	return ref.UID == machine.UID || Recorded(machine) == host.Name
 }
 
-// Assign writes into a host, in memory, all that follows from the association: the lock, the labels
-// and the OS. It does not touch the bootstrap data.
-func Assign(host *infrav1.ElementalHost, claim Claim) {
+// Assign writes into a host, in memory, all that follows from the association: the lock, the labels, the OS and whose signature
+// that needs. It does not touch the bootstrap data. Live must read past the cache.
+func Assign(ctx context.Context, live client.Reader, host *infrav1.ElementalHost, claim Claim) error {
+	rules, err := imageVerification(ctx, live, host, claim.ElementalCluster)
+	if err != nil {
+		return err
+	}
+	host.Spec.ImageVerification = rules
 	host.Spec.MachineRef = &corev1.ObjectReference{
 		APIVersion: infrav1.GroupVersion.String(),
 		Kind:       "ElementalMachine",
@@ -53,15 +61,35 @@ func Assign(host *infrav1.ElementalHost, claim Claim) {
 		UID:        claim.Machine.UID,
 	}
 	host.Spec.OSVersionManagement = claim.Machine.Spec.OSVersionManagement.DeepCopy()
-	if claim.ImageVerification != nil {
-		host.Spec.ImageVerification = claim.ImageVerification.DeepCopy()
-	}
 	if host.Labels == nil {
 		host.Labels = map[string]string{}
 	}
 	host.Labels[infrav1.MachineNameLabel] = claim.MachineName
 	host.Labels[infrav1.ElementalMachineNameLabel] = claim.Machine.Name
 	host.Labels[clusterv1.ClusterNameLabel] = claim.ClusterName
+	return nil
+}
+
+// imageVerification is the cluster's or, where that has none, that of the registration that the host came through, as it is now: the
+// host's own may be what the cluster asked for until a moment ago. While either cannot be found, as in the middle of a move,
+// the host keeps what it has: no host goes by laxer rules because an object is missing.
+func imageVerification(
+	ctx context.Context, live client.Reader, host *infrav1.ElementalHost, cluster *infrav1.ElementalCluster,
+) (*infrav1.ImageVerification, error) {
+	if cluster == nil {
+		return host.Spec.ImageVerification, nil
+	}
+	if cluster.Spec.ImageVerification != nil {
+		return cluster.Spec.ImageVerification.DeepCopy(), nil
+	}
+	registration, err := existing.Get(ctx, live, &infrav1.ElementalRegistration{}, host.Namespace, host.Annotations[infrav1.RegistrationNameAnnotation])
+	if err != nil {
+		return nil, err
+	}
+	if registration == nil {
+		return host.Spec.ImageVerification, nil
+	}
+	return registration.Spec.ImageVerification.DeepCopy(), nil
 }
 
 // Replaced says whether the host is another than the one that the machine names: that one's

@@ -6,9 +6,12 @@ package preflight_test
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
@@ -23,6 +26,14 @@ func verifyImages(ctx context.Context, verification *infrav1.ImageVerification) 
 	Expect(err).NotTo(HaveOccurred())
 	printed, err := kubectl(ctx, "patch", "elementalcluster", cluster.Options.Name, "--type", "merge", "--patch", string(content))
 	Expect(err).NotTo(HaveOccurred(), printed)
+}
+
+// signBy pushes a bundle of an identity that refers to an image.
+func signBy(ctx context.Context, pushed image.Image, instance *image.Sigstore, by image.Identity) {
+	GinkgoHelper()
+	bundle, err := instance.Bundle(image.Statement(pushed.Digest, image.SignPredicate), by)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(cluster.Lab.Registry.Refer(ctx, pushed, bundle)).To(Succeed())
 }
 
 // cordons is how often Nodes have been unschedulable so far.
@@ -54,6 +65,50 @@ var _ = Describe("An image", func() {
 		By("signing it, and trying again")
 		Expect(cluster.Lab.Registry.Sign(ctx, wanted, signer)).To(Succeed())
 		Expect(cluster.Lab.Kube.Delete(ctx, attempt)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+	})
+
+	It("that an identity has to have signed stops the rollout without a trusted root, and by another identity", func(ctx SpecContext) {
+		instance, err := image.NewSigstore()
+		Expect(err).NotTo(HaveOccurred())
+		releaser := image.Identity{Issuer: "https://issuer.test", Subject: "https://ci.test/release", LoggedAfter: time.Minute}
+		stranger := image.Identity{Issuer: releaser.Issuer, Subject: "https://ci.test/pull-request", LoggedAfter: time.Minute}
+		wanted := push(ctx)
+		signBy(ctx, wanted, instance, stranger)
+		verifyImages(ctx, &infrav1.ImageVerification{
+			TrustedRootRef: &infrav1.TrustedRootReference{Name: "sigstore"},
+			Rules: []infrav1.ImageVerificationRule{{
+				Prefix: cluster.Lab.Registry.Host(), Identities: []infrav1.ImageIdentity{{Issuer: releaser.Issuer, Subject: releaser.Subject}},
+			}},
+		})
+		DeferCleanup(verifyImages, (*infrav1.ImageVerification)(nil))
+		before := cordons()
+
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+		rootless, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeFailed)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(rootless.Status.Message).To(ContainSubstring("there is no ConfigMap " + rootless.Namespace + "/sigstore, which trustedRootRef names"))
+
+		By("making the trusted root, and trying again")
+		root, err := instance.TrustedRoot()
+		Expect(err).NotTo(HaveOccurred())
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: rootless.Namespace, Name: "sigstore"}}
+		config.Data = map[string]string{infrav1.TrustedRootKey: root}
+		Expect(cluster.Lab.Kube.Create(ctx, config)).To(Succeed())
+		Expect(cluster.Lab.Kube.Delete(ctx, rootless)).To(Succeed())
+		again := &infrav1.ElementalHostUpgrade{}
+		Eventually(func(g Gomega) {
+			var err error
+			again, err = cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeFailed)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(again.UID).NotTo(Equal(rootless.UID))
+		}).WithContext(ctx).WithTimeout(patience).WithPolling(look).Should(Succeed())
+		Expect(again.Status.Message).To(ContainSubstring(`made by "https://ci.test/pull-request" of issuer "https://issuer.test", who is none of the 1 identities`))
+		Expect(cordons()).To(Equal(before))
+
+		By("signing it by the identity, and trying again")
+		signBy(ctx, wanted, instance, releaser)
+		Expect(cluster.Lab.Kube.Delete(ctx, again)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 	})
 })

@@ -4,6 +4,7 @@
 package image
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -11,9 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -125,4 +128,26 @@ func BundleArtifact(content []byte, subject v1.Descriptor) (v1.Image, error) {
 		return nil, fmt.Errorf("making the artifact of a bundle: %T is no image", refers)
 	}
 	return refers, nil
+}
+
+// Refer pushes a bundle that refers to what the tag of an image names.
+func (r *Registry) Refer(ctx context.Context, pushed Image, bundle []byte) error {
+	subject, err := name.NewDigest(r.addr+"/"+pushed.Repository+"@"+pushed.Digest, name.Insecure)
+	if err != nil {
+		return fmt.Errorf("referring to %s: %w", pushed.Ref, err)
+	}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(r.Transport())}
+	descriptor, err := remote.Head(subject, options...)
+	if err != nil {
+		return fmt.Errorf("referring to %s: %w", pushed.Ref, err)
+	}
+	artifact, err := BundleArtifact(bundle, *descriptor)
+	if err != nil {
+		return err
+	}
+	digest, err := artifact.Digest()
+	if err != nil {
+		return fmt.Errorf("referring to %s: %w", pushed.Ref, err)
+	}
+	return remote.Write(subject.Context().Digest(digest.String()), artifact, options...)
 }

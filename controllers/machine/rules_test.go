@@ -1,0 +1,52 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("Whose signature the images of a host need", func() {
+	rulesFor := func(prefix string) *infrav1.ImageVerification {
+		return &infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{{Prefix: prefix, PublicKeys: []string{"key"}}}}
+	}
+
+	It("is the cluster's to say while that says anything, and the registration's before and afterwards", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "rack"}}
+		registration.Spec.ImageVerification = rulesFor("registration.test")
+		Expect(server.Client.Create(ctx, registration)).To(Succeed())
+		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.ns, Name: "c1", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"},
+		}}
+		cluster.Spec.ImageVerification = rulesFor("cluster.test")
+		Expect(server.Client.Create(ctx, cluster)).To(Succeed())
+		host := w.host(ctx, "h1", func(h *infrav1.ElementalHost) {
+			h.Annotations = map[string]string{infrav1.RegistrationNameAnnotation: registration.Name}
+			h.Spec.ImageVerification = rulesFor("registration.test")
+		})
+		w.machine(ctx, "m1")
+		Eventually(get(ctx, host)).Should(SatisfyAll(
+			HaveField("Spec.MachineRef", Not(BeNil())), HaveField("Spec.ImageVerification", rulesFor("cluster.test")),
+		))
+
+		By("taking the cluster's off")
+		update(ctx, cluster, func() { cluster.Spec.ImageVerification = nil }, false)
+		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("registration.test")))
+
+		By("writing others")
+		update(ctx, cluster, func() { cluster.Spec.ImageVerification = rulesFor("other.test") }, false)
+		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("other.test")))
+
+		By("taking them off where the registration has none either")
+		update(ctx, registration, func() { registration.Spec.ImageVerification = nil }, false)
+		update(ctx, cluster, func() { cluster.Spec.ImageVerification = nil }, false)
+		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", BeNil()))
+	})
+})
