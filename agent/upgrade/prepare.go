@@ -66,7 +66,7 @@ func verificationOf(want *wire.Upgrade) string {
 	if want.ImageVerification == nil {
 		return ""
 	}
-	encoded, _ := json.Marshal(want.ImageVerification) // strings alone
+	encoded, _ := json.Marshal(want.ImageVerification) // strings, and a root that came as JSON
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:])
 }
