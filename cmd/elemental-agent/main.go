@@ -14,8 +14,9 @@ import (
 )
 
 // memoryLimit is when garbage is collected while the agent works, in bytes. Before and after, the agent
-// trims itself: collections by the clock would only wake up an idle one, and map its program again.
-const memoryLimit = 24 << 20
+// trims itself: collections by the clock would only wake up an idle one, and map its program again. The program itself takes up to
+// 15 MiB, so that a higher limit would let what a registry holds take the agent over 25 MiB.
+const memoryLimit = 10 << 20
 
 func main() {
 	debug.SetGCPercent(-1)
