@@ -17,30 +17,30 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
 )
 
-// verifyBundles returns why no bundle that refers to a digest counts: nil if one does, and no reasons if there is none.
-func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
+// verifyBundles looks at the bundles that refer to a digest.
+func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	bundles, err := s.bundlesOf(ctx, repository.Digest(digest))
 	if refusal := refusalOf(err); refusal != nil {
-		return []string{fmt.Sprintf("registry %s does not say which bundles refer to %s (HTTP %d)", repository.RegistryStr(), digest, refusal.StatusCode)}, nil
+		return unsigned(fmt.Sprintf("registry %s does not say which bundles refer to %s (HTTP %d)", repository.RegistryStr(), digest, refusal.StatusCode)), nil
 	}
 	if err != nil {
-		return nil, err
+		return unsigned(), err
 	}
 	if len(bundles) > maxSignatures {
-		return []string{fmt.Sprintf("%d bundles refer to %s, at most %d are looked at", len(bundles), digest, maxSignatures)}, nil
+		return unsigned(fmt.Sprintf("%d bundles refer to %s, at most %d are looked at", len(bundles), digest, maxSignatures)), nil
 	}
-	reasons := []string{}
+	var reasons []string
 	for _, each := range bundles {
 		why, err := s.verifyBundle(ctx, repository.Digest(each.Digest.String()), digest, rule)
 		if err != nil {
-			return nil, err
+			return unsigned(), err
 		}
 		if why == "" {
-			return nil, nil
+			return counts(), nil
 		}
 		reasons = append(reasons, fmt.Sprintf("bundle %s does not count: %s", each.Digest, why))
 	}
-	return reasons, nil
+	return unsigned(reasons...), nil
 }
 
 // refusalOf is what a registry answers for good; nil for all else. One that lists no referrers may still have signatures at tags.

@@ -54,14 +54,14 @@ func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerifica
 		if digest == "" {
 			continue
 		}
-		found, err := s.verifyDigest(ctx, reference.Context(), digest, rule)
+		verdict, err := s.verifyDigest(ctx, reference.Context(), digest, rule)
 		if err != nil {
 			return explain(ctx, reference, err)
 		}
-		if len(found) == 0 {
+		if verdict.signed {
 			return nil
 		}
-		reasons = append(reasons, found...)
+		reasons = append(reasons, verdict.reasons...)
 	}
 	if rule.Problem != "" {
 		reasons = slices.Insert(reasons, 0, "no identity can be verified: "+rule.Problem)
@@ -100,62 +100,74 @@ func (s *Store) indexDigest(ctx context.Context, wanted Image) (string, error) {
 	return descriptor.Digest.String(), nil
 }
 
-// verifyDigest returns why no signature of a digest counts; nothing if one does.
-func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
-	tagged, err := s.verifyTagged(ctx, repository, digest, rule)
-	if err != nil || tagged == nil {
-		return nil, err
-	}
-	bundles, err := s.verifyBundles(ctx, repository, digest, rule)
-	if err != nil || bundles == nil {
-		return nil, err
-	}
-	if len(tagged)+len(bundles) == 0 {
-		return []string{"it is not signed: there is no " + repository.Tag(imagetrust.Tag(digest)).Name() + ", and no bundle of sigstore refers to " + digest}, nil
-	}
-	return append(tagged, bundles...), nil
+// verdict on the signatures that were found.
+type verdict struct {
+	// signed says that one of them counts.
+	signed bool
+	// reasons why none of them does; none where there is no signature.
+	reasons []string
 }
 
-// verifyTagged returns why no signature at the tag of a digest counts: nil if one does, and no reasons if there is none.
-func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) ([]string, error) {
+func counts() verdict { return verdict{signed: true} }
+
+func unsigned(reasons ...string) verdict { return verdict{reasons: reasons} }
+
+// verifyDigest looks for a signature of a digest that counts, where cosign puts those that it makes, now and before.
+func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
+	tagged, err := s.verifyTagged(ctx, repository, digest, rule)
+	if err != nil || tagged.signed {
+		return tagged, err
+	}
+	bundled, err := s.verifyBundles(ctx, repository, digest, rule)
+	if err != nil || bundled.signed {
+		return bundled, err
+	}
+	if len(tagged.reasons)+len(bundled.reasons) == 0 {
+		return unsigned("it is not signed: there is no " + repository.Tag(imagetrust.Tag(digest)).Name() + ", and no bundle of sigstore refers to " + digest), nil
+	}
+	return unsigned(append(tagged.reasons, bundled.reasons...)...), nil
+}
+
+// verifyTagged looks at the signatures at the tag of a digest.
+func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	tag := repository.Tag(imagetrust.Tag(digest))
 	stored, err := remote.Get(tag, s.options(ctx)...)
 	if isMissing(err) {
-		return []string{}, nil
+		return unsigned(), nil
 	}
 	if err != nil {
-		return nil, err
+		return unsigned(), err
 	}
 	if !stored.MediaType.IsImage() {
-		return []string{tag.Name() + " is no signature of cosign"}, nil
+		return unsigned(tag.Name() + " is no signature of cosign"), nil
 	}
 	signatures, err := stored.Image()
 	if err != nil {
-		return nil, err
+		return unsigned(), err
 	}
 	return verifyAll(signatures, tag, digest, rule)
 }
 
-func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrust.Rule) ([]string, error) {
+func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrust.Rule) (verdict, error) {
 	manifest, err := signatures.Manifest()
 	if err != nil {
-		return nil, err
+		return unsigned(), err
 	}
 	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxSignatures {
-		return []string{fmt.Sprintf("%s holds %d signatures, from 1 to %d are looked at", tag.Name(), len(manifest.Layers), maxSignatures)}, nil
+		return unsigned(fmt.Sprintf("%s holds %d signatures, from 1 to %d are looked at", tag.Name(), len(manifest.Layers), maxSignatures)), nil
 	}
 	var reasons []string
 	for i, layer := range manifest.Layers {
 		why, err := verifyOne(signatures, layer, digest, rule)
 		if err != nil {
-			return nil, err
+			return unsigned(), err
 		}
 		if why == "" {
-			return nil, nil
+			return counts(), nil
 		}
 		reasons = append(reasons, fmt.Sprintf("signature %d in %s does not count: %s", i+1, tag.Name(), why))
 	}
-	return reasons, nil
+	return unsigned(reasons...), nil
 }
 
 // verifyOne says why a signature does not count; nothing if it does.
