@@ -103,6 +103,19 @@ var _ = Describe("A new host that moves on", func() {
 		Expect(quota.admitHost(next)).To(Succeed())
 	})
 
+	It("has others wait, too, until its registration has made up for an attempt that it has made up", func() {
+		useUp()
+		host, next := newcomer("host-1"), newcomer("host-2")
+		host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "made-up", Phase: infrav1.HostUpgradeAcknowledged}
+		status := host.Status
+		status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "made-up", Phase: infrav1.HostUpgradeSucceeded}
+		Expect(quota.admitReport(context.Background(), host, status)).To(Succeed())
+		itself, err := sizeOf(next)
+		Expect(err).NotTo(HaveOccurred())
+		clock.SetTime(clock.Now().Add(time.Duration(float64(itself)/float64(storeRate)*float64(time.Second)) + time.Second))
+		Expect(quota.admitHost(next)).To(tooMany)
+	})
+
 	It("waits when it says more on its way than a host has to, and when it goes back", func() {
 		useUp()
 		host := newcomer("host-1")

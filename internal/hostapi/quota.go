@@ -84,11 +84,11 @@ func (q *quota) admitRepeat(host *infrav1.ElementalHost) error {
 // would. Nor does a new host that moves on wait for what others of its registration have had stored, or those of a large fleet
 // would get no further for hours.
 func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
-	if advances(stored, status.Upgrade) || resets(stored, status.Phase) {
-		return nil
-	}
-	if err := q.admitRate(stored); err != nil {
-		return err
+	passes := advances(stored, status.Upgrade) || resets(stored, status.Phase)
+	if !passes {
+		if err := q.admitRate(stored); err != nil {
+			return err
+		}
 	}
 	if q.vouched(ctx, stored) {
 		return nil
@@ -97,10 +97,22 @@ func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, 
 	conditions := stored.Status.Conditions
 	next.Status = status
 	next.Status.Conditions = conditions
-	if movesOn(stored, status) {
+	switch {
+	case passes:
+		return q.owe(&next)
+	case movesOn(stored, status):
 		return q.admitOnward(&next)
 	}
 	return q.admitBytes(&next)
+}
+
+// owe charges the registration for what is stored in any case: a host can make up an attempt, and tell how far it is with that.
+func (q *quota) owe(host *infrav1.ElementalHost) error {
+	size, err := sizeOf(host)
+	if err == nil {
+		q.stored.owe(cameThrough(host), size)
+	}
+	return err
 }
 
 // admitOnward lets a report through for which its host has bytes of its own. They are charged to the registration all the same:
