@@ -60,7 +60,7 @@ func (o *observation) translate() (deed, answer) {
 	switch o.attempt.Status.Phase {
 	case infrav1.UpgradeSucceeded:
 		switch {
-		case o.offersWanted() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest):
+		case o.broughtWanted():
 			return finish, answer{}
 		case !hoststate.Reported(o.host): // it has been moved to this management cluster, with the attempt
 			return nothing, inProgress("Waiting for the elemental-agent of ElementalHost " + o.host.Name + " to answer")
@@ -80,10 +80,10 @@ func (o *observation) translate() (deed, answer) {
 	return nothing, inProgress(progressMessage(o.attempt))
 }
 
-// offersWanted says whether the attempt under the wanted key asked for what is wanted. Its name is no proof: one that was made up
-// may have any.
-func (o *observation) offersWanted() bool {
-	return osversion.Hash(o.attempt.Spec.OSVersionManagement) == o.wanted.hash()
+// broughtWanted says whether the attempt under the wanted key, which has succeeded, asked for what is wanted, and the host still
+// runs that. Its name is no proof of it: one that was made up may have any.
+func (o *observation) broughtWanted() bool {
+	return osversion.Hash(o.attempt.Spec.OSVersionManagement) == o.wanted.hash() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest)
 }
 
 // superseded is done, so that Cluster API starts with what the owner wants now. If that is this very OS

@@ -170,7 +170,7 @@ func (r *Reconciler) syncHost(ctx context.Context, s *scope) error {
 	}
 	before := s.host.DeepCopy()
 	claim := newClaim(s)
-	if err := association.Assign(ctx, r.APIReader, s.host, claim); err != nil {
+	if err := association.Assign(ctx, r.Client, s.host, claim); err != nil {
 		return err
 	}
 	if !hoststate.Bootstrapped(s.host) && claim.BootstrapSecret != "" {

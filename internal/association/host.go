@@ -46,9 +46,9 @@ func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool
 }
 
 // Assign writes into a host, in memory, all that follows from the association: the lock, the labels, the OS and whose signature
-// that needs. It does not touch the bootstrap data. Live must read past the cache.
-func Assign(ctx context.Context, live client.Reader, host *infrav1.ElementalHost, claim Claim) error {
-	rules, err := imageVerification(ctx, live, host, claim.ElementalCluster)
+// that needs. It does not touch the bootstrap data. A cache will do for the registration: what a late one has is put right in the next reconcile.
+func Assign(ctx context.Context, registrations client.Reader, host *infrav1.ElementalHost, claim Claim) error {
+	rules, err := imageVerification(ctx, registrations, host, claim.ElementalCluster)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func Assign(ctx context.Context, live client.Reader, host *infrav1.ElementalHost
 // host's own may be what the cluster asked for until a moment ago. While either cannot be found, as in the middle of a move,
 // the host keeps what it has: no host goes by laxer rules because an object is missing.
 func imageVerification(
-	ctx context.Context, live client.Reader, host *infrav1.ElementalHost, cluster *infrav1.ElementalCluster,
+	ctx context.Context, registrations client.Reader, host *infrav1.ElementalHost, cluster *infrav1.ElementalCluster,
 ) (*infrav1.ImageVerification, error) {
 	if cluster == nil {
 		return host.Spec.ImageVerification, nil
@@ -82,7 +82,7 @@ func imageVerification(
 	if cluster.Spec.ImageVerification != nil {
 		return cluster.Spec.ImageVerification.DeepCopy(), nil
 	}
-	registration, err := existing.Get(ctx, live, &infrav1.ElementalRegistration{}, host.Namespace, host.Annotations[infrav1.RegistrationNameAnnotation])
+	registration, err := existing.Get(ctx, registrations, &infrav1.ElementalRegistration{}, host.Namespace, host.Annotations[infrav1.RegistrationNameAnnotation])
 	if err != nil {
 		return nil, err
 	}

@@ -25,16 +25,18 @@ func movesOn(stored *infrav1.ElementalHost, reported infrav1.ElementalHostStatus
 
 // advances says whether a report takes an attempt to a later phase than what is stored: the one that is asked of the host, or
 // the one that it has told of already, which may have been withdrawn while it had begun. Whether it has is what the
-// withdrawal waits to hear. Only forward: a host that goes to and fro between phases is not kept from being told to wait.
+// withdrawal waits to hear. Nothing is withdrawn from a host that is not approved, which would tell of attempts of its own making.
+// Only forward: a host that goes to and fro between phases is not kept from being told to wait.
 func advances(stored *infrav1.ElementalHost, reported *infrav1.HostUpgradeStatus) bool {
 	if reported == nil {
 		return false
 	}
-	if told := stored.Status.Upgrade; told != nil && told.Attempt == reported.Attempt {
-		return rank(reported.Phase) > rank(told.Phase)
+	asked, told := Desired(stored).Upgrade, stored.Status.Upgrade
+	isAsked := asked != nil && asked.Attempt == reported.Attempt
+	if told != nil && told.Attempt == reported.Attempt {
+		return (isAsked || stored.Spec.Approved) && rank(reported.Phase) > rank(told.Phase)
 	}
-	asked := Desired(stored).Upgrade
-	return asked != nil && asked.Attempt == reported.Attempt
+	return isAsked
 }
 
 // resetPhases in their order.

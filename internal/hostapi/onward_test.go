@@ -103,12 +103,13 @@ var _ = Describe("A new host that moves on", func() {
 		Expect(quota.admitHost(next)).To(Succeed())
 	})
 
-	It("has others wait, too, until its registration has made up for an attempt that it has made up", func() {
+	It("has others wait, too, until its registration has made up for what it says of an attempt", func() {
 		useUp()
 		host, next := newcomer("host-1"), newcomer("host-2")
-		host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "made-up", Phase: infrav1.HostUpgradeAcknowledged}
+		host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a-1"}
+		host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a-1", Phase: infrav1.HostUpgradeAcknowledged}
 		status := host.Status
-		status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "made-up", Phase: infrav1.HostUpgradeSucceeded}
+		status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a-1", Phase: infrav1.HostUpgradeSucceeded}
 		Expect(quota.admitReport(context.Background(), host, status)).To(Succeed())
 		itself, err := sizeOf(next)
 		Expect(err).NotTo(HaveOccurred())

@@ -106,7 +106,7 @@ func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, 
 	return q.admitBytes(&next)
 }
 
-// owe charges the registration for what is stored in any case: a host can make up an attempt, and tell how far it is with that.
+// owe charges the registration for what is stored in any case: a host that nobody vouches for may tell of attempts of its own making.
 func (q *quota) owe(host *infrav1.ElementalHost) error {
 	size, err := sizeOf(host)
 	if err == nil {

@@ -128,6 +128,13 @@ var _ = Describe("What an unapproved host reports", func() {
 
 		clock.Step(61 * time.Second)
 		Expect(second.says(ctx, host, "two").status).To(Equal(http.StatusNoContent))
+		By("telling of an attempt of its own making")
+		attempt := func(phase string) int {
+			return second.report(ctx, host, wire.Report{Message: "two", Upgrade: &wire.Attempt{Attempt: "a-1", Phase: phase}}).status
+		}
+		clock.Step(61 * time.Second)
+		Expect(attempt(wire.PhaseAcknowledged)).To(Equal(http.StatusNoContent))
+		Expect(attempt(wire.PhaseFetching)).To(Equal(http.StatusTooManyRequests))
 		Expect(host.object(ctx).Status.Message).To(Equal("two"))
 		By("approving it")
 		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Approved = true })
