@@ -21,26 +21,26 @@ import (
 func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	bundles, err := s.bundlesOf(ctx, repository.Digest(digest))
 	if refusal := refusalOf(err); refusal != nil {
-		return unsigned(fmt.Sprintf("registry %s does not say which bundles refer to %s (HTTP %d)", repository.RegistryStr(), digest, refusal.StatusCode)), nil
+		return refused(fmt.Sprintf("registry %s does not say which bundles refer to %s (HTTP %d)", repository.RegistryStr(), digest, refusal.StatusCode)), nil
 	}
 	if err != nil {
-		return unsigned(), err
+		return refused(), err
 	}
 	if len(bundles) > maxSignatures {
-		return unsigned(fmt.Sprintf("%d bundles refer to %s, at most %d are looked at", len(bundles), digest, maxSignatures)), nil
+		return refused(fmt.Sprintf("%d bundles refer to %s, at most %d are looked at", len(bundles), digest, maxSignatures)), nil
 	}
 	var reasons []string
 	for _, each := range bundles {
 		why, err := s.verifyBundle(ctx, repository.Digest(each.Digest.String()), digest, rule)
 		if err != nil {
-			return unsigned(), err
+			return refused(), err
 		}
 		if why == "" {
 			return counts(), nil
 		}
 		reasons = append(reasons, fmt.Sprintf("bundle %s does not count: %s", each.Digest, why))
 	}
-	return unsigned(reasons...), nil
+	return refused(reasons...), nil
 }
 
 // refusalOf is what a registry answers for good; nil for all else. One that lists no referrers may still have signatures at tags.

@@ -74,6 +74,8 @@ func networkReason(err error) (reason string, known bool) {
 		return "its name cannot be resolved", true
 	case errors.Is(err, errTooSlow):
 		return errTooSlow.Error(), true
+	case errors.Is(err, errTooLarge):
+		return errTooLarge.Error(), true
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection is refused", true
 	case errors.Is(err, syscall.ENOSPC):

@@ -91,7 +91,7 @@ var _ = Describe("The signature of an image by an identity", func() {
 			stranger := releaser
 			stranger.Subject = "https://ci.test/pull-request"
 			h.refer("v2", must(instance.Bundle(statement(), stranger)))
-			refused(verify(), `"https://ci.test/pull-request" of issuer "https://issuer.test", who is none of the 1 identities`)
+			refused(verify(), `"https://ci.test/pull-request" of issuer "https://issuer.test", who is not among the rule's identities`)
 			h.refer("v2", must(instance.Bundle(statement(), releaser)))
 			Expect(verify()).To(Succeed())
 		},

@@ -72,7 +72,7 @@ func NewStore(options Options) *Store {
 	return &Store{
 		directory: options.Directory,
 		platform:  v1.Platform{OS: "linux", Architecture: options.Architecture},
-		transport: paced{RoundTripper: tlsOnly{options.Transport}, clock: options.Clock},
+		transport: bounded{paced{RoundTripper: tlsOnly{options.Transport}, clock: options.Clock}},
 	}
 }
 

@@ -110,7 +110,7 @@ type verdict struct {
 
 func counts() verdict { return verdict{signed: true} }
 
-func unsigned(reasons ...string) verdict { return verdict{reasons: reasons} }
+func refused(reasons ...string) verdict { return verdict{reasons: reasons} }
 
 // verifyDigest looks for a signature of a digest that counts, where cosign puts those that it makes, now and before.
 func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
@@ -123,9 +123,9 @@ func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, di
 		return bundled, err
 	}
 	if len(tagged.reasons)+len(bundled.reasons) == 0 {
-		return unsigned("it is not signed: there is no " + repository.Tag(imagetrust.Tag(digest)).Name() + ", and no bundle of sigstore refers to " + digest), nil
+		return refused("it is not signed: there is no " + repository.Tag(imagetrust.Tag(digest)).Name() + ", and no bundle of sigstore refers to " + digest), nil
 	}
-	return unsigned(append(tagged.reasons, bundled.reasons...)...), nil
+	return refused(append(tagged.reasons, bundled.reasons...)...), nil
 }
 
 // verifyTagged looks at the signatures at the tag of a digest.
@@ -133,17 +133,17 @@ func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, di
 	tag := repository.Tag(imagetrust.Tag(digest))
 	stored, err := remote.Get(tag, s.options(ctx)...)
 	if isMissing(err) {
-		return unsigned(), nil
+		return refused(), nil
 	}
 	if err != nil {
-		return unsigned(), err
+		return refused(), err
 	}
 	if !stored.MediaType.IsImage() {
-		return unsigned(tag.Name() + " is no signature of cosign"), nil
+		return refused(tag.Name() + " is no signature of cosign"), nil
 	}
 	signatures, err := stored.Image()
 	if err != nil {
-		return unsigned(), err
+		return refused(), err
 	}
 	return verifyAll(signatures, tag, digest, rule)
 }
@@ -151,23 +151,23 @@ func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, di
 func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrust.Rule) (verdict, error) {
 	manifest, err := signatures.Manifest()
 	if err != nil {
-		return unsigned(), err
+		return refused(), err
 	}
 	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxSignatures {
-		return unsigned(fmt.Sprintf("%s holds %d signatures, from 1 to %d are looked at", tag.Name(), len(manifest.Layers), maxSignatures)), nil
+		return refused(fmt.Sprintf("%s holds %d signatures, from 1 to %d are looked at", tag.Name(), len(manifest.Layers), maxSignatures)), nil
 	}
 	var reasons []string
 	for i, layer := range manifest.Layers {
 		why, err := verifyOne(signatures, layer, digest, rule)
 		if err != nil {
-			return unsigned(), err
+			return refused(), err
 		}
 		if why == "" {
 			return counts(), nil
 		}
 		reasons = append(reasons, fmt.Sprintf("signature %d in %s does not count: %s", i+1, tag.Name(), why))
 	}
-	return unsigned(reasons...), nil
+	return refused(reasons...), nil
 }
 
 // verifyOne says why a signature does not count; nothing if it does.

@@ -68,7 +68,7 @@ func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool
 	if marker.Finished() {
 		return false, nil
 	}
-	if marker.Phase != wire.PhaseFetched || pinnedElsewhere(marker, want) || marker.Verification != verificationOf(want) {
+	if marker.Phase != wire.PhaseFetched || pinnedElsewhere(marker, want) || !hasPassed(marker, want) {
 		return m.prepare(preparing, want)
 	}
 	if !want.Apply {

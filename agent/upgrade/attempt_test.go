@@ -138,6 +138,31 @@ var _ = Describe("An attempt", func() {
 		Expect(w.snapshots).To(HaveLen(1))
 	})
 
+	It("goes on with an image that has passed when the trusted root cannot be had any more, and not by another root", func() {
+		want := wanted("a1")
+		want.Apply, want.ImageVerification = false, signedBy(digestOf("2"))
+		want.ImageVerification.TrustedRoot = json.RawMessage(`{"mediaType":"one"}`)
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseFetched))
+		without := *want.ImageVerification
+		without.TrustedRoot, without.TrustedRootError = nil, "there is no ConfigMap"
+		want.ImageVerification = &without
+		w.live(dir, want)
+		Expect(w.did("verify")).To(Equal(1))
+
+		other := without
+		other.TrustedRoot, other.TrustedRootError = json.RawMessage(`{"mediaType":"other"}`), ""
+		want.ImageVerification = &other
+		w.live(dir, want)
+		Expect(w.did("verify")).To(Equal(2))
+
+		stricter := *signedBy("nobody")
+		stricter.TrustedRootError = "there is no ConfigMap"
+		want.ImageVerification = &stricter
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseFailed))
+	})
+
 	It("tries again what may work the next time", func() {
 		w.resolve = []error{errors.New("the registry is away"), errors.New("the registry is away")}
 		w.write = []func() error{func() error { return errors.New("exit code 1") }}

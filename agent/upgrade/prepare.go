@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -61,14 +62,35 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	return true, m.save(marker)
 }
 
-// verificationOf names what the image has to pass, by its content. An image that has passed other rules is looked at again.
+// verificationOf names what the image has to pass, by its content: the rules, and the trusted root.
 func verificationOf(want *wire.Upgrade) string {
 	if want.ImageVerification == nil {
 		return ""
 	}
-	encoded, _ := json.Marshal(want.ImageVerification) // strings, and a root that came as JSON
-	sum := sha256.Sum256(encoded)
+	rules := *want.ImageVerification
+	rules.TrustedRoot, rules.TrustedRootError = nil, ""
+	encoded, _ := json.Marshal(rules) // strings alone
+	return sumOf(encoded) + rootSeparator + sumOf(want.ImageVerification.TrustedRoot)
+}
+
+// rootSeparator stands between the two sums.
+const rootSeparator = "/"
+
+func sumOf(content []byte) string {
+	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+// hasPassed says whether the image has passed what is asked by now. One that has passed other rules, or by another root, is looked at
+// again. A root that cannot be had any more takes nothing back: a node that has been drained by then would wait for it in vain.
+func hasPassed(marker Marker, want *wire.Upgrade) bool {
+	asked := verificationOf(want)
+	if want.ImageVerification == nil || want.ImageVerification.TrustedRootError == "" {
+		return marker.Verification == asked
+	}
+	rules, _, _ := strings.Cut(asked, rootSeparator)
+	passed, _, _ := strings.Cut(marker.Verification, rootSeparator)
+	return rules == passed
 }
 
 func decodeVersion(want *wire.Upgrade) (wire.OSVersion, error) {

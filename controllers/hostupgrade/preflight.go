@@ -11,6 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -43,6 +46,9 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 			return sequence.Wait(pollBlocked(results), "%s", blockers), nil
 		}
 	}
+	if why, err := r.missingRoot(ctx, o); err != nil || why != "" {
+		return sequence.Wait(pollCluster, "ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why), err
+	}
 	if err := r.offer(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -50,6 +56,29 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to answer", o.host.Name), nil
 	}
 	return sequence.Done(), nil
+}
+
+// missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see. A host
+// that has not begun waits for the trusted root, where a person has to look at one that has failed for the want of it.
+func (r *Reconciler) missingRoot(ctx context.Context, o *observation) (string, error) {
+	asked := imagerules.Convert(o.imageVerification())
+	if asked == nil || asked.TrustedRootRef == "" {
+		return "", nil
+	}
+	roots := &imagerules.Roots{Live: r.APIReader, Clock: r.Clock}
+	asked, err := roots.Complete(ctx, o.upgrade.Namespace, asked)
+	if err != nil {
+		return "", err
+	}
+	reference, err := imageuri.Parse(o.upgrade.Spec.ImageURI)
+	if err != nil {
+		return "", nil //nolint:nilerr // the host says what is wrong with it
+	}
+	rule, err := imagetrust.For(asked, reference.Context())
+	if err != nil || rule == nil {
+		return "", nil //nolint:nilerr // so it does with rules
+	}
+	return rule.Problem, nil
 }
 
 // pollBlocked is after how long to look again at what blocks. A bad image can hold a whole cluster for days, until a

@@ -13,7 +13,7 @@ export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 [ $# -gt 0 ] || set -- license-headers file-length gofmt package-comments pinned agent-imports tidy generated lint e2e
 
 failed=""
-check=""
+check="" began=$SECONDS
 trap 'echo "verify: $check FAILED: it was ended after $((SECONDS - began))s"; exit 1' TERM
 for check in "$@"; do
   began=$SECONDS

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -53,7 +54,7 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 		Attempt:             asked.Attempt,
 		Apply:               host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending,
 		Digest:              asked.Digest,
-		ImageVerification:   verification(asked.ImageVerification),
+		ImageVerification:   imagerules.Convert(asked.ImageVerification),
 		Prefetch:            string(asked.Prefetch),
 		OSVersionManagement: management(asked.OSVersionManagement),
 	}
@@ -68,7 +69,7 @@ func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
 	return &wire.Upgrade{
 		Attempt:             attempt,
 		Apply:               true,
-		ImageVerification:   verification(host.Spec.ImageVerification),
+		ImageVerification:   imagerules.Convert(host.Spec.ImageVerification),
 		OSVersionManagement: management(host.Spec.OSVersionManagement),
 	}
 }
@@ -99,30 +100,6 @@ func finished(host *infrav1.ElementalHost, upgrade *wire.Upgrade) bool {
 func succeeded(host *infrav1.ElementalHost, attempt string) bool {
 	reported := host.Status.Upgrade
 	return reported != nil && reported.Attempt == attempt && reported.Phase == infrav1.HostUpgradeSucceeded
-}
-
-func verification(of *infrav1.ImageVerification) *wire.ImageVerification {
-	if of == nil {
-		return nil
-	}
-	converted := &wire.ImageVerification{Unmatched: string(of.Unmatched)}
-	for _, rule := range of.Rules {
-		converted.Rules = append(converted.Rules, wire.ImageVerificationRule{
-			Prefix: rule.Prefix, PublicKeys: rule.PublicKeys, Identities: identities(rule.Identities),
-		})
-	}
-	if of.TrustedRootRef != nil {
-		converted.TrustedRootRef = of.TrustedRootRef.Name
-	}
-	return converted
-}
-
-func identities(of []infrav1.ImageIdentity) []wire.ImageIdentity {
-	var converted []wire.ImageIdentity
-	for _, identity := range of {
-		converted = append(converted, wire.ImageIdentity{Issuer: identity.Issuer, Subject: identity.Subject, SubjectRegExp: identity.SubjectRegExp})
-	}
-	return converted
 }
 
 func management(of infrav1.OSVersionManagement) map[string]json.RawMessage {

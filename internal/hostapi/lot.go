@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 )
 
 // lot is where connections are parked while their hosts wait. net/http keeps two goroutines and some
@@ -22,7 +24,7 @@ import (
 // stack there is, and comes back as a new connection once it is answered: the lot is a net.Listener too.
 type lot struct {
 	hub   *hub
-	roots *trustedRoots
+	roots *imagerules.Roots
 	back  chan net.Conn
 
 	closing sync.Once
@@ -31,7 +33,7 @@ type lot struct {
 	parked sync.WaitGroup
 }
 
-func newLot(hub *hub, roots *trustedRoots) *lot {
+func newLot(hub *hub, roots *imagerules.Roots) *lot {
 	return &lot{hub: hub, roots: roots, back: make(chan net.Conn), closed: make(chan struct{})}
 }
 
@@ -107,7 +109,7 @@ func (l *lot) wait(connection net.Conn, held *poll) {
 		_ = connection.Close()
 		return
 	}
-	status, body := l.roots.answerTo(context.Background(), held, news) // the read has a timeout of its own
+	status, body := answerTo(context.Background(), l.roots, held, news) // the read has a timeout of its own
 	l.answer(connection, status, body)
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -64,8 +65,23 @@ func (s *Server) holdBack(r *http.Request, host *infrav1.ElementalHost, known *w
 }
 
 func (s *Server) replyDesired(r *http.Request, namespace string, desired wire.Desired) (reply, error) {
-	desired, err := s.roots.completeDesired(r.Context(), namespace, desired)
+	desired, err := completeDesired(r.Context(), s.roots, namespace, desired)
 	return reply{status: http.StatusOK, body: desired}, err
+}
+
+// completeDesired adds the trusted root to what is asked of a host. The revision stays that of the ElementalHost alone.
+func completeDesired(ctx context.Context, roots *imagerules.Roots, namespace string, desired wire.Desired) (wire.Desired, error) {
+	if desired.Upgrade == nil {
+		return desired, nil
+	}
+	verification, err := roots.Complete(ctx, namespace, desired.Upgrade.ImageVerification)
+	if err != nil {
+		return wire.Desired{}, err
+	}
+	upgrade := *desired.Upgrade
+	upgrade.ImageVerification = verification
+	desired.Upgrade = &upgrade
+	return desired, nil
 }
 
 // hold keeps a request until there is an answer. A connection that serves nothing else is parked, which
@@ -86,17 +102,17 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, held *poll) {
 		case <-r.Context().Done():
 		}
 	}
-	status, body := s.roots.answerTo(r.Context(), held, s.hub.leave(held.key, held.waiter))
+	status, body := answerTo(r.Context(), s.roots, held, s.hub.leave(held.key, held.waiter))
 	send(w, status, body, "")
 }
 
 // answerTo is what a request is answered that has waited.
-func (t *trustedRoots) answerTo(ctx context.Context, held *poll, news *wire.Desired) (int, any) {
+func answerTo(ctx context.Context, roots *imagerules.Roots, held *poll, news *wire.Desired) (int, any) {
 	if news == nil {
 		gone := refuseUnknown(held.key).answer
 		return gone.Code, gone
 	}
-	desired, err := t.completeDesired(ctx, held.key.Namespace, *news)
+	desired, err := completeDesired(ctx, roots, held.key.Namespace, *news)
 	if err != nil {
 		failed := asFailure(err).answer
 		return failed.Code, failed

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/deniedkey"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -29,7 +30,7 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	rules, err := s.roots.complete(r.Context(), registration.Namespace, verification(registration.Spec.ImageVerification))
+	rules, err := s.roots.Complete(r.Context(), registration.Namespace, imagerules.Convert(registration.Spec.ImageVerification))
 	if err != nil {
 		return reply{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -26,7 +27,7 @@ func (s *Server) getReset(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	rules, err := s.roots.complete(r.Context(), registration.Namespace, verification(registration.Spec.ImageVerification))
+	rules, err := s.roots.Complete(r.Context(), registration.Namespace, imagerules.Convert(registration.Spec.ImageVerification))
 	if err != nil {
 		return reply{}, err
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 )
 
 // Server is the Elemental API. Add it to a manager; it runs on every replica.
@@ -33,7 +34,7 @@ type Server struct {
 	clock         clock.WithTicker
 	hosts         *hosts
 	registrations *registrations
-	roots         *trustedRoots
+	roots         *imagerules.Roots
 	hub           *hub
 	lot           *lot
 	quota         *quota
@@ -50,7 +51,7 @@ func New(options Options) (*Server, error) {
 	options.complete()
 	known, hub := newHosts(options.Cache, options.APIReader), newHub()
 	registrations := newRegistrations(options.Cache, options.APIReader, options.Clock, options.Endpoint)
-	quota, roots := newQuota(options.Clock, registrations), &trustedRoots{live: options.APIReader}
+	quota, roots := newQuota(options.Clock, registrations), &imagerules.Roots{Live: options.APIReader, Clock: options.Clock}
 	return &Server{
 		options:       options,
 		client:        options.Client,

@@ -76,7 +76,7 @@ func compileRoot(verification *wire.ImageVerification) (*verify.Verifier, string
 		return nil, verification.TrustedRootError
 	}
 	unusable := func(err error) string {
-		return fmt.Sprintf("ConfigMap %s holds no trusted root of sigstore, as \"cosign trusted-root create\" writes it: %s",
+		return fmt.Sprintf("ConfigMap %s holds no trusted root of sigstore, as \"cosign trusted-root create --with-default-services\" writes it: %s",
 			verification.TrustedRootRef, legible(err))
 	}
 	trusted, err := root.NewTrustedRootFromJSON(verification.TrustedRoot)
@@ -105,10 +105,10 @@ func (i identities) verify(signed verify.SignedEntity, artifact verify.ArtifactP
 	result, err := i.root.Verify(signed, verify.NewPolicy(artifact, i.allowed...))
 	stranger := &verify.ErrNoMatchingCertificateIdentity{}
 	if errors.As(err, &stranger) {
-		return nil, fmt.Errorf("it was made by %s, who is none of the %d identities", signerOf(signed), len(i.allowed))
+		return nil, fmt.Errorf("it was made by %s, who is not among the rule's identities", signerOf(signed))
 	}
 	if err != nil {
-		return nil, errors.New("its certificate does not count: " + legible(err))
+		return nil, errors.New("it cannot be verified: " + legible(err))
 	}
 	return result, nil
 }

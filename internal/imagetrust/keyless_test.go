@@ -115,17 +115,17 @@ var _ = DescribeTable("A signature without a key, at a tag and in a bundle alike
 			v.Rules[0].Identities = append([]wire.ImageIdentity{{Issuer: "https://other.test", Subject: "x"}}, v.Rules[0].Identities...)
 		}
 	}, ""),
-	Entry("but not of another subject", func(k *keyless) { k.signer.Subject += "3" }, `@refs/tags/v1.2.03" of issuer "`+issuer+`", who is none of the 1 identities`),
-	Entry("nor of another issuer", func(k *keyless) { k.signer.Issuer = "https://evil.test" }, `of issuer "https://evil.test", who is none of the 1 identities`),
+	Entry("but not of another subject", func(k *keyless) { k.signer.Subject += "3" }, `@refs/tags/v1.2.03" of issuer "`+issuer+`", who is not among the rule's identities`),
+	Entry("nor of another issuer", func(k *keyless) { k.signer.Issuer = "https://evil.test" }, `of issuer "https://evil.test", who is not among the rule's identities`),
 	Entry("nor of a subject that an expression is about in part", func(k *keyless) {
 		k.identity = wire.ImageIdentity{Issuer: issuer, SubjectRegExp: `https://github\.com/vendor/os`}
-	}, "who is none of the 1 identities"),
+	}, "who is not among the rule's identities"),
 	Entry("nor one that it is about at the end", func(k *keyless) {
 		k.identity = wire.ImageIdentity{Issuer: issuer, SubjectRegExp: `x|github.com/vendor/os/.*`}
-	}, "who is none of the 1 identities"),
-	Entry("nor when it was logged after the certificate had expired", func(k *keyless) { k.signer.LoggedAfter = 11 * time.Minute }, "its certificate does not count: "),
-	Entry("nor before it was issued", func(k *keyless) { k.signer.LoggedAfter = -time.Minute }, "its certificate does not count: "),
-	Entry("nor of another authority and log", func(k *keyless) { k.by = newSigstore() }, "its certificate does not count: "),
+	}, "who is not among the rule's identities"),
+	Entry("nor when it was logged after the certificate had expired", func(k *keyless) { k.signer.LoggedAfter = 11 * time.Minute }, "it cannot be verified: "),
+	Entry("nor before it was issued", func(k *keyless) { k.signer.LoggedAfter = -time.Minute }, "it cannot be verified: "),
+	Entry("nor of another authority and log", func(k *keyless) { k.by = newSigstore() }, "it cannot be verified: "),
 	Entry("nor where the certificate is in none of the root's logs of certificates", func(k *keyless) {
 		k.change = func(v *wire.ImageVerification) {
 			root := map[string]any{}

@@ -10,7 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// theTest is for helpers that do not know of Ginkgo.
+var theTest *testing.T
+
 func TestImageTrust(t *testing.T) {
+	theTest = t
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Image Trust Suite")
 }

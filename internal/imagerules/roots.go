@@ -1,17 +1,21 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostapi
+package imagerules
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -23,26 +27,42 @@ import (
 // maxTrustedRoot is how large a trusted root may be, in bytes; sigstore's own has 7 KiB. Hosts read answers of 2 MiB.
 const maxTrustedRoot = 256 << 10
 
-// trustedRoots puts trusted roots into what hosts are told. They are in no ElementalHost and in no cache, and read when an answer is
-// sent; hosts that come at once share one read, so that a burst of them is one request of the API server.
-type trustedRoots struct {
-	live    client.Reader
+const (
+	// rootLife is how long a ConfigMap is not read again, whatever was found: whoever has the token of a registration can make us
+	// ask.
+	rootLife = 5 * time.Second
+	// readTimeout of one read.
+	readTimeout = 5 * time.Second
+)
+
+// Roots puts trusted roots into what hosts are told. They are in no ElementalHost and in no cache, and read when they are needed;
+// hosts that come at once share one read. To be used by pointer.
+type Roots struct {
+	// Live reads past the cache.
+	Live client.Reader
+	// Clock is the time.
+	Clock clock.PassiveClock
+
 	reading singleflight.Group
+	mu      sync.Mutex
+	read    map[types.NamespacedName]trustedRoot
 }
 
 // trustedRoot is what lies in a ConfigMap, or why nothing of use does.
 type trustedRoot struct {
 	content json.RawMessage
 	problem string
+	// until is when it has to be read again.
+	until time.Time
 }
 
-// complete returns what a host is told of whose signature images need, with the root that it refers to. What it is given is others'
-// too. A root that is missing or unusable is for the host to say when it needs it: it is told everything else.
-func (t *trustedRoots) complete(ctx context.Context, namespace string, asked *wire.ImageVerification) (*wire.ImageVerification, error) {
+// Complete returns what a host is told of whose signature images need, with the root that it refers to. What it is given is others'
+// too. A root that is missing, forbidden or unusable is no error, but said in its place: only who needs it has to wait for it.
+func (t *Roots) Complete(ctx context.Context, namespace string, asked *wire.ImageVerification) (*wire.ImageVerification, error) {
 	if asked == nil || asked.TrustedRootRef == "" {
 		return asked, nil
 	}
-	found, err := t.read(ctx, types.NamespacedName{Namespace: namespace, Name: asked.TrustedRootRef})
+	found, err := t.find(ctx, types.NamespacedName{Namespace: namespace, Name: asked.TrustedRootRef})
 	if err != nil {
 		return nil, err
 	}
@@ -51,28 +71,42 @@ func (t *trustedRoots) complete(ctx context.Context, namespace string, asked *wi
 	return &completed, nil
 }
 
-// completeDesired is complete for what is asked of a host. The revision stays that of the ElementalHost alone.
-func (t *trustedRoots) completeDesired(ctx context.Context, namespace string, desired wire.Desired) (wire.Desired, error) {
-	if desired.Upgrade == nil {
-		return desired, nil
+// find what was read a moment ago, or read it.
+func (t *Roots) find(ctx context.Context, name types.NamespacedName) (trustedRoot, error) {
+	if found, fresh := t.remembered(name); fresh {
+		return found, nil
 	}
-	verification, err := t.complete(ctx, namespace, desired.Upgrade.ImageVerification)
+	found, err := t.readOnce(ctx, name)
 	if err != nil {
-		return wire.Desired{}, err
+		return trustedRoot{}, err
 	}
-	upgrade := *desired.Upgrade
-	upgrade.ImageVerification = verification
-	desired.Upgrade = &upgrade
-	return desired, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.read == nil {
+		t.read = map[types.NamespacedName]trustedRoot{}
+	}
+	found.until = t.Clock.Now().Add(rootLife)
+	t.read[name] = found
+	return found, nil
 }
 
-// read does not end with the caller who asks first, for others wait for the same answer.
-func (t *trustedRoots) read(ctx context.Context, name types.NamespacedName) (trustedRoot, error) {
+// remembered forgets what is too old, so that there is not more in memory than was asked for in rootLife.
+func (t *Roots) remembered(name types.NamespacedName) (trustedRoot, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.Clock.Now()
+	maps.DeleteFunc(t.read, func(_ types.NamespacedName, each trustedRoot) bool { return !now.Before(each.until) })
+	found, fresh := t.read[name]
+	return found, fresh
+}
+
+// readOnce does not end with the caller who asks first, for others wait for the same answer.
+func (t *Roots) readOnce(ctx context.Context, name types.NamespacedName) (trustedRoot, error) {
 	found, err, _ := t.reading.Do(name.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
 		config := &corev1.ConfigMap{}
-		err := t.live.Get(ctx, name, config)
+		err := t.Live.Get(ctx, name, config)
 		switch {
 		case apierrors.IsNotFound(err):
 			return trustedRoot{problem: fmt.Sprintf("there is no ConfigMap %s, which trustedRootRef names: create it with sigstore's trusted root "+
@@ -94,7 +128,7 @@ func (t *trustedRoots) read(ctx context.Context, name types.NamespacedName) (tru
 // rootIn refuses what would make the answer invalid or huge. Whether it is a trusted root is for the host to find out.
 func rootIn(name types.NamespacedName, config *corev1.ConfigMap) trustedRoot {
 	content, found := config.Data[infrav1.TrustedRootKey]
-	const remedy = `put sigstore's trusted root there, as "cosign trusted-root create" writes it`
+	const remedy = `put sigstore's trusted root there, as "cosign trusted-root create --with-default-services" writes it`
 	switch {
 	case !found:
 		return trustedRoot{problem: fmt.Sprintf("ConfigMap %s has no key %s: %s", name, infrav1.TrustedRootKey, remedy)}
