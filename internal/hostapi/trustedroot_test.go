@@ -5,6 +5,7 @@ package hostapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -67,16 +68,22 @@ var _ = Describe("The trusted root of identities", func() {
 			Expect(got.TrustedRootError).To(Equal("there is no ConfigMap " + door.Namespace + "/sigstore, " + missing))
 		}
 		putRoot(ctx, door, root)
+		Eventually(func() json.RawMessage {
+			return into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification.TrustedRoot
+		}).ShouldNot(BeEmpty(), "what was not there is looked for again")
 		told(into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification)
 		told(into[wire.Reset](host.get(ctx, "/reset")).ImageVerification)
 	})
 
 	It("is told with an attempt, to a host that asks and to one that waits, and is no part of the revision", func(ctx SpecContext) {
+		putRoot(ctx, door, root)
+		Eventually(func() json.RawMessage {
+			return into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification.TrustedRoot
+		}).ShouldNot(BeEmpty())
 		host := registered(ctx, door, "m-1")
 		unasked := into[wire.Desired](host.get(ctx, "/desired"))
 		waiting := make(chan answer, 1)
 		go func() { waiting <- host.get(ctx, "/desired?wait=60s&revision="+unasked.Revision) }()
-		putRoot(ctx, door, root)
 		host.change(ctx, func(h *infrav1.ElementalHost) {
 			h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a-1", ImageVerification: identified()}
 		})
@@ -85,17 +92,20 @@ var _ = Describe("The trusted root of identities", func() {
 		told(into[wire.Desired](woken).Upgrade.ImageVerification)
 
 		putRoot(ctx, door, nil)
-		now := into[wire.Desired](host.get(ctx, "/desired"))
-		Expect(now.Upgrade.ImageVerification.TrustedRootError).To(HavePrefix("ConfigMap " + door.Namespace + "/sigstore has no key trusted_root.json: "))
+		now := wire.Desired{}
+		Eventually(func() string {
+			now = into[wire.Desired](host.get(ctx, "/desired"))
+			return now.Upgrade.ImageVerification.TrustedRootError
+		}).Should(HavePrefix("ConfigMap " + door.Namespace + "/sigstore has no key trusted_root.json: "))
 		Expect(now.Revision).To(Equal(into[wire.Desired](woken).Revision))
 		Expect(host.get(ctx, "/desired?wait=1ms&revision="+now.Revision).status).To(Equal(http.StatusOK))
 	})
 
 	DescribeTable("is not told when it is", func(ctx SpecContext, content, why string) {
 		putRoot(ctx, door, map[string]string{infrav1.TrustedRootKey: content})
-		got := into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification
-		Expect(got.TrustedRoot).To(BeEmpty())
-		Expect(got.TrustedRootError).To(And(HavePrefix("key trusted_root.json of ConfigMap "+door.Namespace+"/sigstore "), ContainSubstring(why)))
+		Eventually(func() *wire.ImageVerification {
+			return into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification
+		}).Should(And(HaveField("TrustedRoot", BeEmpty()), HaveField("TrustedRootError", And(HavePrefix("key trusted_root.json of ConfigMap "+door.Namespace+"/sigstore "), ContainSubstring(why)))))
 	},
 		Entry("no JSON", "-----BEGIN CERTIFICATE-----", "is no JSON: put sigstore's trusted root there"),
 		Entry("too large", `"`+strings.Repeat("x", 256<<10)+`"`, "has 262146 bytes, at most 262144 are read"),
