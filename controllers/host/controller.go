@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -33,7 +34,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -41,7 +42,8 @@ const controllerName = "elementalhost"
 
 // Reconciler reconciles ElementalHosts.
 type Reconciler struct {
-	// Client reads from the manager's cache and writes.
+	// Client reads from the manager's cache and writes. The cache has the indexes of internal/association, which the machine
+	// controller adds.
 	Client client.Client
 	// APIReader reads ManagedOSVersions, which are not cached, and the keys that a registration denies.
 	APIReader client.Reader
@@ -78,6 +80,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(clusterToHosts),
 			clusterChanged()).
+		Watches(&infrav1.ElementalRegistration{},
+			handler.EnqueueRequestsFromMapFunc(r.registrationToHosts),
+			association.RulesChanged()).
 		Complete(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
@@ -111,6 +116,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // reconcile reports a host that is not paused.
 func (r *Reconciler) reconcile(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (ctrl.Result, error) {
+	if written, err := r.followRegistration(ctx, host); err != nil || written {
+		return ctrl.Result{}, err
+	}
 	unresolved, written, err := r.resolveOS(ctx, host)
 	if err != nil || written {
 		return ctrl.Result{}, err

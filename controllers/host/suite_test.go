@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
@@ -49,6 +50,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(elementaloperator.Install(server.Config)).To(Succeed())
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
+	Expect(association.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&host.Reconciler{Client: counting(mgr), APIReader: mgr.GetAPIReader(), Workload: workloads, Clock: clock, WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
@@ -67,6 +69,9 @@ func counting(mgr ctrl.Manager) client.Client {
 				reads.Add(1)
 			}
 			return err
+		},
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return mgr.GetClient().List(ctx, list, options...)
 		},
 		Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			writes.Add(1)

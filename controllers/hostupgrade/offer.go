@@ -53,7 +53,8 @@ func (o *observation) request() *infrav1.HostUpgradeRequest {
 	}
 }
 
-// imageVerification is the cluster's as it is now, or, where it has none, the one that the host has: its registration's. What a person takes trust away from must not be written because an attempt began before.
+// imageVerification is the cluster's as it is now or, where it has none, the one that the host has, which the machine controller
+// keeps. What a person takes trust away from must not be written because an attempt began before.
 func (o *observation) imageVerification() *infrav1.ImageVerification {
 	if o.elementalCluster != nil && o.elementalCluster.Spec.ImageVerification != nil {
 		return o.elementalCluster.Spec.ImageVerification.DeepCopy()

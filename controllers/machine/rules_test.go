@@ -49,4 +49,31 @@ var _ = Describe("Whose signature the images of a host need", func() {
 		update(ctx, cluster, func() { cluster.Spec.ImageVerification = nil }, false)
 		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", BeNil()))
 	})
+
+	It("follows the registration alone for a host whose cluster says nothing", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "rack"}}
+		registration.Spec.ImageVerification = rulesFor("first.test")
+		Expect(server.Client.Create(ctx, registration)).To(Succeed())
+		Expect(server.Client.Create(ctx, &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.ns, Name: "c1", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"},
+		}})).To(Succeed())
+		host := w.host(ctx, "h1", func(h *infrav1.ElementalHost) {
+			h.Annotations = map[string]string{infrav1.RegistrationNameAnnotation: registration.Name}
+		})
+		machine := w.machine(ctx, "m1")
+		Eventually(get(ctx, host)).Should(SatisfyAll(
+			HaveField("Spec.MachineRef", Not(BeNil())), HaveField("Spec.ImageVerification", rulesFor("first.test")),
+		))
+		rests(machine)
+
+		update(ctx, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") }, false)
+		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("second.test")))
+		rests(machine)
+
+		By("renewing the token, which is no machine's business")
+		before := reconcilesOf(machine)
+		update(ctx, registration, func() { registration.Spec.Config.Elemental.Registration.Token = "renewed" }, false)
+		Consistently(func() int64 { return reconcilesOf(machine) }).Should(Equal(before))
+	})
 })

@@ -63,6 +63,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHost{},
 			handler.EnqueueRequestsFromMapFunc(r.hostToMachines),
 			hostChanged()).
+		Watches(&infrav1.ElementalRegistration{},
+			handler.EnqueueRequestsFromMapFunc(r.registrationToMachines),
+			association.RulesChanged()).
 		Watches(&infrav1.ElementalMachineTemplate{},
 			handler.EnqueueRequestsFromMapFunc(r.templateToMachines),
 			templateChanged()).

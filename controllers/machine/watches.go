@@ -60,6 +60,23 @@ func (r *Reconciler) waitingFor(ctx context.Context, host *infrav1.ElementalHost
 	return requests
 }
 
+// registrationToMachines maps a registration to the machines that its hosts serve, which pass its rules of signatures on
+// where their cluster has none.
+func (r *Reconciler) registrationToMachines(ctx context.Context, registration client.Object) []reconcile.Request {
+	hosts, err := association.RegisteredHosts(ctx, r.Client, registration)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the hosts whose rules of signatures have changed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range hosts {
+		if ref := hosts[i].Spec.MachineRef; ref != nil {
+			requests = append(requests, request(hosts[i].Namespace, ref.Name))
+		}
+	}
+	return requests
+}
+
 // templateToMachines maps a template to the machines made from it.
 func (r *Reconciler) templateToMachines(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{templateIndex: object.GetName()})

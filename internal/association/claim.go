@@ -49,7 +49,7 @@ type Claim struct {
 
 // Claimer claims hosts for machines.
 type Claimer struct {
-	// Client writes, and reads hosts and machines from an indexed cache.
+	// Client writes, and reads hosts, machines and registrations from an indexed cache.
 	Client client.Client
 	// Live reads past the cache.
 	Live client.Reader
@@ -155,7 +155,7 @@ func (c *Claimer) take(ctx context.Context, claim Claim, host *infrav1.Elemental
 // lock writes all of the association into the host at once, with the resourceVersion that was read.
 func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.ElementalHost) error {
 	before := host.DeepCopy()
-	if err := Assign(ctx, c.Live, host, claim); err != nil {
+	if err := Assign(ctx, c.Client, host, claim); err != nil {
 		return err
 	}
 	host.Spec.BootstrapSecret = &corev1.ObjectReference{

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
@@ -46,7 +45,8 @@ func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool
 }
 
 // Assign writes into a host, in memory, all that follows from the association: the lock, the labels, the OS and whose signature
-// that needs. It does not touch the bootstrap data. A cache will do for the registration: what a late one has is put right in the next reconcile.
+// that needs. It does not touch the bootstrap data. A cache will do for the registration:
+// where it is late the machine is reconciled again when it has the change, see RulesChanged.
 func Assign(ctx context.Context, registrations client.Reader, host *infrav1.ElementalHost, claim Claim) error {
 	rules, err := imageVerification(ctx, registrations, host, claim.ElementalCluster)
 	if err != nil {
@@ -82,14 +82,7 @@ func imageVerification(
 	if cluster.Spec.ImageVerification != nil {
 		return cluster.Spec.ImageVerification.DeepCopy(), nil
 	}
-	registration, err := existing.Get(ctx, registrations, &infrav1.ElementalRegistration{}, host.Namespace, host.Annotations[infrav1.RegistrationNameAnnotation])
-	if err != nil {
-		return nil, err
-	}
-	if registration == nil {
-		return host.Spec.ImageVerification, nil
-	}
-	return registration.Spec.ImageVerification.DeepCopy(), nil
+	return RegisteredRules(ctx, registrations, host)
 }
 
 // Replaced says whether the host is another than the one that the machine names: that one's

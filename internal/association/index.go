@@ -19,6 +19,8 @@ const (
 	FreeHostIndex = "elemental.free"
 	// HostMachineIndex finds ElementalHosts by the name of the ElementalMachine in spec.machineRef.
 	HostMachineIndex = "spec.machineRef.name"
+	// HostRegistrationIndex finds ElementalHosts by the name of the ElementalRegistration that they came through.
+	HostRegistrationIndex = "elemental.registration"
 	// WaitingMachineIndex finds the ElementalMachines without a host; its one value is WaitingMachine.
 	WaitingMachineIndex = "elemental.waiting"
 	// MachineHostIndex finds ElementalMachines by the name of the ElementalHost in spec.hostRef.
@@ -40,6 +42,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}{
 		{&infrav1.ElementalHost{}, FreeHostIndex, indexFreeHost},
 		{&infrav1.ElementalHost{}, HostMachineIndex, indexHostMachine},
+		{&infrav1.ElementalHost{}, HostRegistrationIndex, indexHostRegistration},
 		{&infrav1.ElementalMachine{}, WaitingMachineIndex, indexWaitingMachine},
 		{&infrav1.ElementalMachine{}, MachineHostIndex, indexMachineHost},
 	}
@@ -63,6 +66,10 @@ func indexHostMachine(object client.Object) []string {
 		return []string{host.Spec.MachineRef.Name}
 	}
 	return nil
+}
+
+func indexHostRegistration(object client.Object) []string {
+	return []string{object.GetAnnotations()[infrav1.RegistrationNameAnnotation]}
 }
 
 func indexWaitingMachine(object client.Object) []string {

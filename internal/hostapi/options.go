@@ -63,7 +63,8 @@ type Options struct {
 	// APIReader reads from the API server itself: bootstrap data, signing keys, hosts that the cache
 	// does not know yet.
 	APIReader client.Reader
-	// Cache is the manager's. The server adds no informer but for hosts and registrations.
+	// Cache is the manager's, with the indexes of internal/association. The server adds no informer but for hosts and
+	// registrations.
 	Cache cache.Cache
 	// Recorder tells operators what hosts were refused.
 	Recorder events.EventRecorder

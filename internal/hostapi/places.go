@@ -5,21 +5,18 @@ package hostapi
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 )
 
 const (
-	// registrationIndex finds ElementalHosts by the registration that they came through.
-	registrationIndex = "elemental.registration"
 	// placeRetry is when a host may come back that found no place: a person makes one.
 	placeRetry = time.Minute
 	// unseenLife is how long a host counts that was created here and that the cache has not shown. One that was deleted
@@ -57,13 +54,6 @@ func (t *taken) add(approved bool) {
 
 func newPlaces(cached client.Reader, clock clock.PassiveClock) *places {
 	return &places{cached: cached, clock: clock, unseen: map[types.NamespacedName]map[string]unseen{}}
-}
-
-// index has a cache find what places counts.
-func (p *places) index(ctx context.Context, of cache.Cache) error {
-	return of.IndexField(ctx, &infrav1.ElementalHost{}, registrationIndex, func(object client.Object) []string {
-		return []string{object.GetAnnotations()[infrav1.RegistrationNameAnnotation]}
-	})
 }
 
 // enter takes a place for a host that is about to be created, or refuses it for now.
@@ -111,16 +101,14 @@ func (p *places) leave(host *infrav1.ElementalHost) {
 }
 
 func (p *places) count(ctx context.Context, registration *infrav1.ElementalRegistration) (taken, error) {
-	found := &infrav1.ElementalHostList{}
-	err := p.cached.List(ctx, found, client.InNamespace(registration.Namespace),
-		client.MatchingFields{registrationIndex: registration.Name}, client.UnsafeDisableDeepCopy)
+	found, err := association.RegisteredHosts(ctx, p.cached, registration)
 	if err != nil {
-		return taken{}, fmt.Errorf("counting the hosts of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)
+		return taken{}, err
 	}
 	sum, fresh := taken{}, p.unseen[client.ObjectKeyFromObject(registration)]
-	for i := range found.Items {
-		sum.add(found.Items[i].Spec.Approved)
-		delete(fresh, found.Items[i].Name)
+	for i := range found {
+		sum.add(found[i].Spec.Approved)
+		delete(fresh, found[i].Name)
 	}
 	for name, one := range fresh {
 		if p.clock.Since(one.since) > unseenLife {

@@ -106,9 +106,6 @@ func (s *Server) watch(ctx context.Context) error {
 	if _, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalRegistration{}); err != nil {
 		return fmt.Errorf("watching ElementalRegistrations: %w", err)
 	}
-	if err := s.places.index(ctx, s.options.Cache); err != nil {
-		return fmt.Errorf("indexing ElementalHosts: %w", err)
-	}
 	informer, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalHost{})
 	if err != nil {
 		return fmt.Errorf("watching ElementalHosts: %w", err)

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -49,6 +50,9 @@ func StartAPI(plane *apiserver.Server, folder string, change func(*hostapi.Optio
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making manager: %w", err)
+	}
+	if err := association.AddIndexes(context.Background(), manager.GetFieldIndexer()); err != nil {
+		return nil, err
 	}
 	options := hostapi.Options{
 		Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Cache: manager.GetCache(),
