@@ -5,6 +5,7 @@ package image
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,6 +33,9 @@ func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, d
 	var reasons []string
 	for _, each := range bundles {
 		why, err := s.verifyBundle(ctx, repository.Digest(each.Digest.String()), digest, rule)
+		if isItsOwn(err) {
+			why, err = "it cannot be read", nil
+		}
 		if err != nil {
 			return refused(), err
 		}
@@ -41,6 +45,15 @@ func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, d
 		reasons = append(reasons, fmt.Sprintf("bundle %s does not count: %s", each.Digest, why))
 	}
 	return refused(reasons...), nil
+}
+
+// isItsOwn says whether an error is about one bundle, which must not hide those after it: anybody who can push may have made it.
+func isItsOwn(err error) bool {
+	var (
+		syntax *json.SyntaxError
+		kind   *json.UnmarshalTypeError
+	)
+	return refusalOf(err) != nil || errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
 // refusalOf is what a registry answers for good; nil for all else. One that lists no referrers may still have signatures at tags.

@@ -24,8 +24,9 @@ import (
 // Bounds of what is looked at. A registry can hold as many signatures of an image as anybody has pushed.
 const (
 	maxSignatures = 50
-	maxPayload    = 64 << 10  // bytes
-	maxBundle     = 256 << 10 // bytes
+	maxPayload    = 64 << 10 // bytes
+	// A bundle of cosign has some 10 KiB, and one that is made for it takes the library long to read.
+	maxBundle = 64 << 10 // bytes
 	// maxReasons is how many signatures a message tells about: the API cuts messages.
 	maxReasons = 3
 )

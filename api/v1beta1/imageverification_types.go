@@ -45,6 +45,7 @@ type TrustedRootReference struct {
 	// name of the ConfigMap. Its key trusted_root.json holds the trusted root, of 256 KiB at most.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 

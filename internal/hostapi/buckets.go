@@ -57,13 +57,17 @@ func (b *buckets) take(key types.NamespacedName, tokens int) (wait time.Duration
 	return time.Duration(missing / float64(b.rate) * float64(time.Second)), false
 }
 
-// owe takes tokens out of a bucket whether or not it has them. It gives none until it has got those back that it lacks.
+// owe takes tokens out of a bucket whether or not it has them. It gives none until it has got those back that it lacks, which are a
+// bucketful at most: nobody is kept waiting for longer than an empty bucket takes twice over.
 func (b *buckets) owe(key types.NamespacedName, tokens int) {
 	now := b.clock.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.forget(now)
-	b.of(key).ReserveN(now, min(tokens, b.burst))
+	limiter := b.of(key)
+	if left := b.burst + int(limiter.TokensAt(now)); left > 0 {
+		limiter.ReserveN(now, min(tokens, left, b.burst))
+	}
 }
 
 func (b *buckets) of(key types.NamespacedName) *rate.Limiter {

@@ -25,16 +25,16 @@ func movesOn(stored *infrav1.ElementalHost, reported infrav1.ElementalHostStatus
 
 // advances says whether a report takes an attempt to a later phase than what is stored: the one that is asked of the host, or
 // the one that it has told of already, which may have been withdrawn while it had begun. Whether it has is what the
-// withdrawal waits to hear. Nothing is withdrawn from a host that is not approved, which would tell of attempts of its own making.
+// withdrawal waits to hear, and matters of a host that somebody vouches for alone: another would tell of attempts of its own making.
 // Only forward: a host that goes to and fro between phases is not kept from being told to wait.
-func advances(stored *infrav1.ElementalHost, reported *infrav1.HostUpgradeStatus) bool {
+func advances(stored *infrav1.ElementalHost, reported *infrav1.HostUpgradeStatus, isVouched bool) bool {
 	if reported == nil {
 		return false
 	}
 	asked, told := Desired(stored).Upgrade, stored.Status.Upgrade
 	isAsked := asked != nil && asked.Attempt == reported.Attempt
 	if told != nil && told.Attempt == reported.Attempt {
-		return (isAsked || stored.Spec.Approved) && rank(reported.Phase) > rank(told.Phase)
+		return (isAsked || isVouched) && rank(reported.Phase) > rank(told.Phase)
 	}
 	return isAsked
 }

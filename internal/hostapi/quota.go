@@ -84,13 +84,14 @@ func (q *quota) admitRepeat(host *infrav1.ElementalHost) error {
 // would. Nor does a new host that moves on wait for what others of its registration have had stored, or those of a large fleet
 // would get no further for hours.
 func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
-	passes := advances(stored, status.Upgrade) || resets(stored, status.Phase)
+	isVouched := q.vouched(ctx, stored)
+	passes := advances(stored, status.Upgrade, isVouched) || resets(stored, status.Phase)
 	if !passes {
 		if err := q.admitRate(stored); err != nil {
 			return err
 		}
 	}
-	if q.vouched(ctx, stored) {
+	if isVouched {
 		return nil
 	}
 	next := *stored

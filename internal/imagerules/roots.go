@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,6 +106,9 @@ func (t *Roots) readOnce(ctx context.Context, name types.NamespacedName) (truste
 	found, err, _ := t.reading.Do(name.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
+		if reasons := validation.IsDNS1123Subdomain(name.Name); len(reasons) > 0 {
+			return trustedRoot{problem: fmt.Sprintf("trustedRootRef.name %.100q is no name of a ConfigMap", name.Name)}, nil
+		}
 		config := &corev1.ConfigMap{}
 		err := t.Live.Get(ctx, name, config)
 		switch {

@@ -39,6 +39,11 @@ func (r *Rule) VerifyBundle(digest string, content []byte) error {
 	if err := signed.UnmarshalJSON(content); err != nil {
 		return errors.New("it is no bundle of sigstore: " + legible(err))
 	}
+	// The library would take an Ed25519 key's signature of nothing for one of any file of which it is given the digest alone, and
+	// whoever signs a file that happens to be a manifest does not sign an image.
+	if signed.GetDsseEnvelope() == nil {
+		return errors.New("it is a signature of a file, and of no statement on an image")
+	}
 	result, err := r.verifyEntity(signed, verify.WithArtifactDigest("sha256", sum))
 	if err != nil {
 		return err

@@ -59,10 +59,13 @@ func SubjectPattern(expression string) (string, error) {
 	if expression == "" {
 		return "", nil
 	}
-	if _, err := regexp.Compile(expression); err != nil {
-		return "", errors.New("it has to be a regular expression of Go (RE2): " + legible(err))
+	whole := `\A(?:` + expression + `)\z`
+	for _, each := range []string{expression, whole} {
+		if _, err := regexp.Compile(each); err != nil {
+			return "", errors.New("it has to be a regular expression of Go (RE2): " + legible(err))
+		}
 	}
-	return `\A(?:` + expression + `)\z`, nil
+	return whole, nil
 }
 
 // compileRoot asks of signatures what the public instance of sigstore offers: an entry in a log, a time that a log or an

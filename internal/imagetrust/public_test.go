@@ -4,6 +4,14 @@
 package imagetrust_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"strings"
+
 	"github.com/google/go-containerregistry/pkg/name"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -30,3 +38,22 @@ var _ = DescribeTable("A bundle of sigstore's public instance is verified as far
 	Entry("by its own root", "public-good.json", "artifact digest"),
 	Entry("and not by another's", "scaffolding.json", "transparency log"),
 )
+
+// Ed25519 signs what it is given and not its digest, and the library hands it nothing where it has the digest alone.
+var _ = It("A signature of a file, even of an empty one, is none of an image, whatever digest stands beside it", func() {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	Expect(err).NotTo(HaveOccurred())
+	encoded := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(public))})
+	rule := must(imagetrust.For(&wire.ImageVerification{
+		Rules: []wire.ImageVerificationRule{{Prefix: "r.test", PublicKeys: []string{string(encoded)}}},
+	}, name.MustParseReference("r.test/os").Context()))
+	content := must(json.Marshal(map[string]any{
+		"mediaType":            imagetrust.BundleMediaType,
+		"verificationMaterial": map[string]any{"publicKey": map[string]any{"hint": "x"}},
+		"messageSignature": map[string]any{
+			"messageDigest": map[string]any{"algorithm": "SHA2_256", "digest": must(hex.DecodeString(strings.TrimPrefix(ours, "sha256:")))},
+			"signature":     ed25519.Sign(private, nil),
+		},
+	}))
+	Expect(rule.VerifyBundle(ours, content)).To(MatchError(ContainSubstring("it is a signature of a file")))
+})

@@ -368,6 +368,9 @@ var _ = Describe("imageVerification", func() {
 		Entry("not with an expression that is none by itself", func() infrav1.ImageVerification {
 			return identified(infrav1.ImageIdentity{Issuer: "https://i.test", SubjectRegExp: "a)|(b"})
 		}, "imageVerification.rules[0].identities[0].subjectRegExp"),
+		Entry("nor one that quotes what follows it", func() infrav1.ImageVerification {
+			return identified(infrav1.ImageIdentity{Issuer: "https://i.test", SubjectRegExp: `\Qa`})
+		}, "imageVerification.rules[0].identities[0].subjectRegExp"),
 		Entry("not without rules", func() infrav1.ImageVerification {
 			return infrav1.ImageVerification{Unmatched: infrav1.UnmatchedImageAccept}
 		}, "imageVerification.rules"),
