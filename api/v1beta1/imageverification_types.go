@@ -37,7 +37,8 @@ type ImageVerification struct {
 	TrustedRootRef *TrustedRootReference `json:"trustedRootRef,omitempty"`
 }
 
-// TrustedRootKey is the key of a ConfigMap under which sigstore's trusted root lies, as "cosign trusted-root create" writes it.
+// TrustedRootKey is the key of a ConfigMap under which sigstore's trusted root lies, as
+// `cosign trusted-root create --with-default-services` writes it.
 const TrustedRootKey = "trusted_root.json"
 
 // TrustedRootReference names a ConfigMap in the namespace of the object that refers to it.
