@@ -123,7 +123,7 @@ var _ = Describe("The signature of an image by an identity", func() {
 
 	It("is not looked for in bundles that are too large, or too many", func() {
 		start()
-		h.refer("v2", make([]byte, 257<<10))
+		h.refer("v2", make([]byte, 65<<10))
 		refused(verify(), "has 66560 bytes, not application/vnd.dev.sigstore.bundle.v0.3+json and at most 65536")
 		for i := range 50 {
 			h.refer("v2", make([]byte, i+1))

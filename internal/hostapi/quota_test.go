@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -177,7 +178,9 @@ var _ = Describe("What an approved host reports", func() {
 		Expect(attempt("a-1", wire.PhaseApplying).status).To(Equal(http.StatusNoContent))
 
 		By("ending it, although it was withdrawn after the host had begun")
-		host.change(ctx, func(object *infrav1.ElementalHost) { object.Spec.Upgrade = nil })
+		host.change(ctx, func(object *infrav1.ElementalHost) {
+			object.Spec.Upgrade, object.Spec.MachineRef = nil, &corev1.ObjectReference{Name: "machine-1"}
+		})
 		Eventually(asked).Should(BeNil())
 		Expect(attempt("a-1", wire.PhaseRebooting).status).To(Equal(http.StatusNoContent))
 		Expect(attempt("a-1", wire.PhaseSucceeded).status).To(Equal(http.StatusNoContent))
