@@ -46,6 +46,11 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 			return sequence.Wait(pollBlocked(results), "%s", blockers), nil
 		}
 	}
+	return r.askToPrepare(ctx, o)
+}
+
+// askToPrepare asks the host to take part, and waits for its answer.
+func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
 	if why, err := r.missingRoot(ctx, o); err != nil || why != "" {
 		return sequence.Wait(pollCluster, "ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why), err
 	}
