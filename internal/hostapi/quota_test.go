@@ -269,6 +269,8 @@ var _ = Describe("A registration with a bound", func() {
 		Expect(refused.comeBack()).To(Equal(time.Minute))
 
 		in.remove(ctx)
+		By("coming back when it was told to: for so long one counts that is deleted before anybody looked for a place again")
+		clock.Step(refused.comeBack() + time.Second)
 		Eventually(func() int { return first.register(ctx, out, out.create()).status }).Should(Equal(http.StatusCreated))
 	})
 
