@@ -81,7 +81,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestsFromMapFunc(clusterToHosts),
 			clusterChanged()).
 		Watches(&infrav1.ElementalRegistration{},
-			handler.EnqueueRequestsFromMapFunc(r.registrationToHosts),
+			handler.EnqueueRequestsFromMapFunc(association.ByRegistration(r.Client, unclaimed)),
 			association.RulesChanged()).
 		Complete(ctx, r)
 	if err != nil {

@@ -8,29 +8,21 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 )
 
-// registrationToHosts maps a registration to its hosts that serve no machine. Those that serve one are that machine's.
-func (r *Reconciler) registrationToHosts(ctx context.Context, registration client.Object) []reconcile.Request {
-	hosts, err := association.RegisteredHosts(ctx, r.Client, registration)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the hosts whose rules of signatures have changed")
-		return nil
+// unclaimed names a host that serves no machine. The rules of one that serves one are that machine's to pass on.
+func unclaimed(host *infrav1.ElementalHost) types.NamespacedName {
+	if host.Spec.MachineRef != nil {
+		return types.NamespacedName{}
 	}
-	var requests []reconcile.Request
-	for i := range hosts {
-		if hosts[i].Spec.MachineRef == nil {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&hosts[i])})
-		}
-	}
-	return requests
+	return client.ObjectKeyFromObject(host)
 }
 
 // followRegistration gives a host that serves no machine the rules of signatures that its registration has by now, and

@@ -64,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestsFromMapFunc(r.hostToMachines),
 			hostChanged()).
 		Watches(&infrav1.ElementalRegistration{},
-			handler.EnqueueRequestsFromMapFunc(r.registrationToMachines),
+			handler.EnqueueRequestsFromMapFunc(association.ByRegistration(r.Client, served)),
 			association.RulesChanged()).
 		Watches(&infrav1.ElementalMachineTemplate{},
 			handler.EnqueueRequestsFromMapFunc(r.templateToMachines),

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -60,21 +61,12 @@ func (r *Reconciler) waitingFor(ctx context.Context, host *infrav1.ElementalHost
 	return requests
 }
 
-// registrationToMachines maps a registration to the machines that its hosts serve, which pass its rules of signatures on
-// where their cluster has none.
-func (r *Reconciler) registrationToMachines(ctx context.Context, registration client.Object) []reconcile.Request {
-	hosts, err := association.RegisteredHosts(ctx, r.Client, registration)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the hosts whose rules of signatures have changed")
-		return nil
+// served names the machine that a host serves, which passes its registration's rules of signatures on where the cluster has none.
+func served(host *infrav1.ElementalHost) types.NamespacedName {
+	if host.Spec.MachineRef == nil {
+		return types.NamespacedName{}
 	}
-	var requests []reconcile.Request
-	for i := range hosts {
-		if ref := hosts[i].Spec.MachineRef; ref != nil {
-			requests = append(requests, request(hosts[i].Namespace, ref.Name))
-		}
-	}
-	return requests
+	return types.NamespacedName{Namespace: host.Namespace, Name: host.Spec.MachineRef.Name}
 }
 
 // templateToMachines maps a template to the machines made from it.

@@ -8,9 +8,13 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
@@ -25,6 +29,25 @@ func RegisteredHosts(ctx context.Context, cached client.Reader, registration cli
 		return nil, fmt.Errorf("listing the hosts of ElementalRegistration %s/%s: %w", registration.GetNamespace(), registration.GetName(), err)
 	}
 	return hosts.Items, nil
+}
+
+// ByRegistration maps a registration to what has to be reconciled for each of its hosts when its rules of signatures change:
+// the zero name for nothing.
+func ByRegistration(cached client.Reader, of func(*infrav1.ElementalHost) types.NamespacedName) handler.MapFunc {
+	return func(ctx context.Context, registration client.Object) []reconcile.Request {
+		hosts, err := RegisteredHosts(ctx, cached, registration)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to find the hosts whose rules of signatures have changed")
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range hosts {
+			if name := of(&hosts[i]); name != (types.NamespacedName{}) {
+				requests = append(requests, reconcile.Request{NamespacedName: name})
+			}
+		}
+		return requests
+	}
 }
 
 // RegisteredRules says whose signature a host's images need by the registration that it came through. While that cannot

@@ -15,6 +15,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
+// What a signature may have of timestamps: cosign asks one authority, and authorities answer with some 6 KiB.
+const (
+	maxTimestamps    = 4
+	maxTimestampSize = 16 << 10 // bytes
+)
+
 // identities may sign by certificates of a trusted root.
 type identities struct {
 	allowed []verify.PolicyOption
@@ -105,6 +111,9 @@ func (i identities) verify(signed verify.SignedEntity, artifact verify.ArtifactP
 	if i.root == nil {
 		return nil, errors.New(i.problem)
 	}
+	if err := checkTimestamps(signed); err != nil {
+		return nil, err
+	}
 	result, err := i.root.Verify(signed, verify.NewPolicy(artifact, i.allowed...))
 	stranger := &verify.ErrNoMatchingCertificateIdentity{}
 	if errors.As(err, &stranger) {
@@ -114,6 +123,23 @@ func (i identities) verify(signed verify.SignedEntity, artifact verify.ArtifactP
 		return nil, errors.New("it cannot be verified: " + legible(err))
 	}
 	return result, nil
+}
+
+// checkTimestamps refuses what the library's parser would be busy with for long: a stranger may nest in a timestamp what he likes.
+func checkTimestamps(signed verify.SignedEntity) error {
+	stamps, err := signed.Timestamps()
+	if err != nil {
+		return errors.New("its timestamps cannot be read: " + legible(err))
+	}
+	if len(stamps) > maxTimestamps {
+		return fmt.Errorf("it has %d timestamps, more than %d", len(stamps), maxTimestamps)
+	}
+	for _, stamp := range stamps {
+		if len(stamp) > maxTimestampSize {
+			return fmt.Errorf("it has a timestamp of %d bytes, more than %d", len(stamp), maxTimestampSize)
+		}
+	}
+	return nil
 }
 
 // signerOf names who signed, as the certificate has it.

@@ -6,6 +6,7 @@ package imagetrust_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,10 +200,22 @@ var _ = DescribeTable("A bundle does not count", func(change func(*keyless), ref
 			b["dsseEnvelope"].(map[string]any)["payload"] = base64.StdEncoding.EncodeToString(image.Statement(ours, k.predicate))
 		}
 	}, "does not match envelope payload hash"),
+	Entry("with more timestamps than anybody asks for", func(k *keyless) {
+		k.changeBundle = func(b map[string]any) { stamp(b, 5, 6<<10) }
+	}, "it has 5 timestamps, more than 4"),
+	Entry("with a timestamp that is larger than those of authorities", func(k *keyless) {
+		k.changeBundle = func(b map[string]any) { stamp(b, 1, 16<<10+1) }
+	}, "it has a timestamp of 16385 bytes, more than 16384"),
 	Entry("that is none", func(k *keyless) {
 		k.changeBundle = func(b map[string]any) { clear(b) }
 	}, "it is no bundle of sigstore"),
 )
+
+// stamp gives a bundle timestamps, of so many bytes each.
+func stamp(bundle map[string]any, many, size int) {
+	stamps := slices.Repeat([]any{map[string]any{"signedTimestamp": make([]byte, size)}}, many)
+	bundle["verificationMaterial"].(map[string]any)["timestampVerificationData"] = map[string]any{"rfc3161Timestamps": stamps}
+}
 
 var _ = Describe("A bundle that was made with a key", func() {
 	rule := func(keys ...string) *imagetrust.Rule {
