@@ -12,10 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
-
-const elementalClusterKind = "ElementalCluster"
 
 // replacementPolicy of a change, and where it was found. A change to another template is a rollout, whose
 // options were recorded when it began. Any other change has the options of today: the record on the
@@ -64,8 +63,8 @@ func ClusterOptions(ctx context.Context, reader client.Reader, namespace, name s
 		return infrav1.NodeUpgradeOption{}, "", fmt.Errorf("reading Cluster %s: %w", name, err)
 	}
 	ref := cluster.Spec.InfrastructureRef
-	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != elementalClusterKind {
-		return infrav1.NodeUpgradeOption{}, fmt.Sprintf("the defaults, as Cluster %s has no %s", name, elementalClusterKind), nil
+	if !association.NamesElementalCluster(ref) {
+		return infrav1.NodeUpgradeOption{}, fmt.Sprintf("the defaults, as Cluster %s has no ElementalCluster", name), nil
 	}
 	elemental := &infrav1.ElementalCluster{}
 	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, elemental); err != nil {

@@ -37,7 +37,7 @@ func (r *Reconciler) memberToCluster(ctx context.Context, object client.Object) 
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, cluster); err != nil {
 		return nil // one that comes is an event itself
 	}
-	if cluster.Spec.InfrastructureRef.Kind != infraKind {
+	if !association.NamesElementalCluster(cluster.Spec.InfrastructureRef) {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster.Spec.InfrastructureRef.Name}}}

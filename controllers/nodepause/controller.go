@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -30,10 +31,7 @@ import (
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-const (
-	controllerName = "nodepause"
-	infraKind      = "ElementalCluster"
-)
+const controllerName = "nodepause"
 
 // Reconciler keeps the pauses of the nodes of Clusters.
 type Reconciler struct {
@@ -83,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // infrastructure of a Cluster; nil where it is not ours, or not there yet.
 func (r *Reconciler) infrastructure(ctx context.Context, cluster *clusterv1.Cluster) (*infrav1.ElementalCluster, error) {
 	ref := cluster.Spec.InfrastructureRef
-	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != infraKind {
+	if !association.NamesElementalCluster(ref) {
 		return nil, nil
 	}
 	elemental := &infrav1.ElementalCluster{}

@@ -132,3 +132,8 @@ func ownerMachine(elemental *infrav1.ElementalMachine) string {
 func NamesElementalMachine(ref clusterv1.ContractVersionedObjectReference) bool {
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalMachine"
 }
+
+// NamesElementalCluster says whether the spec.infrastructureRef of a Cluster names an ElementalCluster, of any version.
+func NamesElementalCluster(ref clusterv1.ContractVersionedObjectReference) bool {
+	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalCluster"
+}

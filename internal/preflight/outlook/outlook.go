@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
@@ -150,7 +151,7 @@ func (v *Viewer) observe(ctx context.Context, key client.ObjectKey, seen *Outloo
 		return nil, unlessAbsent(err, "reading Cluster "+key.Name)
 	}
 	ref := seen.Cluster.Spec.InfrastructureRef
-	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != elementalClusterKind {
+	if !association.NamesElementalCluster(ref) {
 		return nil, nil
 	}
 	elemental := &infrav1.ElementalCluster{}
@@ -159,8 +160,6 @@ func (v *Viewer) observe(ctx context.Context, key client.ObjectKey, seen *Outloo
 	}
 	return elemental, nil
 }
-
-const elementalClusterKind = "ElementalCluster"
 
 func unlessAbsent(err error, doing string) error {
 	if apierrors.IsNotFound(err) {
