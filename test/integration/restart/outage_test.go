@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -31,7 +32,7 @@ var _ = Describe("An API server that is away", func() {
 		goOn()
 		expectAlive(theLab.Provider.Process.Exited())
 		Eventually(u.reboots, patience, look).Should(Equal(1))
-		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
+		restartManagement(ctx)
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
 	})
@@ -43,7 +44,7 @@ var _ = Describe("An API server that is away", func() {
 		letGo()
 		expectAlive(theLab.Provider.Process.Exited())
 		u.expectUntouched()
-		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
+		restartManagement(ctx)
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
 	})
@@ -91,4 +92,36 @@ func holdDrain(ctx context.Context) (letGo func()) {
 	}
 	DeferCleanup(letGo)
 	return letGo
+}
+
+// restartManagement ends an outage of the management cluster, and waits until Cluster API sees MachineSets again. Its watches are
+// opened again one by one, some after more than a minute; while that of MachineSets is away, a template that is patched gets another
+// new MachineSet in each reconciliation of its MachineDeployment, and the Machine is deleted with all of them but one.
+func restartManagement(ctx context.Context) {
+	GinkgoHelper()
+	Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
+	set := currentMachineSet(ctx)
+	before := set.DeepCopy()
+	set.Spec.Deletion.Order = clusterv1.NewestMachineSetDeletionOrder // means nothing to one Machine
+	Expect(theLab.Kube.Patch(ctx, set, client.MergeFrom(before))).To(Succeed())
+	Expect(set.Generation).To(BeNumerically(">", before.Generation))
+	Eventually(func(ctx context.Context) (int64, error) {
+		seen := &clusterv1.MachineSet{}
+		err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(set), seen)
+		return seen.Status.ObservedGeneration, err
+	}, patience, look).WithContext(ctx).Should(BeNumerically(">=", set.Generation), "Cluster API sees MachineSets again")
+}
+
+// currentMachineSet is the one that has the Machine.
+func currentMachineSet(ctx context.Context) *clusterv1.MachineSet {
+	GinkgoHelper()
+	sets := &clusterv1.MachineSetList{}
+	Expect(theLab.Kube.List(ctx, sets, client.InNamespace(cluster.Namespace()))).To(Succeed())
+	for i := range sets.Items {
+		if ptr.Deref(sets.Items[i].Status.Replicas, 0) > 0 {
+			return &sets.Items[i]
+		}
+	}
+	Fail("no MachineSet has a Machine")
+	return nil
 }
