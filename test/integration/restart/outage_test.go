@@ -32,9 +32,10 @@ var _ = Describe("An API server that is away", func() {
 		goOn()
 		expectAlive(theLab.Provider.Process.Exited())
 		Eventually(u.reboots, patience, look).Should(Equal(1))
-		restartManagement(ctx)
+		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
+		expectMachineSetsSeen(ctx)
 	})
 
 	It("of the management cluster, is waited for with the trigger", func(ctx SpecContext) {
@@ -44,9 +45,10 @@ var _ = Describe("An API server that is away", func() {
 		letGo()
 		expectAlive(theLab.Provider.Process.Exited())
 		u.expectUntouched()
-		restartManagement(ctx)
+		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
+		expectMachineSetsSeen(ctx)
 	})
 
 	It("of the workload cluster, is waited for in the drain", func(ctx SpecContext) {
@@ -94,12 +96,12 @@ func holdDrain(ctx context.Context) (letGo func()) {
 	return letGo
 }
 
-// restartManagement ends an outage of the management cluster, and waits until Cluster API sees MachineSets again. Its watches are
-// opened again one by one, some after more than a minute; while that of MachineSets is away, a template that is patched gets another
-// new MachineSet in each reconciliation of its MachineDeployment, and the Machine is deleted with all of them but one.
-func restartManagement(ctx context.Context) {
+// expectMachineSetsSeen waits after an outage of the management cluster, before the next spec patches the template, until Cluster API
+// sees MachineSets again. Its watches are opened again one by one, some after more than a minute; while that of MachineSets is away, a
+// template that is patched gets another new MachineSet in each reconciliation of its MachineDeployment, and the Machine is deleted with
+// all of them but one.
+func expectMachineSetsSeen(ctx context.Context) {
 	GinkgoHelper()
-	Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
 	set := currentMachineSet(ctx)
 	before := set.DeepCopy()
 	set.Spec.Deletion.Order = clusterv1.NewestMachineSetDeletionOrder // means nothing to one Machine
