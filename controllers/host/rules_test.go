@@ -25,7 +25,7 @@ var _ = Describe("Whose signature the images of a host need", func() {
 		registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "rack"}}
 		registration.Spec.ImageVerification = rulesFor("first.test")
 		Expect(server.Client.Create(ctx, registration)).To(Succeed())
-		Eventually(settled).WithPolling(reportInterval).Should(BeTrue())
+		Eventually(settled(host)).WithPolling(settling).Should(BeTrue())
 		return registration
 	}
 

@@ -5,6 +5,7 @@ package host_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -36,11 +38,6 @@ var (
 	workloads = &fakeConnector{}
 	// clock of the controller.
 	clock = clocktesting.NewFakePassiveClock(time.Now())
-	// reads counts the reconciles: each begins with one read of an ElementalHost. One that is gone is not counted, which a spec
-	// before may have made the controller look for after a minute.
-	reads atomic.Int64
-	// writes counts what the controller writes.
-	writes atomic.Int64
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -58,41 +55,60 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(stop)
 })
 
+// calls counts, by namespace, what the controller reads and writes there: every host of these specs has a namespace of its
+// own, and those of specs before are still looked at every 15 seconds or every minute.
+var calls sync.Map
+
+// called counts one read, or one write, in a namespace.
+func called(namespace string, read, wrote int64) {
+	count, _ := calls.LoadOrStore(namespace, &[2]atomic.Int64{})
+	count.(*[2]atomic.Int64)[0].Add(read)
+	count.(*[2]atomic.Int64)[1].Add(wrote)
+}
+
+// callsFor is how often the controller has read, and written, in the namespaces of hosts. Each reconcile begins with a read.
+func callsFor(hosts ...*infrav1.ElementalHost) (sum [2]int64) {
+	for _, host := range hosts {
+		if count, ok := calls.Load(host.Namespace); ok {
+			sum[0] += count.(*[2]atomic.Int64)[0].Load()
+			sum[1] += count.(*[2]atomic.Int64)[1].Load()
+		}
+	}
+	return sum
+}
+
 // counting is the manager's client, with its reads and writes counted.
 func counting(mgr ctrl.Manager) client.Client {
 	live, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	return interceptor.NewClient(live, interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			err := mgr.GetClient().Get(ctx, key, object, options...)
-			if err == nil {
-				reads.Add(1)
-			}
-			return err
+			called(key.Namespace, 1, 0)
+			return mgr.GetClient().Get(ctx, key, object, options...)
 		},
 		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			return mgr.GetClient().List(ctx, list, options...)
 		},
 		Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			writes.Add(1)
+			called(object.GetNamespace(), 0, 1)
 			return inner.Patch(ctx, object, patch, options...)
 		},
 		SubResourcePatch: func(ctx context.Context, inner client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			writes.Add(1)
+			called(object.GetNamespace(), 0, 1)
 			return inner.SubResource(sub).Patch(ctx, object, patch, options...)
 		},
 	})
 }
 
-// reportInterval is long against the time that a write needs to come back as an event.
-const reportInterval = 300 * time.Millisecond
+// settling is long against the time that a write needs to come back as an event.
+const settling = 500 * time.Millisecond
 
-// lastReads is what settled has seen before.
-var lastReads int64
-
-// settled says whether nothing has been reconciled since it was last asked.
-func settled() bool {
-	now := reads.Load()
-	defer func() { lastReads = now }()
-	return now == lastReads
+// settled says whether nothing has been done for hosts since that was last asked.
+func settled(hosts ...*infrav1.ElementalHost) func() bool {
+	last := [2]int64{-1}
+	return func() bool {
+		now := callsFor(hosts...)
+		defer func() { last = now }()
+		return now == last
+	}
 }
