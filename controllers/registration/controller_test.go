@@ -24,7 +24,9 @@ func makeRegistration(ctx SpecContext, changes ...func(*infrav1.ElementalRegistr
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "registration-"}}
 	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
-	object := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "r1"}}
+	object := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace.Name, Name: "r1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter},
+	}}
 	for _, change := range changes {
 		change(object)
 	}
@@ -147,7 +149,7 @@ var _ = Describe("An ElementalRegistration", func() {
 		}),
 		Entry("of another key", func(ctx SpecContext, object *infrav1.ElementalRegistration) {
 			Expect(server.Client.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "r1"}})).To(Succeed())
-			touch(ctx, object, func() { object.Labels = map[string]string{"touched": "true"} })
+			touch(ctx, object, func() { object.Labels["touched"] = "true" })
 		}),
 		Entry("longer-lived than asked for", func(ctx SpecContext, object *infrav1.ElementalRegistration) {
 			touch(ctx, object, func() {
@@ -225,13 +227,18 @@ var _ = Describe("An ElementalRegistration", func() {
 	})
 
 	It("says that the manager has no endpoint", func(ctx SpecContext) {
-		object := makeRegistration(ctx)
-		Eventually(get(ctx, object)).Should(ready)
-		without := *reconciler
-		without.Endpoint = ""
-		_, err := without.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(get(ctx, object)()).To(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.MissingAPIEndpointReason))
+		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) { r.Labels = nil }) // not the running manager's
+		own := *reconciler
+		own.Client = server.Client
+		reconciled := func(g Gomega) *infrav1.ElementalRegistration {
+			_, err := own.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(get(ctx, object)()).NotTo(BeNil())
+			return object
+		}
+		Eventually(reconciled).Should(ready)
+		own.Endpoint = ""
+		Expect(reconciled(NewGomega(Fail))).To(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.MissingAPIEndpointReason))
 	})
 
 	It("does nothing while it is paused", func(ctx SpecContext) {

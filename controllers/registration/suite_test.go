@@ -22,11 +22,15 @@ func TestRegistration(t *testing.T) {
 	RunSpecs(t, "ElementalRegistration Controller Suite")
 }
 
-const endpoint = "elemental.example.com:9090"
+const (
+	endpoint = "elemental.example.com:9090"
+	// watchFilter labels what the running manager reconciles.
+	watchFilter = "tested"
+)
 
 var (
 	server *apiserver.Server
-	// reconciler under test; specs that need another endpoint call a copy of it themselves.
+	// reconciler that the manager runs; a spec that needs another calls a copy of it, on an object without the watch filter.
 	reconciler *registration.Reconciler
 	clock      *clocktesting.FakePassiveClock
 )
@@ -40,6 +44,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	clock = clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))
 	reconciler = &registration.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Endpoint: endpoint, CACert: "pem", Clock: clock,
+		WatchFilterValue: watchFilter,
 	}
 	Expect(reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
