@@ -158,7 +158,7 @@ func request(attempt, uri string, apply bool) *wire.Upgrade {
 // ends waits for the end of an attempt and returns it.
 func (m *machine) ends(attempt string) wire.Attempt {
 	GinkgoHelper()
-	Eventually(m.attempt, 30*time.Second).Should(And(
+	Eventually(m.attempt, patience).Should(And( // a check that fails is tried three times, in 20 seconds
 		HaveField("Attempt", attempt),
 		HaveField("Phase", BeElementOf(wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack))))
 	return m.attempt()
