@@ -32,8 +32,8 @@ BUILD_TOOLS := hack/tools/build.sh
 CONTROLLER_GEN := bin/tools/controller-gen
 GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools/golangci-lint
 
-# Suites that need the lab are kept out of test-unit.
-LAB_SUITES := $(MODULE)/test/(integration|soak|bench|e2e)(/|$$)
+# Suites that need the lab, or the real elemental CLI, are kept out of test-unit.
+LAB_SUITES := $(MODULE)/test/(integration|native|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 4
@@ -177,6 +177,10 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 .PHONY: test-integration
 test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager) lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
 	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) LEAVE_OUT="$(if $(SHORT),$(LONG_SUITES))" hack/test/suites.sh test/integration $(GINKGO_FLAGS)
+
+.PHONY: test-native
+test-native: build ## Run the agent with the real elemental CLI: needs root, loop devices, ELEMENTAL_BIN and Debian packages, see docs/testing.md
+	hack/test/suite.sh ./test/native $(GINKGO_FLAGS)
 
 .PHONY: test-long
 test-long: $(if $(SHORT),tools tools-kubevirt lab-binaries) ## Run the long suites in turn, as far as DEADLINE allows (.ci/run); none where 'make test' has run them

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: hack/test/native-packages.sh
+#
+# Installs the packages of Debian that test/native needs, those that are missing. docs/testing.md lists them too.
+set -uo pipefail
+
+missing=()
+for package in e2fsprogs grub-common mount rsync squashfs-tools util-linux; do
+  dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+[ "${#missing[@]}" -eq 0 ] && exit 0
+apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

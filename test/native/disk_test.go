@@ -1,0 +1,136 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
+)
+
+const (
+	stateDir    = "/run/initramfs/elemental-state"
+	firstDigest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+)
+
+// partition of an installed host.
+type partition struct{ label, size string }
+
+// partitions in the order of the disk.
+var partitions = []partition{
+	{"COS_GRUB", "32M"}, {"COS_OEM", "32M"}, {"COS_RECOVERY", "512M"}, {"COS_STATE", "1G"}, {"COS_PERSISTENT", "128M"},
+}
+
+// holdHook is a cloud-init file with a stage of the toolkit's for each moment in which a test may hold the CLI.
+const holdHook = `name: Hold
+stages:
+  before-upgrade: [{commands: ["sh /oem/hold.sh before-upgrade"]}]
+  after-upgrade-chroot: [{commands: ["sh /oem/hold.sh after-upgrade-chroot"]}]
+  after-upgrade: [{commands: ["sh /oem/hold.sh after-upgrade"]}]
+  post-upgrade: [{commands: ["sh /oem/hold.sh post-upgrade"]}]
+`
+
+const holdScript = `if [ -e /oem/hold/$1 ]; then
+  touch /oem/reached/$1
+  while [ -e /oem/hold/$1 ]; do sleep 0.02; done
+fi
+`
+
+// install makes the backing files of a host's partitions, as "elemental install" leaves them, with snapshot 1.
+func install(dir string) {
+	GinkgoHelper()
+	content := filepath.Join(dir, "content")
+	first := filepath.Join(content, "COS_STATE", ".snapshots", "1")
+	Expect(os.MkdirAll(first, 0o755)).To(Succeed())
+	tree := filepath.Join(dir, "tree")
+	run("cp", "-a", trees.base, tree)
+	write(filepath.Join(tree, "etc/os-release"), "PRETTY_NAME=\"v1\"\n")
+	run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(first, "snapshot.img"), "64M")
+	Expect(os.RemoveAll(tree)).To(Succeed())
+	Expect(os.Symlink("1/snapshot.img", filepath.Join(content, "COS_STATE", ".snapshots", "active"))).To(Succeed())
+	write(filepath.Join(content, "COS_OEM", "90_hold.yaml"), holdHook)
+	write(filepath.Join(content, "COS_OEM", "hold.sh"), holdScript)
+	for _, name := range []string{"hold", "reached"} {
+		Expect(os.MkdirAll(filepath.Join(content, "COS_OEM", name), 0o755)).To(Succeed())
+	}
+	writeEnvironments(content)
+	recordInstallation(content)
+	for _, each := range partitions {
+		source := filepath.Join(content, each.label)
+		Expect(os.MkdirAll(source, 0o755)).To(Succeed())
+		run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", source, filepath.Join(dir, each.label), each.size)
+	}
+	Expect(os.RemoveAll(content)).To(Succeed())
+}
+
+func writeEnvironments(content string) {
+	GinkgoHelper()
+	oem := &grub.Env{}
+	oem.Set(grub.DefaultMenuEntry, "Elemental")
+	Expect(os.MkdirAll(filepath.Join(content, "COS_GRUB"), 0o755)).To(Succeed())
+	Expect(oem.Write(filepath.Join(content, "COS_GRUB", "grub_oem_env"))).To(Succeed())
+	Expect((&grub.Env{}).Write(filepath.Join(content, "COS_OEM", "grubenv"))).To(Succeed())
+}
+
+func recordInstallation(content string) {
+	GinkgoHelper()
+	installed := func(label, fs string) *state.System {
+		return &state.System{Source: "oci://registry/elemental/os:v1", Digest: firstDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
+	}
+	file := state.File{
+		Snapshotter: state.LoopDevice(),
+		EFI:         &state.Partition{Label: "COS_GRUB"}, OEM: &state.Partition{Label: "COS_OEM"},
+		Persistent: &state.Partition{Label: "COS_PERSISTENT"},
+		Recovery:   &state.Partition{Label: "COS_RECOVERY", Recovery: installed("COS_SYSTEM", "squashfs")},
+		State:      &state.Partition{Label: "COS_STATE", Snapshots: map[int]*state.System{1: installed("", "")}},
+	}
+	Expect(file.Write(filepath.Join(content, "COS_STATE", "state.yaml"), filepath.Join(content, "COS_RECOVERY", "state.yaml"))).To(Succeed())
+}
+
+// attach gives each partition a loop device.
+func attach(dir string) []string {
+	GinkgoHelper()
+	var loops []string
+	for _, each := range partitions {
+		loops = append(loops, run("losetup", "-f", "--show", filepath.Join(dir, each.label)))
+	}
+	return loops
+}
+
+// detach detaches the loop devices of partitions, and those that were left on files within them: their back files have the
+// partitions' loop devices for a file system.
+func detach(loops []string) {
+	GinkgoHelper()
+	for _, each := range leftOn(loops) {
+		run("losetup", "-d", each.device)
+	}
+	for _, loop := range loops {
+		run("losetup", "-d", loop)
+	}
+}
+
+// attached is a loop device that is attached to a file of a machine's partition.
+type attached struct{ device, file string }
+
+// leftOn are the loop devices whose files lie on partitions.
+func leftOn(loops []string) []attached {
+	GinkgoHelper()
+	own := map[string]bool{}
+	for _, loop := range loops {
+		own["7:"+strings.TrimPrefix(loop, "/dev/loop")] = true
+	}
+	var found []attached
+	for line := range strings.Lines(run("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-FILE")) {
+		if fields := strings.Fields(line); len(fields) >= 3 && own[fields[1]] {
+			found = append(found, attached{device: fields[0], file: strings.Join(fields[2:], " ")})
+		}
+	}
+	return found
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// trees are made once: the directory of an OS without a kernel, and the layer of it.
+var trees struct {
+	base  string
+	layer v1.Layer
+}
+
+// files of a layer, by path.
+type files map[string]string
+
+// kernel is what the toolkit looks for in an image that becomes the recovery system, too.
+var kernel = files{"boot/vmlinuz-6.4.0": "kernel", "boot/initrd-6.4.0": "initrd", "usr/lib/modules/6.4.0/modules.dep": ""}
+
+func prepareTrees() {
+	GinkgoHelper()
+	trees.base = filepath.Join(GinkgoT().TempDir(), "tree")
+	run("testdata/tree.sh", trees.base)
+	archive := trees.base + ".tar"
+	run("tar", "-C", trees.base, "-cf", archive, ".")
+	var err error
+	trees.layer, err = tarball.LayerFromFile(archive)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// push makes an OS image of the base tree and these files.
+func push(registry *image.Registry, version string, more ...files) (uri, digest string) {
+	GinkgoHelper()
+	layers := []v1.Layer{trees.layer, layer(files{"etc/os-release": "PRETTY_NAME=\"" + version + "\"\n"})}
+	for _, each := range more {
+		layers = append(layers, layer(each))
+	}
+	built, err := mutate.AppendLayers(empty.Image, layers...)
+	Expect(err).NotTo(HaveOccurred())
+	config, err := built.ConfigFile()
+	Expect(err).NotTo(HaveOccurred())
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", "amd64"
+	built, err = mutate.ConfigFile(built, config)
+	Expect(err).NotTo(HaveOccurred())
+	reference, err := name.ParseReference(registry.Host() + "/elemental/os:" + version)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(remote.Write(reference, built, remote.WithTransport(registry.Transport()))).To(Succeed())
+	sum, err := built.Digest()
+	Expect(err).NotTo(HaveOccurred())
+	return "oci://" + reference.String(), sum.String()
+}
+
+func layer(content files) v1.Layer {
+	GinkgoHelper()
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	for path, text := range content {
+		Expect(writer.WriteHeader(&tar.Header{Name: path, Size: int64(len(text)), Mode: 0o755})).To(Succeed())
+		_, err := writer.Write([]byte(text))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	Expect(writer.Close()).To(Succeed())
+	made, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	Expect(err).NotTo(HaveOccurred())
+	return made
+}
+
+// run runs a command that has to succeed and returns what it printed.
+func run(command string, args ...string) string {
+	GinkgoHelper()
+	output, err := exec.Command(command, args...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s %s: %s", command, strings.Join(args, " "), output)
+	return strings.TrimSpace(string(output))
+}
+
+func write(path, content string) {
+	GinkgoHelper()
+	Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+	Expect(os.WriteFile(path, []byte(content), 0o755)).To(Succeed())
+}

@@ -1,0 +1,217 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+const hostName = "host-1"
+
+// machine is a host with the real agent and the real CLI.
+type machine struct {
+	// dir holds the partitions' backing files, share is /native of the booted system.
+	dir, share string
+	api        *apitest.API
+	registry   *image.Registry
+
+	lock  sync.Mutex
+	loops []string
+	init  *exec.Cmd
+	boots int
+	// off says that the machine is not to be switched on again when it goes down.
+	off bool
+	// gone is closed when the present boot has ended.
+	gone chan struct{}
+}
+
+// newMachine installs a machine and switches it on; it has reported when this returns.
+func newMachine() *machine {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	registry, err := image.Start(image.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(registry.Close)
+	m := &machine{dir: dir, share: filepath.Join(dir, "share"), registry: registry, api: apitest.New()}
+	DeferCleanup(m.api.Close)
+	install(dir)
+	m.equip()
+	m.loops = attach(dir)
+	m.powerOn()
+	DeferCleanup(m.switchOff)
+	DeferCleanup(m.logs)
+	Eventually(m.last).Should(HaveField("OS.Snapshot", BeEquivalentTo(1)))
+	m.api.Desire(hostName, wire.Desired{Approved: true})
+	return m
+}
+
+// equip makes what the machine's operating system has besides its image.
+func (m *machine) equip() {
+	GinkgoHelper()
+	self, err := os.Executable()
+	Expect(err).NotTo(HaveOccurred())
+	bin := filepath.Join(m.share, "bin")
+	for _, name := range []string{bin, filepath.Join(m.share, "hold"), filepath.Join(m.share, "reached"), filepath.Join(m.dir, "bin")} {
+		Expect(os.MkdirAll(name, 0o755)).To(Succeed())
+	}
+	Expect(os.Symlink(self, filepath.Join(m.dir, "bin", grubName))).To(Succeed())
+	run("cp", programs.elemental, filepath.Join(bin, "elemental"))
+	run("cp", programs.agent, filepath.Join(bin, "elemental-agent"))
+	run("cp", "testdata/commands/hold", "testdata/commands/systemctl", bin)
+	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mksquashfs"} {
+		Expect(os.Symlink("hold", filepath.Join(bin, name))).To(Succeed())
+	}
+	Expect(os.Symlink("/usr/bin/grub-editenv", filepath.Join(bin, "grub2-editenv"))).To(Succeed())
+	Expect(m.registry.WriteCA(filepath.Join(m.share, "ca.pem"))).To(Succeed())
+	config, err := json.Marshal(map[string]any{
+		"registration": map[string]any{"uri": m.api.URI(), "caCert": m.api.CACert(), "token": apitest.Token},
+		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}, "reconciliation": "1s"},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	write(filepath.Join(m.share, "agent.yaml"), string(config))
+	Expect(syscall.Mkfifo(filepath.Join(m.share, "power"), 0o600)).To(Succeed())
+}
+
+// powerOn boots what GRUB chooses.
+func (m *machine) powerOn() {
+	GinkgoHelper()
+	m.boots++
+	script, err := filepath.Abs("testdata/boot.sh")
+	Expect(err).NotTo(HaveOccurred())
+	log, err := os.OpenFile(filepath.Join(m.dir, "console.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = log.Close() }()
+	init := exec.Command("bash", script)
+	init.Dir, init.Stdout, init.Stderr = m.dir, log, log
+	init.Env = append(os.Environ(), "MACHINE="+m.dir, "LOOPS="+strings.Join(m.loops, " "), "BOOT_ID=boot-"+strconv.Itoa(m.boots))
+	init.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	gone := make(chan struct{})
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	Expect(init.Start()).To(Succeed())
+	m.init, m.gone = init, gone
+	go m.watch(init, gone)
+}
+
+// watch switches the machine on again when it goes down by itself: it was rebooted, or its kernel panicked.
+func (m *machine) watch(init *exec.Cmd, gone chan struct{}) {
+	defer GinkgoRecover()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if pipe, err := os.Open(filepath.Join(m.share, "power")); err == nil {
+			_, _ = io.ReadAll(pipe)
+			_ = pipe.Close()
+			_ = init.Process.Kill()
+		}
+	}()
+	_ = init.Wait()
+	m.lock.Lock()
+	off := m.off
+	m.lock.Unlock()
+	close(gone)
+	// Whoever waits at the pipe for this boot is let go.
+	if pipe, err := os.OpenFile(filepath.Join(m.share, "power"), os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+		_ = pipe.Close()
+	}
+	<-asked
+	if !off {
+		detachLeft(m.loops)
+		m.powerOn()
+	}
+}
+
+// detachLeft is what a reboot does to loop devices that were left attached.
+func detachLeft(loops []string) {
+	GinkgoHelper()
+	for _, each := range leftOn(loops) {
+		run("losetup", "-d", each.device)
+	}
+}
+
+// switchOff ends the machine and lets go of its disk.
+func (m *machine) switchOff() {
+	GinkgoHelper()
+	m.lock.Lock()
+	m.off = true
+	init, gone := m.init, m.gone
+	m.lock.Unlock()
+	_ = init.Process.Kill()
+	Eventually(gone).Should(BeClosed())
+	detach(m.loops)
+}
+
+func (m *machine) logs() {
+	if !CurrentSpecReport().Failed() {
+		return
+	}
+	for _, path := range []string{filepath.Join(m.dir, "console.log"), filepath.Join(m.share, "agent.log")} {
+		content, _ := os.ReadFile(path)
+		fmt.Fprintf(GinkgoWriter, "---- %s\n%s\n", path, content)
+	}
+	for _, report := range m.api.Reports(hostName) {
+		text, _ := json.Marshal(report)
+		fmt.Fprintf(GinkgoWriter, "---- report %s\n", text)
+	}
+}
+
+// path is a path of the booted system.
+func (m *machine) path(path string) string {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return filepath.Join("/proc", strconv.Itoa(m.init.Process.Pid), "root", path)
+}
+
+func (m *machine) last() wire.Report { return m.api.Last(hostName) }
+
+// attempt is the attempt as it was reported last; the zero value when there is none.
+func (m *machine) attempt() wire.Attempt {
+	if attempt := m.last().Upgrade; attempt != nil {
+		return *attempt
+	}
+	return wire.Attempt{}
+}
+
+// upgrade asks for an upgrade.
+func (m *machine) upgrade(attempt string, version wire.OSVersion) {
+	GinkgoHelper()
+	encoded, err := json.Marshal(version)
+	Expect(err).NotTo(HaveOccurred())
+	m.api.Desire(hostName, wire.Desired{Approved: true, Upgrade: &wire.Upgrade{
+		Attempt: attempt, Apply: true, OSVersionManagement: map[string]json.RawMessage{"osVersion": encoded},
+	}})
+}
+
+// ends waits for the end of an attempt and returns it.
+func (m *machine) ends(attempt string) wire.Attempt {
+	GinkgoHelper()
+	Eventually(m.attempt).Should(And(HaveField("Attempt", attempt),
+		HaveField("Phase", BeElementOf(wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack))))
+	return m.attempt()
+}
+
+// environment reads a block of GRUB's variables.
+func (m *machine) environment(path string) *grub.Env {
+	GinkgoHelper()
+	variables, err := grub.Read(m.path(path))
+	Expect(err).NotTo(HaveOccurred())
+	return variables
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+)
+
+// grubName is the name by which the test binary makes GRUB's choice.
+const grubName = "native-grub"
+
+// binEnv names the variable with the CLI of the elemental toolkit.
+const binEnv = "ELEMENTAL_BIN"
+
+// needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
+var needed = []string{"bash", "blkid", "debugfs", "findmnt", "grub-editenv", "losetup", "mke2fs", "mksquashfs", "pivot_root", "rsync", "unshare"}
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == grubName {
+		if err := choose(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// choose prints the mode, the snapshot and the kernel's command line of the boot that GRUB chooses.
+func choose(oemEnv, env, state string) error {
+	oem, err := grub.Read(oemEnv)
+	if err != nil {
+		return err
+	}
+	saved, err := grub.Read(env)
+	if err != nil {
+		return err
+	}
+	image := func(e grub.Entry) string {
+		if e.Mode == grub.Active {
+			return filepath.Join(state, ".snapshots", "active")
+		}
+		return filepath.Join(state, ".snapshots", fmt.Sprint(e.Snapshot), "snapshot.img")
+	}
+	choice, found := grub.Boot(oem, saved, func(e grub.Entry) bool {
+		_, err := os.Stat(image(e))
+		return err == nil && e.Mode != grub.Recovery
+	})
+	if err := saved.Write(env); err != nil || !found {
+		return fmt.Errorf("nothing to boot: %w", err)
+	}
+	chosen, err := filepath.EvalSymlinks(image(choice.Entry))
+	if err != nil {
+		return err
+	}
+	words := []string{choice.Mode, filepath.Base(filepath.Dir(chosen)), "root=LABEL=COS_STATE", "elemental.mode=" + choice.Mode}
+	if choice.Mode == grub.Passive {
+		words = append(words, "elemental.image="+strings.TrimPrefix(image(choice.Entry), state))
+	}
+	if choice.HealthCheck {
+		words = append(words, "elemental.health_check")
+	}
+	fmt.Println(strings.Join(words, " "))
+	return nil
+}
+
+func TestNative(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Agent on the real elemental CLI")
+}
+
+// programs of the machines: the CLI and the agent.
+var programs struct{ elemental, agent string }
+
+var _ = BeforeSuite(func() {
+	if missing := missingHere(); missing != "" {
+		Skip("the suite on the real elemental CLI is skipped: " + missing)
+	}
+	programs.elemental = os.Getenv(binEnv)
+	root, err := repository.Root()
+	Expect(err).NotTo(HaveOccurred())
+	programs.agent = filepath.Join(root, "bin", "elemental-agent")
+	Expect(programs.agent).To(BeARegularFile(), "run make build")
+	lock()
+	prepareTrees()
+})
+
+// missingHere says what this machine lacks.
+func missingHere() string {
+	if os.Getenv(binEnv) == "" {
+		return binEnv + " is not set to the CLI of the elemental toolkit"
+	}
+	if os.Getuid() != 0 {
+		return "it needs root, for mounts, loop devices and namespaces"
+	}
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		return "there are no loop devices: " + err.Error()
+	}
+	for _, name := range needed {
+		if _, err := exec.LookPath(name); err != nil {
+			return err.Error() + "; see docs/testing.md for Debian's packages"
+		}
+	}
+	return ""
+}
+
+// lock waits until no other suite of this kind runs: the CLI takes any snapshot that is attached to a loop device for its own.
+func lock() {
+	GinkgoHelper()
+	file, err := os.OpenFile(filepath.Join(os.TempDir(), "elemental-native.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(file.Close)
+	Expect(syscall.Flock(int(file.Fd()), syscall.LOCK_EX)).To(Succeed())
+}

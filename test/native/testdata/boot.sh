@@ -1,0 +1,89 @@
+#!/bin/bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# What firmware, GRUB, the initramfs and an init do, as PID 1 of a new mount and PID namespace. MACHINE is the directory of the
+# machine, LOOPS are the loop devices of its partitions (EFI, OEM, recovery, state, persistent), BOOT_ID is the boot's id,
+# PROPAGATION is that of its mounts: systemd makes them shared. Exit code 100 is a kernel that panics.
+set -euo pipefail
+mount --make-rprivate /
+
+# Devices: the partitions are sda1 to sda5.
+mount -t tmpfs -o mode=755 dev /dev
+for node in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 loop-control:10:237; do
+  IFS=: read -r name major minor <<<"$node"
+  mknod -m 666 "/dev/$name" c "$major" "$minor"
+done
+for i in {0..63}; do mknod "/dev/loop$i" b 7 "$i"; done
+mkdir -p /dev/pts /dev/shm /dev/disk/by-label
+labels=(COS_GRUB COS_OEM COS_RECOVERY COS_STATE COS_PERSISTENT)
+number=0
+for loop in $LOOPS; do
+  ln -s "../../sda$((number + 1))" "/dev/disk/by-label/${labels[$number]}"
+  number=$((number + 1))
+  mknod "/dev/sda$number" b 7 "${loop#/dev/loop}"
+done
+
+mount -t tmpfs run /run
+state=/run/initramfs/elemental-state
+mkdir -p "$state" /run/elemental/efi /run/elemental/persistent /run/root /run/oem /run/former
+mount -t ext4 /dev/sda4 "$state"
+mount -t ext4 -o ro /dev/sda1 /run/elemental/efi
+mount -t ext4 /dev/sda2 /run/oem
+mount -t ext4 /dev/sda5 /run/elemental/persistent
+
+# GRUB, and the initramfs.
+choice=$("$MACHINE/bin/native-grub" /run/elemental/efi/grub_oem_env /run/oem/grubenv "$state")
+read -r mode snapshot cmdline <<<"$choice"
+image=$state/.snapshots/$snapshot/snapshot.img
+mount -o ro,loop "$image" /run/root || exit 100
+touch "/run/elemental/${mode}_mode"
+echo "$BOOT_ID" >/run/boot_id
+echo "$cmdline" >/run/cmdline
+
+# The disk as block devices with partitions, where the CLI looks for them (GHW_CHROOT).
+block=/run/ghw/sys/block/sda
+mkdir -p "$block/queue" /run/ghw/run/udev/data
+ln -s /proc /run/ghw/proc
+names=(efi oem recovery state persistent)
+for i in 0 1 2 3 4; do
+  mkdir -p "$block/sda$((i + 1))"
+  echo "8:$((i + 1))" >"$block/sda$((i + 1))/dev"
+  printf 'E:ID_FS_LABEL=%s\nE:ID_PART_ENTRY_NAME=%s\nE:ID_FS_TYPE=ext4\n' "${labels[$i]}" "${names[$i]}" >"/run/ghw/run/udev/data/b8:$((i + 1))"
+done
+
+root=$MACHINE/root
+mkdir -p "$root" /run/elemental/persistent/var
+mount --move /run/root "$root" && rmdir /run/root
+mount -t proc proc "$root/proc"
+mount --bind /run/boot_id "$root/proc/sys/kernel/random/boot_id"
+mount --bind /run/cmdline "$root/proc/cmdline"
+mount --rbind /sys "$root/sys"
+mount --bind -o ro /usr "$root/usr"
+mount --bind "$MACHINE/share" "$root/native"
+mount --bind /run/elemental/persistent/var "$root/var"
+mount -t tmpfs tmp "$root/tmp"
+mount --move /run/oem "$root/oem" && rmdir /run/oem
+mount --move /dev "$root/dev"
+mount --move /run "$root/run"
+cd "$root"
+pivot_root . run/former
+umount -l /run/former && rmdir /run/former
+mount --make-rshared /
+
+# systemd: the toolkit's assessment, and the agent's unit, which is started again whatever becomes of it.
+export PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp
+cd /
+if [ -e /etc/unhealthy ]; then
+  systemctl reboot
+  sleep infinity
+fi
+grub2-editenv /oem/grubenv unset last_boot_attempt
+if [ "$mode" = active ]; then grub2-editenv /oem/grubenv unset boot_assessment_check; fi
+touch /run/assessed
+while true; do
+  elemental-agent --debug --config /native/agent.yaml run >>/native/agent.log 2>&1 &
+  echo $! >/run/agent.pid
+  wait $! || true
+  sleep 0.2
+done
