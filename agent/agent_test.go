@@ -88,6 +88,32 @@ func upgradeTo(attempt, uri string, apply bool) *wire.Upgrade {
 	return &wire.Upgrade{Attempt: attempt, Apply: apply, OSVersionManagement: map[string]json.RawMessage{"osVersion": version}}
 }
 
+var _ = Describe("An agent that cannot tell what is booted", func() {
+	It("says so, and looks again", func() {
+		api := apitest.New()
+		DeferCleanup(api.Close)
+		host := newWorker(api)
+		host.config.Agent.OSPlugin = config.PluginElemental
+		write := func(path, content string) {
+			GinkgoHelper()
+			Expect(os.MkdirAll(filepath.Dir(filepath.Join(host.root, path)), 0o755)).To(Succeed())
+			Expect(os.WriteFile(filepath.Join(host.root, path), []byte(content), 0o600)).To(Succeed())
+		}
+		write("run/elemental/active_mode", "1")
+		write("proc/sys/kernel/random/boot_id", "boot-1")
+		host.start()
+		DeferCleanup(func() { host.stop() })
+		last := func() wire.Report { return api.Last("host-1") }
+		Eventually(last, patience).Should(And(HaveField("OS", wire.OS{BootMode: "active", BootID: "boot-1"}),
+			HaveField("Message", ContainSubstring("finding the booted snapshot: /proc/self/mountinfo has no root file system"))))
+		api.Desire("host-1", wire.Desired{Approved: true})
+
+		write("sys/dev/block/7:0/loop/backing_file", "/.snapshots/2/snapshot.img")
+		write("proc/self/mountinfo", "1 1 7:0 / / ro - ext2 /dev/loop0 ro\n")
+		Eventually(last, patience).Should(And(HaveField("OS.Snapshot", BeEquivalentTo(2)), HaveField("Message", BeEmpty())))
+	})
+})
+
 var _ = Describe("An agent and its API", func() {
 	var (
 		api  *apitest.API

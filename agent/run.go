@@ -28,10 +28,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
 	}
-	facts, err := a.Plugin.Facts(ctx)
-	if err != nil {
-		return fmt.Errorf("observing the booted OS: %w", err)
-	}
+	facts := a.firstFacts(ctx)
 	if facts.Mode == osplugin.ModeRecovery && !identity.Exists(a.workDir) {
 		return a.idle(ctx, "the recovery system does not know who the host is")
 	}
@@ -55,6 +52,16 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	return a.loop(ctx, api, host, phases, board)
+}
+
+// firstFacts are as much as can be told of what is booted. An agent that ended here because something cannot be told would
+// be started again for ever, and nobody would hear of it: the phases look again, and report what is wrong.
+func (a *Agent) firstFacts(ctx context.Context) osplugin.Facts {
+	facts, err := a.Plugin.Facts(ctx)
+	if err != nil {
+		a.Log.Error("Observing the booted OS failed", "error", err)
+	}
+	return facts
 }
 
 // present is who the host is now, after the end of a reset that it does not know to be over.
@@ -101,9 +108,8 @@ func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phas
 
 func (a *Agent) loop(ctx context.Context, api *client.Client, host *identity.Identity, phases *phase.Phases, board *report.Board) error {
 	// The first report is the whole truth already.
-	if _, err := phases.Observe(ctx); err != nil {
-		return err
-	}
+	_, err := phases.Observe(ctx)
+	phases.Failed(err)
 	known, err := a.isRegistered(host.Name)
 	if err != nil {
 		return err

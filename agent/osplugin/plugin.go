@@ -35,7 +35,8 @@ var (
 type Plugin interface {
 	// Init prepares the plugin. It is called once, first.
 	Init(ctx context.Context) error
-	// Facts says what is booted. It never says what would be booted next.
+	// Facts says what is booted. It never says what would be booted next. With an error it says what can be told all the same,
+	// the mode at least.
 	Facts(ctx context.Context) (Facts, error)
 
 	Installer

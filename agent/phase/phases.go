@@ -55,8 +55,10 @@ func New(options Options) *Phases { return &Phases{Options: options} }
 
 // request is one call of Act.
 type request struct {
-	desired   wire.Desired
-	facts     osplugin.Facts
+	desired wire.Desired
+	facts   osplugin.Facts
+	// unknown is why facts are not all that there is to know of the boot.
+	unknown   error
 	newer     <-chan struct{}
 	withdrawn <-chan struct{}
 }
@@ -67,11 +69,8 @@ type state func(ctx context.Context, request request) (next bool, err error)
 // Act does what is desired as far as that goes.
 func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn <-chan struct{}) error {
 	facts, err := p.Observe(ctx)
-	if err != nil {
-		return err
-	}
-	request := request{desired: desired, facts: facts, newer: newer, withdrawn: withdrawn}
-	for _, state := range []state{p.reset, p.unapproved, p.upgrade, p.bootstrap} {
+	request := request{desired: desired, facts: facts, unknown: err, newer: newer, withdrawn: withdrawn}
+	for _, state := range []state{p.reset, p.unapproved, p.observed, p.upgrade, p.bootstrap} {
 		next, err := state(ctx, request)
 		if err != nil || !next {
 			return err
@@ -98,14 +97,19 @@ func (p *Phases) Resume(ctx context.Context) error {
 	return err
 }
 
-// Observe puts what is booted into the report.
+// observed: nothing is written to a disk, and nothing bootstrapped, as long as it cannot be told what runs. A host can be
+// reset all the same.
+func (p *Phases) observed(_ context.Context, request request) (bool, error) {
+	return request.unknown == nil, request.unknown
+}
+
+// Observe puts what is booted into the report, as far as it can be told.
 func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	facts, err := p.Plugin.Facts(ctx)
 	if err != nil {
-		return facts, fmt.Errorf("observing the booted OS: %w", err)
-	}
-	if err := p.noticeBootstrap(ctx); err != nil {
-		return facts, err
+		err = fmt.Errorf("observing the booted OS: %w", err)
+	} else {
+		err = p.noticeBootstrap(ctx)
 	}
 	uri := p.Machine.ImageURI(facts.Digest)
 	if uri == "" {
@@ -120,7 +124,7 @@ func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 		}
 	})
 	p.Refresh()
-	return facts, nil
+	return facts, err
 }
 
 // Refresh puts the present addresses into the report. Interfaces that cannot be listed leave it as it
@@ -161,7 +165,7 @@ func (p *Phases) unapproved(ctx context.Context, request request) (bool, error) 
 		return false, p.Machine.Advance(ctx, nil, request.withdrawn)
 	}
 	p.say(wire.HostFinalizingRegistration, "")
-	return false, nil
+	return false, request.unknown
 }
 
 func (p *Phases) mark(name string) string { return filepath.Join(p.WorkDir, name) }

@@ -127,7 +127,7 @@ func leftOn(loops []string) []attached {
 		own["7:"+strings.TrimPrefix(loop, "/dev/loop")] = true
 	}
 	var found []attached
-	for line := range strings.Lines(run("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-FILE")) {
+	for line := range strings.Lines(run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN,BACK-FILE")) {
 		if fields := strings.Fields(line); len(fields) >= 3 && own[fields[1]] {
 			found = append(found, attached{device: fields[0], file: strings.Join(fields[2:], " ")})
 		}

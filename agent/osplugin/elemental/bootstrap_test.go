@@ -180,7 +180,7 @@ var _ = Describe("A reset", func() {
 
 	It("mounts /oem again, which the CLI leaves unmounted", func() {
 		r.boot(0, "recovery")
-		r.write("/proc/mounts", "x /run auto rw 0 0\n")
+		r.mount("0:22 / /run")
 		r.runner.Say("elemental reset", "")
 		Expect(r.plugin.Reset(ctx, nil)).To(Succeed())
 		Expect(r.runner.Calls()).To(ContainElement("mount " + r.path("/oem")))
@@ -281,9 +281,8 @@ var _ = Describe("An installation", func() {
 	})
 
 	It("unmounts first what one that was killed has left, so that the disk can be partitioned", func() {
-		r.write("/proc/mounts", "LiveOS_rootfs / overlay rw 0 0\ntmpfs /run/elemental/overlay tmpfs rw 0 0\n"+
-			"COS_STATE /run/elemental/state ext4 rw 0 0\nCOS_STATE /run/elemental/state/.snapshots btrfs rw 0 0\n"+
-			"COS_STATE /run/elemental/workingtree none rw 0 0\n")
+		r.mount("0:30 / /", "0:31 / /run/elemental/overlay", "254:4 / /run/elemental/state", "254:4 / /run/elemental/state/.snapshots",
+			"254:4 / /run/elemental/workingtree")
 		Expect(install(`{}`)).To(Succeed())
 		Expect(r.runner.Calls()).To(HaveExactElements(
 			"umount "+r.path("/run/elemental/workingtree"), "umount "+r.path("/run/elemental/state/.snapshots"),

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -22,7 +21,10 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	if err := p.cleanMounts(ctx); err != nil {
 		return err
 	}
-	booted, err := p.booted(ctx)
+	if err := p.detachLoops(ctx); err != nil {
+		return err
+	}
+	booted, err := p.booted()
 	if err != nil {
 		return err
 	}
@@ -52,26 +54,19 @@ func (p *Plugin) Clean(ctx context.Context) error {
 // cleanMounts goes by the mount table: unmounting what is not mounted fails with the same exit code as
 // everything else.
 func (p *Plugin) cleanMounts(ctx context.Context) error {
-	table, err := p.host.ReadTrimmed(mountsFile)
+	mounts, err := p.mounts()
 	if err != nil {
 		return err
 	}
-	efiOptions := ""
-	for line := range strings.Lines(table) {
-		fields := strings.Fields(line)
-		if len(fields) < 4 {
+	for _, each := range mounts {
+		if each.target != workingTree && each.target != recoveryDir {
 			continue
 		}
-		switch fields[1] {
-		case workingTree, recoveryDir:
-			if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(fields[1])); err != nil {
-				return err
-			}
-		case efiDir:
-			efiOptions = fields[3] // the last mount is the one on top
+		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil {
+			return err
 		}
 	}
-	if slices.Contains(strings.Split(efiOptions, ","), "rw") {
+	if efi, found := mountedAt(mounts, efiDir); found && slices.Contains(efi.options, "rw") {
 		_, err = system.Check(ctx, p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
 	}
 	return err

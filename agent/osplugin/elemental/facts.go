@@ -8,48 +8,49 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 var (
-	loopSnapshot  = regexp.MustCompile(`/\.snapshots/(\d+)/snapshot\.img$`)
-	namedSnapshot = regexp.MustCompile(`elemental\.image=\S*\.snapshots/(\d+)/`)
-	btrfsSnapshot = regexp.MustCompile(`subvol=\S*\.snapshots/(\d+)/snapshot`)
+	// The kernel adds " (deleted)" to the name of a file that was.
+	loopSnapshot  = regexp.MustCompile(`/\.snapshots/(\d+)/snapshot\.img( \(deleted\))?$`)
+	btrfsSnapshot = regexp.MustCompile(`/\.snapshots/(\d+)/snapshot$`)
 )
 
 // Facts of the running boot. The digest is that of the booted snapshot: state.yaml's "active" is the
 // next boot's default and stays on a bad snapshot after a fallback.
-func (p *Plugin) Facts(ctx context.Context) (osplugin.Facts, error) {
-	bootID, err := p.host.ReadTrimmed(bootIDFile)
-	if err != nil {
-		return osplugin.Facts{}, err
+func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
+	facts.Mode = p.mode()
+	if facts.BootID, err = p.bootID(); err != nil {
+		return facts, err
 	}
-	if bootID == "" {
-		return osplugin.Facts{}, errors.New("the kernel's boot id is missing: " + bootIDFile)
+	if facts.Version, err = p.version(); err != nil {
+		return facts, err
 	}
-	version, err := p.version()
-	if err != nil {
-		return osplugin.Facts{}, err
-	}
-	facts := osplugin.Facts{Mode: p.mode(), BootID: bootID, Version: version}
 	if facts.Mode != osplugin.ModeActive && facts.Mode != osplugin.ModePassive {
 		return facts, nil
 	}
-	if facts.Snapshot, err = p.booted(ctx); err != nil {
-		return osplugin.Facts{}, err
+	if facts.Snapshot, err = p.booted(); err != nil {
+		return facts, err
 	}
 	state, err := p.readState()
 	if err != nil {
-		return osplugin.Facts{}, err
+		return facts, err
 	}
 	booted := state.State.Snapshots[facts.Snapshot]
 	facts.Digest, facts.Source = booted.Digest, booted.Source
 	return facts, nil
+}
+
+func (p *Plugin) bootID() (string, error) {
+	id, err := p.host.ReadTrimmed(bootIDFile)
+	if err == nil && id == "" {
+		err = errors.New("the kernel's boot id is missing: " + bootIDFile)
+	}
+	return id, err
 }
 
 func (p *Plugin) mode() string {
@@ -74,37 +75,30 @@ func (p *Plugin) version() (string, error) {
 	return "", nil
 }
 
-// booted is the snapshot behind the root file system: the loop device says so, else the kernel's
-// command line (passive boots), else the mounted subvolume (btrfs).
-func (p *Plugin) booted(ctx context.Context) (int32, error) {
-	output, err := system.Check(ctx, p.host.Runner, "losetup", "-ln", "-O", "BACK-FILE")
+// booted is the snapshot that is the root file system: the file of its loop device, or its subvolume. Other snapshots may be
+// attached to loop devices too, by a CLI that runs or was killed.
+func (p *Plugin) booted() (int32, error) {
+	mounts, err := p.mounts()
 	if err != nil {
-		return 0, fmt.Errorf("finding the booted snapshot: %w", err)
+		return 0, err
 	}
-	var found []string
-	for line := range strings.Lines(output) {
-		if match := loopSnapshot.FindStringSubmatch(strings.TrimSpace(line)); match != nil {
-			found = append(found, match[1])
-		}
+	root, found := mountedAt(mounts, "/")
+	if !found {
+		return 0, fmt.Errorf("finding the booted snapshot: %s has no root file system", mountsFile)
 	}
-	slices.Sort(found)
-	if found = slices.Compact(found); len(found) == 1 {
-		return parseID(found[0])
+	if match := btrfsSnapshot.FindStringSubmatch(root.root); match != nil {
+		return parseID(match[1])
 	}
-	for _, source := range []struct {
-		file    string
-		pattern *regexp.Regexp
-	}{{cmdlineFile, namedSnapshot}, {mountsFile, btrfsSnapshot}} {
-		text, err := p.host.ReadTrimmed(source.file)
-		if err != nil {
-			return 0, err
-		}
-		if match := source.pattern.FindStringSubmatch(text); match != nil {
-			return parseID(match[1])
-		}
+	file, err := p.host.ReadTrimmed(fmt.Sprintf(backingFilePattern, root.device))
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("finding the booted snapshot: %d snapshots are attached to loop devices (%s), and neither %s nor %s names one",
-		len(found), strings.Join(found, ", "), cmdlineFile, mountsFile)
+	match := loopSnapshot.FindStringSubmatch(file)
+	if match == nil {
+		return 0, fmt.Errorf("finding the booted snapshot: the root file system is on device %s with the file %q and the subvolume %q, "+
+			"neither of which is a snapshot of the elemental toolkit", root.device, file, root.root)
+	}
+	return parseID(match[1])
 }
 
 func parseID(text string) (int32, error) {

@@ -5,6 +5,7 @@ package elemental_test
 
 import (
 	"context"
+	"os"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -37,20 +38,41 @@ var _ = Describe("Facts", func() {
 		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeZero()), HaveField("Digest", BeEmpty()), HaveField("Mode", "recovery")))
 	})
 
-	DescribeTable("know the snapshot from where the host has it",
-		func(losetup, file, content string, id int) {
-			r.runner.Say("losetup", losetup)
-			r.write(file, content)
+	DescribeTable("know the snapshot from the root file system",
+		func(file string, mounts []string, id int) {
+			r.write("/sys/dev/block/7:0/loop/backing_file", file)
+			r.mount(mounts...)
 			Expect(r.plugin.Facts(ctx)).To(HaveField("Snapshot", BeEquivalentTo(id)))
 		},
-		Entry("two images are attached: the command line", snapshots+"/1/snapshot.img\n"+snapshots+"/2/snapshot.img\n",
-			"/proc/cmdline", "root=LABEL=COS_STATE elemental.image=/.snapshots/1/snapshot.img elemental.mode=passive", 1),
-		Entry("btrfs: the root's subvolume", "", "/proc/mounts", "/dev/sda3 / btrfs ro,subvol=/@/.snapshots/2/snapshot 0 0\n", 2),
+		Entry("the file of its loop device", snapshots+"/1/snapshot.img\n", []string{"7:0 / /"}, 1),
+		Entry("that file as seen from elsewhere", "/.snapshots/2/snapshot.img\n", []string{"7:0 / /"}, 2),
+		Entry("that file, deleted since", snapshots+"/2/snapshot.img (deleted)\n", []string{"7:0 / /"}, 2),
+		Entry("what is mounted over the initramfs", snapshots+"/2/snapshot.img\n", []string{"0:1 / /", "7:0 / /"}, 2),
+		Entry("btrfs: its subvolume", "", []string{"0:38 /@/.snapshots/2/snapshot /", "0:38 /@ /run/initramfs/elemental-state"}, 2),
 	)
 
-	It("are an error when the snapshot cannot be told", func() {
-		r.runner.Say("losetup", "")
-		_, err := r.plugin.Facts(ctx)
-		Expect(err).To(MatchError(ContainSubstring("finding the booted snapshot")))
+	It("do not care which other snapshots are attached to loop devices", func() {
+		r.write("/sys/dev/block/7:1/loop/backing_file", snapshots+"/3/snapshot.img\n")
+		r.mount("7:0 / /", "7:1 / /run/elemental/workingtree")
+		Expect(r.plugin.Facts(ctx)).To(HaveField("Snapshot", BeEquivalentTo(2)))
+	})
+
+	DescribeTable("are what can be told, with an error, when the snapshot cannot be",
+		func(break_ func(), message string) {
+			break_()
+			facts, err := r.plugin.Facts(ctx)
+			Expect(err).To(MatchError(ContainSubstring(message)))
+			Expect(facts).To(Equal(osplugin.Facts{Mode: "active", BootID: "boot-1", Version: "Elemental 2"}))
+		},
+		Entry("no mount table", func() { r.write("/proc/self/mountinfo", "") }, "has no root file system"),
+		Entry("another root", func() { r.mount("254:1 / /") }, `the root file system is on device 254:1 with the file "" and the subvolume "/"`),
+		Entry("a loop device of something else", func() { r.write("/sys/dev/block/7:0/loop/backing_file", "/other/file\n") }, `with the file "/other/file"`),
+	)
+
+	It("say the mode when not even the boot can be told", func() {
+		Expect(os.Remove(r.path("/proc/sys/kernel/random/boot_id"))).To(Succeed())
+		facts, err := r.plugin.Facts(ctx)
+		Expect(err).To(MatchError(ContainSubstring("boot id")))
+		Expect(facts.Mode).To(Equal("active"))
 	})
 })

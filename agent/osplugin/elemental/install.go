@@ -118,17 +118,16 @@ func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 // unmountInstall unmounts, newest first, what an "elemental install" that was killed has left mounted. The next one could
 // not partition a disk that is in use, and never clears that up.
 func (p *Plugin) unmountInstall(ctx context.Context) error {
-	table, err := p.host.ReadTrimmed(mountsFile)
+	mounts, err := p.mounts()
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Backward(strings.Split(table, "\n")) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || !isInstallMount(fields[1]) {
+	for _, each := range slices.Backward(mounts) {
+		if !isInstallMount(each.target) {
 			continue
 		}
-		p.log.Info("Unmounting what a killed installation has left", "target", fields[1])
-		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(fields[1])); err != nil {
+		p.log.Info("Unmounting what a killed installation has left", "target", each.target)
+		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil {
 			return err
 		}
 	}

@@ -39,9 +39,11 @@ const (
 
 	modePattern   = "/run/elemental/%s_mode"
 	bootIDFile    = "/proc/sys/kernel/random/boot_id"
-	cmdlineFile   = "/proc/cmdline"
-	mountsFile    = "/proc/mounts"
+	mountsFile    = "/proc/self/mountinfo"
 	osReleaseFile = "/etc/os-release"
+	// backingFilePattern holds the name of the file that a loop device, given by its number, is attached to.
+	backingFilePattern = "/sys/dev/block/%s/loop/backing_file"
+	byLabel            = "/dev/disk/by-label/"
 
 	// bootstrapSentinel is defined by Cluster API's bootstrap provider contract.
 	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
@@ -59,6 +61,9 @@ var installMounts = []string{
 
 // ownMark is a line in each file that the agent writes to /oem: an installation copies them under other names.
 const ownMark = "# Written by elemental-agent."
+
+// recoveryLabel is the recovery partition's unless state.yaml has another.
+const recoveryLabel = "COS_RECOVERY"
 
 // correlationLabel of a snapshot is the attempt it was written for.
 const correlationLabel = "correlationID"

@@ -151,11 +151,11 @@ func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 
 // afterReset: the CLI leaves /oem unmounted, and with it all that the agent wants to last.
 func (p *Plugin) afterReset(ctx context.Context, configuration []byte) error {
-	table, err := p.host.ReadTrimmed(mountsFile)
+	mounts, err := p.mounts()
 	if err != nil {
 		return err
 	}
-	if table != "" && !strings.Contains(table, " "+oemDir+" ") {
+	if _, mounted := mountedAt(mounts, oemDir); len(mounts) > 0 && !mounted {
 		if _, err := system.Check(ctx, p.host.Runner, "mount", p.host.Path(oemDir)); err != nil {
 			return fmt.Errorf("mounting %s again: %w", oemDir, err)
 		}

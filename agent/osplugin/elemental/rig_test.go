@@ -70,7 +70,19 @@ func (r *rig) read(path string) string {
 func (r *rig) boot(snapshot int, mode string) {
 	Expect(os.RemoveAll(r.path("/run/elemental"))).To(Succeed())
 	r.write("/run/elemental/"+mode+"_mode", "1")
-	r.runner.Say("losetup", fmt.Sprintf("/other/file\n%s/%d/snapshot.img\n", snapshots, snapshot))
+	r.mount("7:0 / /", "254:4 / "+stateDir)
+	r.write("/sys/dev/block/7:0/loop/backing_file", fmt.Sprintf("%s/%d/snapshot.img\n", snapshots, snapshot))
+	r.runner.Say("losetup -ln", "/dev/loop0   7:0     254:4  \n")
+}
+
+// mount replaces the mount table: device, root and target of each mount, and the options of its file system unless they are "rw".
+func (r *rig) mount(mounts ...string) {
+	table := ""
+	for i, each := range mounts {
+		fields := append(strings.Fields(each), "rw")
+		table += fmt.Sprintf("%d 1 %s %s %s rw,relatime shared:1 - ext4 /dev/x %s\n", 20+i, fields[0], fields[1], fields[2], fields[3])
+	}
+	r.write("/proc/self/mountinfo", table)
 }
 
 // snapshot makes a snapshot with an image of that content; with "-" it is half written.

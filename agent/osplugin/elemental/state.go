@@ -19,6 +19,9 @@ type installState struct {
 	Snapshotter struct {
 		Type string `yaml:"type"`
 	} `yaml:"snapshotter"`
+	Recovery struct {
+		Label string `yaml:"label"`
+	} `yaml:"recovery"`
 	State struct {
 		Snapshots map[int32]snapshotState `yaml:"snapshots"`
 	} `yaml:"state"`

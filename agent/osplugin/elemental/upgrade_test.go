@@ -100,8 +100,8 @@ var _ = Describe("Cleaning up after a killed upgrade", func() {
 	)
 
 	It("goes by the mount table", func() {
-		r.write("/proc/mounts", "x /run/elemental/workingtree auto rw 0 0\nx /run/elemental/recovery auto rw 0 0\n"+
-			"x /run/elemental/efi auto rw,relatime 0 0\nx /oem auto rw 0 0\n")
+		r.mount("7:0 / /", "254:4 /.snapshots/3/snapshot.workDir /run/elemental/workingtree", "254:3 / /run/elemental/recovery",
+			"254:1 / /run/elemental/efi", "254:2 / /oem")
 		Expect(r.plugin.Clean(ctx)).To(Succeed())
 		Expect(r.runner.Calls()).To(ContainElements(
 			"umount "+r.path("/run/elemental/workingtree"), "umount "+r.path("/run/elemental/recovery"),
@@ -109,9 +109,19 @@ var _ = Describe("Cleaning up after a killed upgrade", func() {
 	})
 
 	It("leaves mounts alone that are as they should be", func() {
-		r.write("/proc/mounts", "x /run/elemental/efi auto ro 0 0\n")
+		r.mount("7:0 / /", "254:1 / /run/elemental/efi ro")
 		Expect(r.plugin.Clean(ctx)).To(Succeed())
-		Expect(r.runner.Calls()).To(Equal([]string{"losetup -ln -O BACK-FILE"}))
+		Expect(r.runner.Calls()).To(Equal([]string{"losetup -ln -O NAME,MAJ:MIN,BACK-MAJ:MIN"}))
+	})
+
+	It("detaches the loop devices on the disk's partitions, but for the root's", func() {
+		r.mount("7:0 / /", "254:4 / "+stateDir, "254:3 / /run/elemental/recovery")
+		r.runner.Say("losetup -ln", "/dev/loop0   7:0     254:4  \n/dev/loop1   7:1     254:4  \n"+
+			"/dev/loop2   7:2     254:9  \n/dev/loop13  7:13    254:3  \n")
+		r.runner.Say("losetup -d", "")
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.runner.Calls()).To(ContainElements("losetup -d /dev/loop1", "losetup -d /dev/loop13"))
+		Expect(r.runner.Calls()).NotTo(ContainElement(BeElementOf("losetup -d /dev/loop0", "losetup -d /dev/loop2")))
 	})
 })
 

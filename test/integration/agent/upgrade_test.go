@@ -103,13 +103,17 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(3))
 	})
 
-	It("survives a CLI that is killed half-way, without leaving half a snapshot", func() {
-		m.upgrade("a1", m.push("v2", image.OS{UpgradeKilled: true}))
-		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
-		Expect(m.passive()).To(Equal("1"))
-		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
-		Expect(m.Boots()).To(HaveLen(2))
-	})
+	DescribeTable("survives a CLI that is killed, without leaving half a snapshot",
+		func(moment string) {
+			m.upgrade("a1", m.push("v2", image.OS{Labels: map[string]string{source.LabelUpgradeKilled: moment}}))
+			Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+			Expect(m.passive()).To(Equal("1"))
+			Expect(m.finished("elemental", "upgrade")).To(Equal(1))
+			Expect(m.Boots()).To(HaveLen(2))
+		},
+		Entry("half-way through the image", source.Once),
+		Entry("while it copies the tree into the snapshot", source.OncePacking),
+	)
 
 	DescribeTable("fails before anything is changed",
 		func(break_ func() string, message string) {

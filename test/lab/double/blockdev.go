@@ -21,17 +21,43 @@ const (
 	exitMounting = 32
 )
 
-// losetup lists the one loop device there is: the snapshot that is booted.
+// losetup is losetup -ln -O COLUMNS, with padded columns, and losetup -d DEVICE.
 func losetup(_ context.Context, c *Call) int {
-	if !slices.ContainsFunc(c.Argv[1:], func(a string) bool { return strings.HasPrefix(a, "-l") || a == "--list" }) {
-		return c.fail(exitUsage, "losetup: only -ln -O BACK-FILE is there on a lab host")
+	args := c.Argv[1:]
+	switch {
+	case len(args) == 2 && args[0] == "-d":
+		if err := c.Disk.Detach(args[1]); err != nil {
+			return c.fail(exitUsage, "losetup: %v", err)
+		}
+		return 0
+	case len(args) == 3 && args[0] == "-ln" && args[1] == "-O":
+		return listLoops(c, strings.Split(args[2], ","))
+	default:
+		return c.fail(exitUsage, "losetup: only -ln -O COLUMNS and -d DEVICE are there on a lab host")
 	}
-	booted, err := c.Disk.Booted()
+}
+
+func listLoops(c *Call, columns []string) int {
+	loops, err := c.Disk.Loops()
 	if err != nil {
 		return c.fail(exitUsage, "losetup: %v", err)
 	}
-	if booted.Snapshot > 0 {
-		c.print("%s\n", c.Disk.HostPath(c.Disk.Snapshot(booted.Snapshot, disk.SnapshotImage)))
+	for _, loop := range loops {
+		for _, column := range columns {
+			switch column {
+			case "NAME":
+				c.print("%-11s", loop.Name)
+			case "MAJ:MIN":
+				c.print("%7s  ", loop.Number)
+			case "BACK-MAJ:MIN":
+				c.print("%12s  ", loop.On)
+			case "BACK-FILE":
+				c.print("%s", loop.File)
+			default:
+				return c.fail(exitUsage, "losetup: unknown column: %s", column)
+			}
+		}
+		c.print("\n")
 	}
 	return 0
 }

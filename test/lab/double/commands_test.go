@@ -6,6 +6,7 @@ package double_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/power"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -165,11 +167,28 @@ var _ = Describe("The commands of a host", Ordered, func() {
 		good2(m)
 		out, _ := m.run("losetup", "-ln", "-O", "BACK-FILE")
 		Expect(out).To(Equal("/run/initramfs/elemental-state/.snapshots/1/snapshot.img\n"))
+		out, _ = m.run("losetup", "-ln", "-O", "NAME,MAJ:MIN,BACK-MAJ:MIN")
+		Expect(strings.Fields(out)).To(Equal([]string{"/dev/loop0", "7:0", "254:4"}))
 		m.powerOn()
 		Expect(must(os.ReadFile(m.Path("/proc/cmdline")))).NotTo(ContainSubstring("elemental.image"))
 		m.ok("grub2-editenv", "/oem/grubenv", "set", "next_entry=passive1")
 		m.powerOn()
 		Expect(must(os.ReadFile(m.Path("/proc/cmdline")))).To(ContainSubstring("elemental.image=/.snapshots/1/snapshot.img"))
+	})
+
+	It("losetup shows what a killed upgrade left attached, until it is detached or the host reboots", func() {
+		m := booted()
+		m.push("v2", image.OS{Labels: map[string]string{source.LabelUpgradeKilled: source.OncePacking}})
+		Expect(m.upgrade("v2")).To(Equal(-1))
+		out, _ := m.run("losetup", "-ln", "-O", "NAME,MAJ:MIN,BACK-MAJ:MIN,BACK-FILE")
+		Expect(out).To(HaveSuffix("/dev/loop1     7:1         254:4  /run/initramfs/elemental-state/.snapshots/2/snapshot.img\n"))
+		Expect(m.mounts()).To(ContainSubstring(disk.WorkingTree))
+		m.ok("losetup", "-d", "/dev/loop1")
+		_, rc := m.run("losetup", "-d", "/dev/loop1")
+		Expect(rc).To(Equal(1))
+		Expect(must(m.Attach("/x"))).To(Equal("/dev/loop1"))
+		m.powerOn()
+		Expect(must(m.Loops())).To(HaveLen(1))
 	})
 
 	It("df tells what is free on the state partition", func() {

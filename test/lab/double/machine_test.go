@@ -163,12 +163,15 @@ func (m *machine) booted() string {
 	return fmt.Sprintf("%s=%d", b.Mode, b.Snapshot)
 }
 
+// mounts are all but the snapshot that is the root file system.
 func (m *machine) mounts() string {
 	mounts, err := m.Mounts()
 	Expect(err).NotTo(HaveOccurred())
 	var all []string
 	for _, mount := range mounts {
-		all = append(all, mount.Target+":"+mount.Options)
+		if mount.Device != disk.RootLoop {
+			all = append(all, mount.Target+":"+mount.Options)
+		}
 	}
 	return strings.Join(all, " ")
 }

@@ -60,7 +60,18 @@ func (s System) mount(d disk.Disk) error {
 	if err := os.Symlink("../../efi", d.Path(disk.RunEFIDir)); err != nil {
 		return fmt.Errorf("mounting EFI partition: %w", err)
 	}
+	if _, err := d.Attach(d.HostPath(s.file(d))); err != nil {
+		return fmt.Errorf("mounting root file system: %w", err)
+	}
 	return d.SetMounts(disk.BootMounts())
+}
+
+// file is what the root file system's loop device is attached to: never the link.
+func (s System) file(d disk.Disk) string {
+	if s.Snapshot > 0 {
+		return d.Snapshot(s.Snapshot, disk.SnapshotImage)
+	}
+	return d.Recovery(disk.RecoveryImage)
 }
 
 func each(dirs []string, do func(string) error) error {
@@ -75,7 +86,7 @@ func each(dirs []string, do func(string) error) error {
 // Down empties /run, as it is when nothing runs. The state partition, which lies beneath it, stays. What
 // a boot wrote where no partition was mounted is gone.
 func Down(d disk.Disk) error {
-	if err := each(disk.Partitions(), d.Show); err != nil {
+	if err := errors.Join(each(disk.Partitions(), d.Show), d.DetachAll()); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(d.Path("/run"))

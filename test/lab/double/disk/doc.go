@@ -3,7 +3,7 @@
 
 // Package disk is the disk of a lab host: where everything lies beneath its root directory, which
 // snapshots there are, which one is booted and what is mounted. Nothing is ever really mounted; the
-// mount table is the file <root>/proc/mounts.
+// mount table is the file <root>/proc/self/mountinfo.
 //
 // Beneath the root, /run/initramfs/elemental-state stands for the state partition, /efi for the EFI
 // partition (a running host has it at /run/elemental/efi too), /oem for the OEM partition and

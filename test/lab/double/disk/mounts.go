@@ -12,17 +12,18 @@ import (
 	"strings"
 )
 
-const mountsFile = "/proc/mounts"
+const mountsFile = "/proc/self/mountinfo"
 
 // Mount is a line of the mount table.
 type Mount struct {
 	Device, Target, Options string
 }
 
-// BootMounts are the mounts of a host that has just booted.
+// BootMounts are the mounts of a host that has just booted from a loop device.
 func BootMounts() []Mount {
 	return []Mount{
-		{Device: "COS_STATE", Target: StateDir, Options: "rw"},
+		{Device: RootLoop, Target: "/", Options: "ro"},
+		{Device: stateLabel, Target: StateDir, Options: "rw"},
 		{Device: "COS_OEM", Target: OEMDir, Options: "rw"},
 		{Device: "COS_GRUB", Target: RunEFIDir, Options: "ro"},
 	}
@@ -37,8 +38,8 @@ func InstallMounts() []Mount {
 	return []Mount{
 		{Device: "COS_GRUB", Target: RunEFIDir, Options: "rw"},
 		{Device: "COS_OEM", Target: "/run/elemental/oem", Options: "rw"},
-		{Device: "COS_RECOVERY", Target: RecoveryDir, Options: "rw"},
-		{Device: "COS_STATE", Target: "/run/elemental/state", Options: "rw"},
+		{Device: recoveryLabel, Target: RecoveryDir, Options: "rw"},
+		{Device: stateLabel, Target: "/run/elemental/state", Options: "rw"},
 		{Device: "COS_PERSISTENT", Target: "/run/elemental/persistent", Options: "rw"},
 	}
 }
@@ -47,6 +48,27 @@ func InstallMounts() []Mount {
 func (d Disk) InUse() (bool, error) {
 	mounts, err := d.Mounts()
 	return slices.ContainsFunc(mounts, func(m Mount) bool { return strings.HasPrefix(m.Device, "COS_") }), err
+}
+
+// number of a device, as "major:minor".
+func number(device string) string {
+	if minor, found := strings.CutPrefix(device, loopPrefix); found {
+		return "7:" + minor
+	}
+	switch device {
+	case "COS_GRUB":
+		return "254:1"
+	case "COS_OEM":
+		return "254:2"
+	case recoveryLabel:
+		return "254:3"
+	case stateLabel:
+		return "254:4"
+	case "COS_PERSISTENT":
+		return "254:5"
+	default:
+		return "0:30"
+	}
 }
 
 // Mounts is the mount table, oldest first. A target can be in it more than once.
@@ -60,8 +82,8 @@ func (d Disk) Mounts() ([]Mount, error) {
 	}
 	var mounts []Mount
 	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) >= 4 {
-			mounts = append(mounts, Mount{Device: f[0], Target: f[1], Options: f[3]})
+		if f := strings.Fields(line); len(f) >= 10 {
+			mounts = append(mounts, Mount{Device: f[8], Target: f[4], Options: f[9]})
 		}
 	}
 	return mounts, nil
@@ -70,8 +92,8 @@ func (d Disk) Mounts() ([]Mount, error) {
 // SetMounts writes the mount table.
 func (d Disk) SetMounts(mounts []Mount) error {
 	var b strings.Builder
-	for _, m := range mounts {
-		fmt.Fprintf(&b, "%s %s auto %s 0 0\n", m.Device, m.Target, m.Options)
+	for i, m := range mounts {
+		fmt.Fprintf(&b, "%d 1 %s / %s %s - auto %s %s\n", i+1, number(m.Device), m.Target, m.Options, m.Device, m.Options)
 	}
 	return d.WriteFile(mountsFile, []byte(b.String()))
 }

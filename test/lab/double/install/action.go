@@ -42,6 +42,7 @@ type Action struct {
 
 	id         int
 	inProgress bool
+	pace       *pace
 	cleanup    []func(failed bool) error
 }
 
@@ -112,12 +113,12 @@ func (a *Action) drop() error {
 
 // deploy writes the image into the snapshot and returns its digest.
 func (a *Action) deploy(ctx context.Context) (string, error) {
-	pace := &pace{ctx: ctx, disk: a.Disk, kill: a.Kill, halfWay: a.HalfWay}
+	a.pace = &pace{ctx: ctx, disk: a.Disk, kill: a.Kill, halfWay: a.HalfWay}
 	digest, err := a.System.Extract(ctx, a.Disk.Snapshot(a.id, disk.WorkDir), source.Options{
 		UserAgent: a.UserAgent,
 		Transport: a.Transport,
-		Started:   pace.start,
-		Progress:  pace.progress,
+		Started:   a.pace.start,
+		Progress:  a.pace.progress,
 	})
 	if err != nil {
 		return "", fmt.Errorf("deploying source %q: %w", a.System, err)

@@ -30,9 +30,23 @@ func (a *Action) close() error {
 	return nil
 }
 
+// pack copies the tree into the image, which is mounted where the tree was. Its loop device outlives a CLI that is killed
+// meanwhile.
 func (a *Action) pack() error {
-	workDir := a.Disk.Snapshot(a.id, disk.WorkDir)
-	if err := source.Pack(workDir, a.Disk.Snapshot(a.id, disk.SnapshotImage), a.Disk.Available()); err != nil {
+	workDir, image := a.Disk.Snapshot(a.id, disk.WorkDir), a.Disk.Snapshot(a.id, disk.SnapshotImage)
+	if err := os.WriteFile(image, nil, 0o644); err != nil {
+		return err
+	}
+	loop, err := a.Disk.Attach(a.Disk.HostPath(image))
+	if err != nil {
+		return err
+	}
+	if err := a.Disk.Mount(disk.Mount{Device: loop, Target: disk.WorkingTree, Options: "rw"}); err != nil {
+		return err
+	}
+	a.pace.reached(source.OncePacking)
+	err = source.Pack(workDir, image, a.Disk.Available())
+	if err := errors.Join(err, a.Disk.Unmount(disk.WorkingTree), a.Disk.Detach(loop)); err != nil {
 		return err
 	}
 	return os.RemoveAll(workDir)
@@ -45,13 +59,11 @@ func (a *Action) deleteOld() error {
 	if err != nil {
 		return err
 	}
-	booted, err := a.Disk.Booted()
-	if err != nil {
-		return err
-	}
 	var errs error
 	for ; len(passive) > state.LoopDevice().MaxSnaps-1; passive = passive[1:] {
-		if passive[0] == booted.Snapshot {
+		attached, err := a.Disk.Attached(passive[0])
+		if err != nil || attached {
+			errs = errors.Join(errs, err)
 			errs = errors.Join(errs, fmt.Errorf("cannot delete snapshot %d: in use", passive[0]))
 			continue
 		}

@@ -27,21 +27,24 @@ type pace struct {
 	halfWay func()
 	total   time.Duration
 	spent   time.Duration
-	armed   bool
+	// killAt is the value of source.LabelUpgradeKilled; empty when nothing is to be killed, or has been.
+	killAt string
 }
 
 func (p *pace) start(digest string, labels map[string]string) {
 	if seconds, err := strconv.ParseFloat(labels[source.LabelUpgradeSeconds], 64); err == nil {
 		p.total = time.Duration(seconds * float64(time.Second))
 	}
-	if labels[source.LabelUpgradeKilled] != source.Once {
+	if labels[source.LabelUpgradeKilled] == "" {
 		return
 	}
 	mark := "/lab/killed/" + strings.ReplaceAll(digest, ":", "-")
 	if _, err := os.Stat(p.disk.Path(mark)); err == nil {
 		return
 	}
-	p.armed = p.disk.WriteFile(mark, nil) == nil
+	if p.disk.WriteFile(mark, nil) == nil {
+		p.killAt = labels[source.LabelUpgradeKilled]
+	}
 }
 
 func (p *pace) progress(done float64) {
@@ -54,8 +57,15 @@ func (p *pace) progress(done float64) {
 		p.halfWay()
 		p.halfWay = nil
 	}
-	if p.armed && done >= halfWritten {
-		p.armed = false
+	if done >= halfWritten {
+		p.reached(source.Once)
+	}
+}
+
+// reached kills where that was asked for.
+func (p *pace) reached(moment string) {
+	if p.killAt == moment {
+		p.killAt = ""
 		p.die()
 	}
 }

@@ -13,7 +13,7 @@ const (
 	LabelBoot = "lab.elemental/boot"
 	// LabelUpgradeSeconds is how long writing the image takes.
 	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
-	// LabelUpgradeKilled with the value "once" kills the first upgrade to the image half-way.
+	// LabelUpgradeKilled kills the first upgrade to the image, at a moment that its value says.
 	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
 	// LabelBootSeconds is how long the image takes to boot, in place of the host's boot time.
 	LabelBootSeconds = "lab.elemental/boot-seconds"
@@ -29,5 +29,10 @@ const (
 	BootNone = "none"
 )
 
-// Once is the value of LabelUpgradeKilled.
-const Once = "once"
+// Values of LabelUpgradeKilled.
+const (
+	// Once kills the CLI when half of the image is unpacked.
+	Once = "once"
+	// OncePacking kills it while it copies the tree into the snapshot's image, which is mounted from a loop device.
+	OncePacking = "once-packing"
+)

@@ -1,0 +1,82 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// loop is a loop device.
+type loop struct {
+	name, device string
+	// on is the device of the file system that its file lies on.
+	on string
+}
+
+// detachLoops detaches the loop devices that a killed CLI left attached to files of the state or the recovery partition. It
+// makes them without autoclear, so that they outlive it: they hold the space of files that are deleted since, and the CLI
+// takes each snapshot that is attached for one that is booted. The root file system's own is not touched.
+func (p *Plugin) detachLoops(ctx context.Context) error {
+	mounts, err := p.mounts()
+	if err != nil {
+		return err
+	}
+	root, _ := mountedAt(mounts, "/")
+	own, err := p.partitions(mounts)
+	if err != nil {
+		return err
+	}
+	loops, err := p.loops(ctx)
+	if err != nil {
+		return err
+	}
+	for _, each := range loops {
+		if each.device == root.device || !slices.Contains(own, each.on) {
+			continue
+		}
+		p.log.Info("Detaching what is left of a killed elemental command", "device", each.name)
+		if _, err := system.Check(ctx, p.host.Runner, "losetup", "-d", each.name); err != nil {
+			return fmt.Errorf("detaching %s: %w", each.name, err)
+		}
+	}
+	return nil
+}
+
+// partitions are the devices of the state and the recovery partition. The latter is not mounted as a rule.
+func (p *Plugin) partitions(mounts []mount) ([]string, error) {
+	state, err := p.readState()
+	if err != nil {
+		return nil, err
+	}
+	label := state.Recovery.Label
+	if label == "" {
+		label = recoveryLabel
+	}
+	devices := []string{deviceNumber(p.host.Path(byLabel + label))}
+	for _, target := range []string{stateDir, legacyStateDir, recoveryDir} {
+		at, _ := mountedAt(mounts, target)
+		devices = append(devices, at.device)
+	}
+	return slices.DeleteFunc(devices, func(device string) bool { return device == "" }), nil
+}
+
+// loops lists the loop devices that are attached. The columns are padded with white space.
+func (p *Plugin) loops(ctx context.Context) ([]loop, error) {
+	output, err := system.Check(ctx, p.host.Runner, "losetup", "-ln", "-O", "NAME,MAJ:MIN,BACK-MAJ:MIN")
+	if err != nil {
+		return nil, fmt.Errorf("listing loop devices: %w", err)
+	}
+	var loops []loop
+	for line := range strings.Lines(output) {
+		if fields := strings.Fields(line); len(fields) == 3 {
+			loops = append(loops, loop{name: fields[0], device: fields[1], on: fields[2]})
+		}
+	}
+	return loops, nil
+}

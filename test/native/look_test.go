@@ -1,0 +1,167 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+)
+
+// process of a machine, as the machine that runs the suite counts it.
+type process struct {
+	id   int
+	name string
+}
+
+// processes are those of the machine, by their parents: its init and all that descends from it.
+func (m *machine) processes() []process {
+	GinkgoHelper()
+	m.lock.Lock()
+	family := map[int]bool{m.init.Process.Pid: true}
+	m.lock.Unlock()
+	parents, names := parentsAndNames()
+	var found []process
+	for grown := true; grown; {
+		grown = false
+		for id, parent := range parents {
+			if family[parent] && !family[id] {
+				family[id], grown = true, true
+				found = append(found, process{id: id, name: names[id]})
+			}
+		}
+	}
+	return found
+}
+
+func parentsAndNames() (parents map[int]int, names map[int]string) {
+	parents, names = map[int]int{}, map[int]string{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		before, after, _ := strings.Cut(string(content), " (")
+		end := strings.LastIndex(after, ") ")
+		fields := strings.Fields(after[end+2:])
+		id, _ := strconv.Atoi(before)
+		if fields[0] != "Z" {
+			parents[id], _ = strconv.Atoi(fields[1])
+			names[id] = after[:end]
+		}
+	}
+	return parents, names
+}
+
+// named are the processes of the machine with a name.
+func (m *machine) named(names ...string) []process {
+	return slices.DeleteFunc(m.processes(), func(p process) bool { return !slices.Contains(names, p.name) })
+}
+
+// signal sends a signal to all processes of the machine with these names, at once.
+func (m *machine) signal(signal syscall.Signal, names ...string) {
+	GinkgoHelper()
+	found := m.named(names...)
+	Expect(found).NotTo(BeEmpty())
+	for _, each := range found {
+		Expect(syscall.Kill(each.id, signal)).To(Or(Succeed(), MatchError(syscall.ESRCH)))
+	}
+}
+
+// hold makes the commands, or stages of the toolkit's hooks, wait when it is their turn.
+func (m *machine) hold(names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		Expect(os.WriteFile(m.holding("hold", name), nil, 0o600)).To(Succeed())
+	}
+}
+
+// reached waits until a command, or a stage, is held.
+func (m *machine) reached(name string) {
+	GinkgoHelper()
+	Eventually(func() string { return m.holding("reached", name) }).Should(BeAnExistingFile())
+	Expect(os.Remove(m.holding("reached", name))).To(Succeed())
+}
+
+// release lets a command, or a stage, go on.
+func (m *machine) release(name string) {
+	GinkgoHelper()
+	Expect(os.Remove(m.holding("hold", name))).To(Succeed())
+}
+
+func (m *machine) holding(what, name string) string {
+	if _, err := os.Stat(filepath.Join(m.share, "bin", name)); err == nil {
+		return filepath.Join(m.share, what, name)
+	}
+	return m.path(filepath.Join("/oem", what, name))
+}
+
+// leftovers are the mounts, loop devices and processes of the CLI that are there while none of it should run.
+func (m *machine) leftovers() []string {
+	GinkgoHelper()
+	var found []string
+	table, err := os.ReadFile(m.path("/proc/1/mountinfo"))
+	Expect(err).NotTo(HaveOccurred())
+	for line := range strings.Lines(string(table)) {
+		target := strings.Fields(line)[4]
+		if strings.HasPrefix(target, "/run/elemental/") && target != "/run/elemental/efi" && target != "/run/elemental/persistent" {
+			found = append(found, "mount "+target)
+		}
+		if strings.Contains(target, ".workDir") {
+			found = append(found, "mount "+target)
+		}
+	}
+	root := fmt.Sprintf("/.snapshots/%d/snapshot.img", m.last().OS.Snapshot)
+	for _, each := range leftOn(m.loops) {
+		if !strings.HasSuffix(each.file, root) {
+			found = append(found, "loop "+each.file)
+		}
+	}
+	for _, each := range m.named("elemental", "rsync", "hold", "mksquashfs") {
+		found = append(found, "process "+each.name)
+	}
+	return found
+}
+
+// snapshots are the directories of snapshots with what they hold.
+func (m *machine) snapshots() map[string][]string {
+	GinkgoHelper()
+	directories, err := filepath.Glob(m.path(stateDir + "/.snapshots/[0-9]*"))
+	Expect(err).NotTo(HaveOccurred())
+	found := map[string][]string{}
+	for _, directory := range directories {
+		entries, err := os.ReadDir(directory)
+		Expect(err).NotTo(HaveOccurred())
+		names := []string{}
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		found[filepath.Base(directory)] = names
+	}
+	return found
+}
+
+// expectWhole asserts that there is nothing left of the CLI, and that exactly these snapshots are there: the first is the
+// default of the next boot, the others are its fallbacks.
+func (m *machine) expectWhole(ids ...string) {
+	GinkgoHelper()
+	Expect(m.leftovers()).To(BeEmpty())
+	wanted := map[string][]string{}
+	for _, id := range ids {
+		wanted[id] = []string{"snapshot.img"}
+	}
+	Expect(m.snapshots()).To(Equal(wanted))
+	Expect(os.Readlink(m.path(stateDir + "/.snapshots/active"))).To(Equal(ids[0] + "/snapshot.img"))
+	Expect(m.environment("/run/elemental/efi/grub_oem_env").Get(grub.PassiveSnapshots)).To(Equal(strings.Join(ids[1:], " ")))
+}
