@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -18,12 +19,21 @@ import (
 // reason of a failure is.
 const outputLimit = 32 << 10
 
+// unshare is util-linux's. Its child is killed with it, and with that child, which is the first of its PID namespace, all that
+// it has started. A /proc of their own keeps scripts from taking another process for themselves.
+const unshare = "unshare"
+
+var ownNamespaces = []string{"--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--kill-child", "--"}
+
 // Command is a process to run.
 type Command struct {
 	Name string
 	Args []string
 	// Env is added to the agent's own environment, as "KEY=value".
 	Env []string
+	// Private gives the process a PID and a mount namespace of its own, which end with it: whatever ends the command, or the
+	// agent, leaves no process and no mount of it. It needs root.
+	Private bool
 }
 
 // String is the command as one would type it, without the environment.
@@ -56,7 +66,11 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	defer runtime.UnlockOSThread()
 
 	stdout, stderr := &tail{}, &tail{}
-	process := exec.CommandContext(ctx, command.Name, command.Args...)
+	name, args := command.Name, command.Args
+	if command.Private {
+		name, args = unshare, slices.Concat(ownNamespaces, []string{name}, args)
+	}
+	process := exec.CommandContext(ctx, name, args...)
 	process.Env = append(os.Environ(), command.Env...)
 	process.Stdout, process.Stderr = stdout, stderr
 	process.SysProcAttr = dieWithParent()

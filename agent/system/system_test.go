@@ -42,6 +42,14 @@ var _ = Describe("Processes", func() {
 		Expect(err).To(MatchError(ContainSubstring(`running "/no/such/thing"`)))
 	})
 
+	It("have namespaces of their own that end with them, where that is asked for", func() {
+		bin := GinkgoT().TempDir()
+		Expect(os.WriteFile(filepath.Join(bin, "unshare"), []byte("#!/bin/sh\necho \"$@\"\n"), 0o755)).To(Succeed())
+		GinkgoT().Setenv("PATH", bin)
+		Expect(system.Processes{}.Run(context.Background(), system.Command{Name: "elemental", Args: []string{"upgrade"}, Private: true})).To(
+			HaveField("Stdout", "--mount --propagation private --pid --fork --mount-proc --kill-child -- elemental upgrade\n"))
+	})
+
 	It("end with the context", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
@@ -67,6 +75,32 @@ var _ = Describe("Files", func() {
 		Expect(system.RemoveFile(path)).To(Succeed())
 		var value any
 		Expect(system.ReadJSON(path, &value)).To(BeFalse())
+	})
+})
+
+var _ = Describe("A tree", func() {
+	var directory string
+
+	BeforeEach(func() {
+		directory = GinkgoT().TempDir()
+		Expect(os.MkdirAll(filepath.Join(directory, "3", "a", "b"), 0o755)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(directory, "3", "a", "file"), nil, 0o400)).To(Succeed())
+		Expect(os.MkdirAll(filepath.Join(directory, "2"), 0o755)).To(Succeed())
+		Expect(os.Symlink("../../2", filepath.Join(directory, "3", "a", "link"))).To(Succeed())
+	})
+
+	It("is removed with all that is in it, and with no more than the links to what is elsewhere", func() {
+		Expect(system.RemoveTree(directory, "3")).To(Succeed())
+		left, err := os.ReadDir(directory)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(left).To(ConsistOf(HaveField("Name()", "2")))
+	})
+
+	It("is removed when it is a file, or not there", func() {
+		Expect(system.RemoveTree(filepath.Join(directory, "3", "a"), "file")).To(Succeed())
+		Expect(filepath.Join(directory, "3", "a", "file")).NotTo(BeAnExistingFile())
+		Expect(system.RemoveTree(directory, "9")).To(Succeed())
+		Expect(system.RemoveTree(filepath.Join(directory, "9"), "9")).To(Succeed())
 	})
 })
 

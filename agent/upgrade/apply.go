@@ -94,7 +94,10 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	if err := m.save(marker); err != nil {
 		return false, err
 	}
-	return m.write(ctx, marker)
+	if done, err := m.clean(ctx, facts); err != nil || !done {
+		return false, err
+	}
+	return m.write(ctx, m.Marker())
 }
 
 // applied moves on: to the assessment if somebody else's reboot has booted the snapshot since,
@@ -111,9 +114,6 @@ func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (b
 }
 
 func (m *Machine) write(ctx context.Context, marker Marker) (bool, error) {
-	if err := m.Plugin.Clean(ctx); err != nil {
-		return false, fmt.Errorf("removing what a killed upgrade left behind: %w", err)
-	}
 	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
 	if message, err := m.shortOfSpace(ctx, marker); err != nil || message != "" {
 		return m.endedBy(message, err)
@@ -168,12 +168,10 @@ func (m *Machine) failedToWrite(ctx context.Context, cause error) (bool, error) 
 
 // giveUp leaves the host as it was before: no rubbish, and the booted snapshot is the default again.
 func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
-	if err := m.Plugin.Clean(ctx); err != nil {
-		return false, fmt.Errorf("removing what a failed upgrade left behind: %w", err)
+	if done, err := m.clean(ctx, facts); err != nil || !done {
+		return false, err
 	}
-	if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
-		m.Log.Error("Making the booted snapshot the default failed", "snapshot", facts.Snapshot, "error", err)
-	}
+	m.keepBooted(ctx, facts)
 	if marker.Message == "" {
 		marker.Message = fmt.Sprintf("writing the image was interrupted %d times", marker.Starts)
 	}

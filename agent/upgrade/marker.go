@@ -44,6 +44,10 @@ type Marker struct {
 	// Starts and Failures count the tries to write the image.
 	Starts   int `json:"starts,omitempty"`
 	Failures int `json:"failures,omitempty"`
+	// CleanFailures counts how often in a row what a killed upgrade left behind could not be removed, CleanBootID is the boot in
+	// which that began.
+	CleanFailures int    `json:"cleanFailures,omitempty"`
+	CleanBootID   string `json:"cleanBootID,omitempty"`
 	// RevertBootID is the boot that was judged bad.
 	RevertBootID string `json:"revertBootID,omitempty"`
 	// Healthy says, after a roll-back, whether the former OS is good.

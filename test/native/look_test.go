@@ -79,6 +79,17 @@ func (m *machine) signal(signal syscall.Signal, names ...string) {
 	}
 }
 
+// within runs shell commands in the booted system, one after the other.
+func (m *machine) within(commands ...string) {
+	GinkgoHelper()
+	m.lock.Lock()
+	init := strconv.Itoa(m.init.Process.Pid)
+	m.lock.Unlock()
+	for _, each := range commands {
+		run("nsenter", "--target", init, "--mount", "--pid", "--root", "--wd", "bash", "-c", each+" >/dev/null 2>&1")
+	}
+}
+
 // hold makes the commands, or stages of the toolkit's hooks, wait when it is their turn.
 func (m *machine) hold(names ...string) {
 	GinkgoHelper()
@@ -156,6 +167,13 @@ func (m *machine) snapshots() map[string][]string {
 // default of the next boot, the others are its fallbacks.
 func (m *machine) expectWhole(ids ...string) {
 	GinkgoHelper()
+	m.expectSnapshots(ids...)
+	Expect(m.environment("/run/elemental/efi/grub_oem_env").Get(grub.PassiveSnapshots)).To(Equal(strings.Join(ids[1:], " ")))
+}
+
+// expectSnapshots is expectWhole without GRUB's list of fallbacks.
+func (m *machine) expectSnapshots(ids ...string) {
+	GinkgoHelper()
 	Expect(m.leftovers()).To(BeEmpty())
 	wanted := map[string][]string{}
 	for _, id := range ids {
@@ -163,5 +181,4 @@ func (m *machine) expectWhole(ids ...string) {
 	}
 	Expect(m.snapshots()).To(Equal(wanted))
 	Expect(os.Readlink(m.path(stateDir + "/.snapshots/active"))).To(Equal(ids[0] + "/snapshot.img"))
-	Expect(m.environment("/run/elemental/efi/grub_oem_env").Get(grub.PassiveSnapshots)).To(Equal(strings.Join(ids[1:], " ")))
 }

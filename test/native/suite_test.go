@@ -26,7 +26,7 @@ const grubName = "native-grub"
 const binEnv = "ELEMENTAL_BIN"
 
 // needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
-var needed = []string{"bash", "blkid", "debugfs", "findmnt", "grub-editenv", "losetup", "mke2fs", "mksquashfs", "pivot_root", "rsync", "unshare"}
+var needed = []string{"bash", "blkid", "debugfs", "findmnt", "grub-editenv", "losetup", "mke2fs", "mksquashfs", "nsenter", "pivot_root", "rsync", "unshare"}
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == grubName {

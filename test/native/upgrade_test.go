@@ -31,20 +31,65 @@ var _ = Describe("An upgrade", func() {
 		expectSucceeded(digest)
 	})
 
+	// killed upgrades to v2 and kills processes when the CLI is held at a moment.
+	killed := func(moment string, recovery bool, signal syscall.Signal, names ...string) (digest string) {
+		GinkgoHelper()
+		uri, digest := push(m.registry, "v2", kernel)
+		m.hold(moment)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: recovery})
+		m.reached(moment)
+		m.signal(signal, names...)
+		m.release(moment)
+		return digest
+	}
+
 	DescribeTable("survives a kill while the tree is copied into the image",
 		func(signal syscall.Signal, names ...string) {
-			uri, digest := push(m.registry, "v2", kernel)
-			m.hold("rsync")
-			m.upgrade("a1", wire.OSVersion{ImageURI: uri})
-			m.reached("rsync")
-			Expect(m.leftovers()).To(ContainElement(HaveSuffix("/.snapshots/2/snapshot.img")))
-			m.signal(signal, names...)
-			m.release("rsync")
-			expectSucceeded(digest)
+			expectSucceeded(killed("rsync", false, signal, names...))
 		},
-		Entry("of the CLI and its children, as for want of memory", syscall.SIGKILL, "elemental", "rsync"),
-		Entry("of the agent and all it started", syscall.SIGKILL, "elemental-agent", "elemental", "rsync"),
-		Entry("of the unit, as by systemctl restart", syscall.SIGTERM, "elemental-agent", "elemental", "rsync"),
+		Entry("of the CLI, as for want of memory", syscall.SIGKILL, "elemental"),
+		Entry("of the agent", syscall.SIGKILL, "elemental-agent"),
+		Entry("of the unit, as by systemctl restart", syscall.SIGTERM, "elemental-agent", "unshare", "elemental", "rsync"),
 	)
 
+	DescribeTable("survives a kill of the CLI",
+		func(moment string, recovery bool) {
+			expectSucceeded(killed(moment, recovery, syscall.SIGKILL, "elemental"))
+		},
+		Entry("in a hook before it writes", "before-upgrade", false),
+		Entry("in a hook within the new tree", "after-upgrade-chroot", false),
+		Entry("while it writes the recovery system", "mksquashfs", true),
+	)
+
+	It("ends as it began when the CLI fails after it has made the new snapshot the default", func() {
+		uri, _ := push(m.registry, "v2")
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("(3 of 3)"))))
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", "boot-1")))
+		m.expectSnapshots("1")
+	})
+
+	It("unmounts what one left that ran in the mount namespace of the host", func() {
+		m.within("mkdir -p /run/elemental/workingtree "+workDir+" && mount --bind "+workDir+" /run/elemental/workingtree",
+			"cd /run/elemental/workingtree && mkdir -p dev oem && mount --rbind /dev dev && mount --bind /oem oem")
+		Expect(m.leftovers()).To(ContainElement("mount " + workDir + "/oem"))
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		Expect(m.ends("a1").Digest).To(Equal(digest))
+		m.expectWhole("2", "1")
+		Expect(m.path("/oem/90_hold.yaml")).To(BeAnExistingFile())
+	})
+
+	It("gets rid by a reboot of what is busy", func() {
+		m.within("mkdir -p /run/elemental/workingtree "+workDir+" && mount --bind "+workDir+" /run/elemental/workingtree",
+			"cd /run/elemental/workingtree && { sleep 600 & }")
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		Expect(m.last().OS.BootID).To(Equal("boot-3"))
+		m.expectWhole("2", "1")
+	})
 })
+
+// workDir is the tree of a snapshot that an upgrade did not come to the end of.
+const workDir = stateDir + "/.snapshots/2/snapshot.workDir"

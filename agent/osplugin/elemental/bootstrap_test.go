@@ -285,7 +285,7 @@ var _ = Describe("An installation", func() {
 			"254:4 / /run/elemental/workingtree")
 		Expect(install(`{}`)).To(Succeed())
 		Expect(r.runner.Calls()).To(HaveExactElements(
-			"umount "+r.path("/run/elemental/workingtree"), "umount "+r.path("/run/elemental/state/.snapshots"),
+			"umount "+r.path("/run/elemental/state/.snapshots"), "umount "+r.path("/run/elemental/workingtree"),
 			"umount "+r.path("/run/elemental/state"), "elemental install"))
 	})
 })

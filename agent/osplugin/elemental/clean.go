@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -44,7 +46,7 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	}
 	for _, id := range rubbish {
 		p.log.Info("Removing what is left of a killed upgrade", "snapshot", id)
-		if err := os.RemoveAll(p.snapshotPath(id)); err != nil {
+		if err := system.RemoveTree(p.snapshotsPath(), strconv.Itoa(int(id))); err != nil {
 			return fmt.Errorf("removing snapshot %d: %w", id, err)
 		}
 	}
@@ -52,24 +54,42 @@ func (p *Plugin) Clean(ctx context.Context) error {
 }
 
 // cleanMounts goes by the mount table: unmounting what is not mounted fails with the same exit code as
-// everything else.
+// everything else. The CLI runs in a mount namespace of its own, which leaves none; those of one that was called by hand, or by
+// an agent of old, are beneath each other, and may have been propagated to where the trees of snapshots lie.
 func (p *Plugin) cleanMounts(ctx context.Context) error {
 	mounts, err := p.mounts()
 	if err != nil {
 		return err
 	}
-	for _, each := range mounts {
-		if each.target != workingTree && each.target != recoveryDir {
-			continue
-		}
-		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil {
-			return err
-		}
+	if err := p.unmount(ctx, mounts, isUpgradeMount); err != nil {
+		return err
 	}
 	if efi, found := mountedAt(mounts, efiDir); found && slices.Contains(efi.options, "rw") {
 		_, err = system.Check(ctx, p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
 	}
 	return err
+}
+
+// unmount unmounts the targets that are chosen, deepest first.
+func (p *Plugin) unmount(ctx context.Context, mounts []mount, chosen func(target string) bool) error {
+	left := slices.DeleteFunc(slices.Clone(mounts), func(each mount) bool { return !chosen(each.target) })
+	slices.Reverse(left)
+	slices.SortStableFunc(left, func(a, b mount) int { return strings.Count(b.target, "/") - strings.Count(a.target, "/") })
+	for _, each := range left {
+		p.log.Info("Unmounting what is left of a killed elemental command", "target", each.target)
+		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isUpgradeMount(target string) bool {
+	return slices.ContainsFunc(upgradeMounts, func(own string) bool { return within(target, own) }) || workDirMount.MatchString(target)
+}
+
+func within(target, directory string) bool {
+	return target == directory || strings.HasPrefix(target, directory+"/")
 }
 
 // rubbish are the snapshots that no boot can use, and those that are newer than all that an upgrade

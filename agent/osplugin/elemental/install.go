@@ -115,27 +115,16 @@ func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 	return system.WriteFile(mark, nil, 0o600)
 }
 
-// unmountInstall unmounts, newest first, what an "elemental install" that was killed has left mounted. The next one could
+// unmountInstall unmounts what an "elemental install" that was killed has left mounted. The next one could
 // not partition a disk that is in use, and never clears that up.
 func (p *Plugin) unmountInstall(ctx context.Context) error {
 	mounts, err := p.mounts()
 	if err != nil {
 		return err
 	}
-	for _, each := range slices.Backward(mounts) {
-		if !isInstallMount(each.target) {
-			continue
-		}
-		p.log.Info("Unmounting what a killed installation has left", "target", each.target)
-		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func isInstallMount(target string) bool {
-	return slices.ContainsFunc(installMounts, func(own string) bool { return target == own || strings.HasPrefix(target, own+"/") })
+	return p.unmount(ctx, mounts, func(target string) bool {
+		return slices.ContainsFunc(installMounts, func(own string) bool { return within(target, own) })
+	})
 }
 
 // runInstall trusts the exit code: what was installed is not seen until it is booted.
@@ -144,7 +133,7 @@ func (p *Plugin) runInstall(ctx context.Context, options installOptions) error {
 	if err != nil {
 		return err
 	}
-	command := system.Command{Name: "elemental", Args: options.arguments(), Env: options.environment(written)}
+	command := system.Command{Name: "elemental", Args: options.arguments(), Env: options.environment(written), Private: p.host.Real()}
 	result, err := p.host.Runner.Run(ctx, command)
 	if err != nil {
 		return fmt.Errorf("running elemental install: %w", err)

@@ -3,7 +3,10 @@
 
 package elemental
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"regexp"
+)
 
 // Places on an Elemental host.
 const (
@@ -51,6 +54,13 @@ const (
 
 // survivors are the entries of oemDir that outlive a reset of it.
 var survivors = []string{filepath.Base(grubEnv), filepath.Base(resetConfig), filepath.Base(filepath.Dir(keptDir)), "lost+found"}
+
+// upgradeMounts are where "elemental upgrade" mounts what it writes and reads, besides what is mounted at boot.
+// Source: elemental-toolkit v2.3.2, pkg/constants.
+var upgradeMounts = []string{workingTree, recoveryDir, "/run/elemental/transition", "/run/elemental/imgsrc"}
+
+// workDirMount is one within the tree of a snapshot that is being written.
+var workDirMount = regexp.MustCompile(`/\.snapshots/\d+/snapshot\.workDir(/|$)`)
 
 // installMounts are where "elemental install" mounts what it writes and reads.
 // Source: elemental-toolkit v2.3.2, pkg/constants.

@@ -129,6 +129,7 @@ func (p *Plugin) keptConfig() ([]byte, error) {
 	return nil, errors.New("the agent's configuration is neither in " + p.configPath + " nor in " + keptAgentConfig)
 }
 
+// runReset shares the host's mounts: the CLI formats partitions that are mounted here, and unmounts them first.
 func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 	command := system.Command{Name: "elemental", Args: []string{"reset"}, Env: []string{
 		"ELEMENTAL_RESET_CLOUD_INIT=" + strings.Join(options.ConfigURLs, ","),
@@ -181,7 +182,7 @@ func (p *Plugin) emptyOEM() error {
 		if slices.Contains(survivors, entry.Name()) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(p.host.Path(oemDir), entry.Name())); err != nil {
+		if err := system.RemoveTree(p.host.Path(oemDir), entry.Name()); err != nil {
 			return fmt.Errorf("emptying %s: %w", oemDir, err)
 		}
 	}

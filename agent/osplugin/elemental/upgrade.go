@@ -19,7 +19,7 @@ const longestReason = 300
 // Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
 // and a full disk is 0.
 func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
-	command := system.Command{Name: "elemental", Args: []string{"upgrade"}, Env: []string{
+	command := system.Command{Name: "elemental", Args: []string{"upgrade"}, Private: p.host.Real(), Env: []string{
 		"ELEMENTAL_UPGRADE_SYSTEM=oci:" + request.Image,
 		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
 		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,

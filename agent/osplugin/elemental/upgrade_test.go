@@ -108,6 +108,24 @@ var _ = Describe("Cleaning up after a killed upgrade", func() {
 			"mount -o remount,ro "+r.path("/run/elemental/efi")))
 	})
 
+	It("unmounts what is beneath each other, the deepest first, and nothing else", func() {
+		r.mount("7:0 / /", "254:4 / "+stateDir, "254:2 / /oem", "254:5 / /run/elemental/persistent",
+			"254:4 /.snapshots/3/snapshot.workDir /run/elemental/workingtree", "0:5 / /run/elemental/workingtree/dev",
+			"0:6 / /run/elemental/workingtree/dev/pts", "254:2 / /run/elemental/workingtree/oem",
+			"254:2 / "+snapshots+"/3/snapshot.workDir/oem", "254:3 / /run/elemental/recovery",
+			"7:1 / /run/elemental/recovery/boot-transition/recovery.imgTree", "254:3 / /run/elemental/recovery2")
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.runner.Calls()).To(HaveExactElements(
+			"umount "+r.path(snapshots+"/3/snapshot.workDir/oem"),
+			"umount "+r.path("/run/elemental/recovery/boot-transition/recovery.imgTree"),
+			"umount "+r.path("/run/elemental/workingtree/dev/pts"),
+			"umount "+r.path("/run/elemental/workingtree/oem"),
+			"umount "+r.path("/run/elemental/workingtree/dev"),
+			"umount "+r.path("/run/elemental/recovery"),
+			"umount "+r.path("/run/elemental/workingtree"),
+			"losetup -ln -O NAME,MAJ:MIN,BACK-MAJ:MIN"))
+	})
+
 	It("leaves mounts alone that are as they should be", func() {
 		r.mount("7:0 / /", "254:1 / /run/elemental/efi ro")
 		Expect(r.plugin.Clean(ctx)).To(Succeed())

@@ -1,0 +1,59 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+)
+
+// clean removes what a killed upgrade left behind. What is busy is tried a few times; then a reboot ends whatever keeps it so,
+// once; and what cannot be removed in the next boot either fails the attempt. It returns false when the attempt has ended.
+func (m *Machine) clean(ctx context.Context, facts osplugin.Facts) (bool, error) {
+	cause := m.Plugin.Clean(ctx)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	marker := m.Marker()
+	if cause == nil && marker.CleanFailures == 0 {
+		return true, nil
+	}
+	if cause == nil {
+		marker.CleanFailures, marker.CleanBootID = 0, ""
+		return true, m.save(marker)
+	}
+	if marker.CleanFailures == 0 {
+		marker.CleanBootID = facts.BootID
+	}
+	marker.CleanFailures++
+	if err := m.save(marker); err != nil {
+		return false, err
+	}
+	return m.cannotClean(ctx, facts, marker, fmt.Errorf("removing what a killed upgrade left behind: %w", cause))
+}
+
+func (m *Machine) cannotClean(ctx context.Context, facts osplugin.Facts, marker Marker, cause error) (bool, error) {
+	switch {
+	case marker.CleanFailures < m.Policy.MaxFailures:
+		return false, cause
+	case facts.BootID == marker.CleanBootID:
+		m.Log.Error("Rebooting to get rid of what a killed upgrade left behind", "attempt", marker.Attempt, "error", cause)
+		m.keepBooted(ctx, facts)
+		return false, m.goDown(ctx)
+	case marker.CleanFailures < 2*m.Policy.MaxFailures:
+		return false, cause
+	default:
+		m.keepBooted(ctx, facts)
+		return m.fail(fmt.Sprintf("%s; a reboot did not help: look at the mounts and loop devices of the host", cause))
+	}
+}
+
+// keepBooted makes the booted snapshot the default of the next boot, as far as that is possible.
+func (m *Machine) keepBooted(ctx context.Context, facts osplugin.Facts) {
+	if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
+		m.Log.Error("Making the booted snapshot the default failed", "snapshot", facts.Snapshot, "error", err)
+	}
+}
