@@ -140,7 +140,7 @@ func (p *Plugin) runInstall(ctx context.Context, options installOptions) error {
 	}
 	if result.ExitCode != 0 {
 		return fmt.Errorf("elemental install: exit code %d: %s; see spec.config.elemental.install of the ElementalRegistration",
-			result.ExitCode, system.LastLine(result.Stderr))
+			result.ExitCode, reasonOf(result))
 	}
 	return nil
 }

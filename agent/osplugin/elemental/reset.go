@@ -145,7 +145,7 @@ func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 		return fmt.Errorf("running elemental reset: %w", err)
 	}
 	if result.ExitCode != 0 {
-		return fmt.Errorf("elemental reset: exit code %d: %s", result.ExitCode, system.LastLine(result.Stderr))
+		return fmt.Errorf("elemental reset: exit code %d: %s", result.ExitCode, reasonOf(result))
 	}
 	return nil
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// longestReason is how much of what the CLI says is quoted, in bytes.
-const longestReason = 300
-
 // Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
 // and a full disk is 0.
 func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
@@ -34,20 +31,14 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 	if result.ExitCode == 0 {
 		return nil
 	}
-	reason := system.LastLine(result.Stderr)
-	if reason == "" {
-		reason = system.LastLine(result.Stdout)
-	}
 	// The loopback port is another one each time; messages have to stay the same.
 	host, _, _ := strings.Cut(request.Image, "/")
-	reason = strings.ReplaceAll(reason, host, "the agent's registry")
-	if len(reason) > longestReason {
-		reason = reason[:longestReason] + "..."
-	}
+	result.Stdout = strings.ReplaceAll(result.Stdout, host, "the agent's registry")
+	result.Stderr = strings.ReplaceAll(result.Stderr, host, "the agent's registry")
 	if result.ExitCode < 0 {
 		return fmt.Errorf("elemental upgrade was killed")
 	}
-	return fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reason)
+	return fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
 }
 
 // Written finds the snapshot of an attempt: recorded for it, made from the digest, with an image, and

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -44,6 +45,17 @@ var _ = Describe("Writing an image", func() {
 	It("says what the CLI said, without what differs from try to try", func() {
 		r.runner.Fail("elemental", 1, "time=1 start\npulling 127.0.0.1:5001/x failed\n")
 		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade: exit code 1: pulling the agent's registry/x failed"))
+	})
+
+	It("says which errors the CLI logged first", func() {
+		r.runner.On("elemental", func(system.Command) system.Result {
+			return system.Result{ExitCode: 1, Stderr: "Output: umount: busy.", Stdout: "\x1b[36mINFO\x1b[0m[2026-11-22T17:50:49Z] Starting \n" +
+				"\x1b[31mERRO\x1b[0m[2026-11-22T17:50:50Z] Could not find kernel: no Kernel in 127.0.0.1:5001/x \n" +
+				"\x1b[31mERRO\x1b[0m[2026-11-22T17:50:50Z] failed deploying recovery image \n" +
+				"\x1b[31mERRO\x1b[0m[2026-11-22T17:50:51Z] Error unmounting \n"}
+		})
+		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade: exit code 1: " +
+			"Could not find kernel: no Kernel in the agent's registry/x; failed deploying recovery image"))
 	})
 
 	It("knows a killed CLI", func() {

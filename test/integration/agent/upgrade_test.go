@@ -4,6 +4,7 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
@@ -112,8 +114,22 @@ var _ = Describe("An upgrade", func() {
 			Expect(m.Boots()).To(HaveLen(2))
 		},
 		Entry("half-way through the image", source.Once),
+		Entry("in a hook within the new tree", source.OnceInHook),
 		Entry("while it copies the tree into the snapshot", source.OncePacking),
 	)
+
+	It("ends as it began when the CLI fails after it has made the new snapshot the default", func() {
+		to := m.push("v2", image.OS{Labels: map[string]string{source.LabelKernel: source.NoKernel}})
+		version, err := json.Marshal(wire.OSVersion{ImageURI: to.URI(), UpgradeRecovery: true})
+		Expect(err).NotTo(HaveOccurred())
+		m.desire(wire.Desired{Upgrade: &wire.Upgrade{Attempt: "a1", Apply: true, OSVersionManagement: map[string]json.RawMessage{"osVersion": version}}})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("no Kernel file found"))))
+		Expect(m.Boots()).To(HaveLen(1))
+		Expect(m.Disk().Active()).To(Equal(1))
+		Expect(m.Disk().Snapshots()).To(Equal([]int{1}))
+		Expect(m.Disk().Loops()).To(HaveLen(1))
+		Expect(m.Disk().Mounts()).To(Equal(disk.BootMounts()))
+	})
 
 	DescribeTable("fails before anything is changed",
 		func(break_ func() string, message string) {

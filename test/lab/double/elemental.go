@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -118,7 +119,7 @@ func upgrade(ctx context.Context, c *Call, o options) int {
 	// A test that cannot be met any more keeps no image from being written.
 	action.HalfWay = func() { _ = rendezvous.Meet(string(c.Disk), rendezvous.Moment{Argv: c.Argv, HalfWay: true}) }
 	if err := action.Upgrade(ctx); err != nil {
-		return c.fail(exitFailed, "ERRO upgrade command failed: %v", err)
+		return c.failed(err)
 	}
 	c.print("INFO Upgrade completed\n")
 	return c.powerAction(o)
@@ -135,9 +136,17 @@ func reset(ctx context.Context, c *Call, o options) int {
 	action := c.action(src, o)
 	action.FormatOEM, action.FormatPersistent = o.resetOEM, o.resetPersistent
 	if err := action.Reset(ctx); err != nil {
-		return c.fail(exitFailed, "ERRO reset command failed: %v", err)
+		return c.failed(err)
 	}
 	return c.powerAction(o)
+}
+
+// failed logs what went wrong, in the order in which it did, to the standard output, as the CLI does.
+func (c *Call) failed(err error) int {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		c.print("\x1b[31mERRO\x1b[0m[%s] %s \n", c.Now().UTC().Format(time.RFC3339), line)
+	}
+	return exitFailed
 }
 
 func (c *Call) action(src source.Source, o options) *install.Action {

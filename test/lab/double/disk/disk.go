@@ -23,6 +23,7 @@ const (
 	RunEFIDir    = "/run/elemental/efi"
 	WorkingTree  = "/run/elemental/workingtree"
 	RecoveryDir  = "/run/elemental/recovery"
+	RecoveryTree = RecoveryDir + "/boot-transition/recovery.imgTree"
 	Kubelet      = "/var/lib/kubelet"
 	BootstrapOK  = "/run/cluster-api/bootstrap-success.complete"
 	recoveryDisk = "/lab/disk/recovery"

@@ -126,8 +126,18 @@ func (d Disk) Mount(m Mount) error {
 // ErrNotMounted says that nothing is mounted at a target.
 var ErrNotMounted = errors.New("not mounted")
 
-// Unmount removes the topmost mount of a target, or returns ErrNotMounted.
+// ErrBusy says that something else is mounted beneath a mount.
+var ErrBusy = errors.New("target is busy")
+
+// Unmount removes the topmost mount of a target, or returns ErrNotMounted or ErrBusy.
 func (d Disk) Unmount(target string) error {
+	mounts, err := d.Mounts()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(mounts, func(m Mount) bool { return strings.HasPrefix(m.Target, target+"/") }) {
+		return fmt.Errorf("%s: %w", target, ErrBusy)
+	}
 	return d.edit(target, func(mounts []Mount, i int) []Mount {
 		return slices.Delete(mounts, i, i+1)
 	})

@@ -27,11 +27,14 @@ type pace struct {
 	halfWay func()
 	total   time.Duration
 	spent   time.Duration
+	// labels of the image.
+	labels map[string]string
 	// killAt is the value of source.LabelUpgradeKilled; empty when nothing is to be killed, or has been.
 	killAt string
 }
 
 func (p *pace) start(digest string, labels map[string]string) {
+	p.labels = labels
 	if seconds, err := strconv.ParseFloat(labels[source.LabelUpgradeSeconds], 64); err == nil {
 		p.total = time.Duration(seconds * float64(time.Second))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
@@ -30,7 +31,7 @@ func (a *Action) Upgrade(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(a.requireCheck(), a.labelEntries()); err != nil {
+	if err := errors.Join(a.inTree(a.requireCheck), a.labelEntries()); err != nil {
 		return err
 	}
 	if err := a.close(); err != nil {
@@ -85,11 +86,39 @@ func (a *Action) copyToRecovery() error {
 	if err != nil {
 		return fmt.Errorf("deploying recovery system: %w", err)
 	}
+	if a.pace.labels[source.LabelKernel] == source.NoKernel {
+		return errors.Join(errors.New("could not find kernel and/or initrd: no Kernel file found"), a.leakRecoveryTree())
+	}
 	path := a.Disk.Recovery(disk.RecoveryImage)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("deploying recovery system: %w", err)
 	}
 	return os.WriteFile(path, image, 0o644)
+}
+
+// leakRecoveryTree: the CLI mounts the snapshot to look for the kernel, and does not unmount it when there is none.
+func (a *Action) leakRecoveryTree() error {
+	loop, err := a.Disk.Attach(a.Disk.HostPath(a.Disk.Snapshot(a.id, disk.SnapshotImage)))
+	if err != nil {
+		return err
+	}
+	return a.Disk.Mount(disk.Mount{Device: loop, Target: disk.RecoveryTree, Options: "rw"})
+}
+
+// inTree runs a hook within the new tree, with the host's directories mounted there.
+func (a *Action) inTree(hook func() error) error {
+	targets := []string{"/dev", "/dev/pts", "/proc", "/sys", disk.OEMDir, disk.RunEFIDir}
+	for _, target := range targets {
+		if err := a.Disk.Mount(disk.Mount{Device: target, Target: disk.WorkingTree + target, Options: "rw,bind"}); err != nil {
+			return err
+		}
+	}
+	a.pace.reached(source.OnceInHook)
+	err := hook()
+	for _, target := range slices.Backward(targets) {
+		err = errors.Join(err, a.Disk.Unmount(disk.WorkingTree+target))
+	}
+	return err
 }
 
 func (a *Action) recordUpgrade(digest string) error {

@@ -15,6 +15,8 @@ const (
 	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
 	// LabelUpgradeKilled kills the first upgrade to the image, at a moment that its value says.
 	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
+	// LabelKernel with the value NoKernel makes an image that cannot become the recovery system.
+	LabelKernel = "lab.elemental/kernel"
 	// LabelBootSeconds is how long the image takes to boot, in place of the host's boot time.
 	LabelBootSeconds = "lab.elemental/boot-seconds"
 )
@@ -33,6 +35,11 @@ const (
 const (
 	// Once kills the CLI when half of the image is unpacked.
 	Once = "once"
+	// OnceInHook kills it in a hook within the new tree, with the host's directories mounted there.
+	OnceInHook = "once-in-hook"
 	// OncePacking kills it while it copies the tree into the snapshot's image, which is mounted from a loop device.
 	OncePacking = "once-packing"
 )
+
+// NoKernel is the value of LabelKernel.
+const NoKernel = "none"
