@@ -83,6 +83,11 @@ type Upgrader interface {
 	// Written returns the snapshot that was completely written for an attempt from an image with this
 	// digest and is what a boot would choose; 0 if there is none.
 	Written(ctx context.Context, attempt, digest string) (int32, error)
+	// VerifySnapshot returns an error unless a snapshot that was written in this boot or a former one holds, on the disk, what it was to
+	// hold.
+	VerifySnapshot(ctx context.Context, snapshot int32) error
+	// Discard removes a snapshot that is not booted. What is booted becomes the default if that was the one.
+	Discard(ctx context.Context, snapshot int32) error
 	// BootNewest makes the next boot choose the snapshot that was written last.
 	BootNewest(ctx context.Context) error
 	// BootAlways makes this and all further boots choose a snapshot, until BootNewest is called.

@@ -84,7 +84,7 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return false, err
 	}
 	if written != 0 {
-		return m.applied(facts, marker, written)
+		return m.verify(ctx, facts, written)
 	}
 	if marker.Failures >= m.Policy.MaxFailures || marker.Starts >= m.Policy.MaxStarts {
 		return m.giveUp(ctx, facts, marker)
@@ -98,6 +98,29 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return false, err
 	}
 	return m.write(ctx, m.Marker())
+}
+
+// verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that has been booted by
+// somebody else meanwhile is judged by its boot.
+func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int32) (bool, error) {
+	if facts.Snapshot == written {
+		return m.applied(facts, m.Marker(), written)
+	}
+	cause := m.Plugin.VerifySnapshot(ctx, written)
+	if cause == nil || ctx.Err() != nil {
+		return m.appliedUnless(ctx.Err(), facts, written)
+	}
+	if err := m.Plugin.Discard(ctx, written); err != nil {
+		return false, fmt.Errorf("removing the snapshot that was not written as it should be (%w): %w", cause, err)
+	}
+	return m.failedToWrite(ctx, cause)
+}
+
+func (m *Machine) appliedUnless(err error, facts osplugin.Facts, written int32) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	return m.applied(facts, m.Marker(), written)
 }
 
 // applied moves on: to the assessment if somebody else's reboot has booted the snapshot since,

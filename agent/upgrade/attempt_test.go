@@ -347,26 +347,6 @@ var _ = Describe("An attempt", func() {
 		Expect(w.booted).To(BeEquivalentTo(1))
 	})
 
-	DescribeTable("tries to remove what a killed upgrade left a few times, and then reboots, once",
-		func(busy func(w *world, tries int) bool, phase, message string, tries, boots int) {
-			w := newWorld()
-			w.busy = func() bool { return busy(w, w.did("clean")) }
-			w.live(memoryDir(), wanted("a1"))
-			Expect(w.last()).To(And(HaveField("Phase", phase), HaveField("Message", HavePrefix(message))))
-			Expect(w.did("clean")).To(Equal(tries))
-			Expect(w.boots).To(Equal(boots))
-			if phase == wire.PhaseFailed {
-				Expect(w.written).To(BeZero())
-				Expect(w.link).To(BeEquivalentTo(1))
-			}
-		},
-		Entry("removed at the third try", func(_ *world, tries int) bool { return tries < 3 }, wire.PhaseSucceeded, "", 3, 2),
-		Entry("removed after the reboot", func(w *world, _ int) bool { return w.boots == 1 }, wire.PhaseSucceeded, "", 4, 3),
-		Entry("removed at the last try", func(_ *world, tries int) bool { return tries < 5 }, wire.PhaseSucceeded, "", 5, 3),
-		Entry("never", func(*world, int) bool { return true }, wire.PhaseFailed,
-			"removing what a killed upgrade left behind: target is busy; a reboot did not help: look at the mounts", 6, 2),
-	)
-
 	It("counts failures over restarts", func() {
 		fail := func() error { return errors.New("exit code 1") }
 		w.write = []func() error{fail, fail, fail, fail}

@@ -32,6 +32,7 @@ var (
 type snap struct {
 	digest, attempt string
 	whole           bool
+	corrupt         bool
 }
 
 // world is a host and a registry, as far as an attempt reaches them. It keeps the habits of the real
@@ -58,6 +59,7 @@ type world struct {
 	bootsInto  func() int32 // overrules GRUB
 	busy       func() bool  // what a killed upgrade left cannot be removed
 	written    int
+	corrupts   int // how many of the next snapshots are not as they should be
 	calls      []string
 	reported   []wire.Attempt
 	downloaded map[string]bool
@@ -141,7 +143,8 @@ func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) error {
 			return broken()
 		}
 		_, digest, _ := strings.Cut(request.Image, "@")
-		w.snapshots[next] = snap{digest: digest, attempt: request.Attempt, whole: true}
+		w.snapshots[next] = snap{digest: digest, attempt: request.Attempt, whole: true, corrupt: w.corrupts > 0}
+		w.corrupts--
 		w.link = next
 		w.written++
 		return nil
@@ -166,6 +169,25 @@ func (w *world) Written(_ context.Context, attempt, digest string) (found int32,
 		return nil
 	})
 	return found, err
+}
+
+func (w *world) VerifySnapshot(_ context.Context, id int32) error {
+	return w.boundary("verify snapshot", func() error {
+		if w.snapshots[id].corrupt {
+			return errors.New("3 of 9 files are not as they were written")
+		}
+		return nil
+	})
+}
+
+func (w *world) Discard(_ context.Context, id int32) error {
+	return w.boundary("discard", func() error {
+		delete(w.snapshots, id)
+		if w.link == id {
+			w.link = w.booted
+		}
+		return nil
+	})
 }
 
 func (w *world) BootNewest(context.Context) error {

@@ -40,7 +40,7 @@ func newCommand() *cobra.Command {
 	persistent.StringVar(&given.config, "config", config.DefaultPath, "configuration file; it is not resolved beneath --root")
 	persistent.StringVar(&given.root, "root", "/", "directory that all other paths of the host are resolved beneath")
 	persistent.BoolVar(&given.debug, "debug", false, "log more")
-	root.AddCommand(runCommand(&given), registerCommand(&given), installCommand(&given), resetCommand(&given), statusCommand(&given), versionCommand())
+	root.AddCommand(runCommand(&given), registerCommand(&given), installCommand(&given), resetCommand(&given), statusCommand(&given), versionCommand(), treeCommand())
 	return root
 }
 

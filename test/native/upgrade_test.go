@@ -4,6 +4,8 @@
 package native_test
 
 import (
+	"os"
+	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -25,10 +27,21 @@ var _ = Describe("An upgrade", func() {
 		m.expectWhole("2", "1")
 	}
 
-	It("writes a snapshot, boots it and finds it good", func() {
-		uri, digest := push(m.registry, "v2", kernel)
+	It("writes a snapshot, with what hooks change in it, verifies it, boots it and finds it good", func() {
+		uri, digest := push(m.registry, "v2", kernel, files{"system/oem/99_change.yaml": "stages:\n  after-upgrade.after:\n" +
+			"  - commands: [\"echo changed >/run/elemental/workingtree/etc/hostname\"]\n"})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
 		expectSucceeded(digest)
+		Expect(os.ReadFile(m.path("/etc/hostname"))).To(BeEquivalentTo("changed\n"))
+		Expect(m.path("/run/elemental-agent")).NotTo(BeAnExistingFile(), "what records the files is not copied")
+	})
+
+	It("fails when nothing says which files were to be written", func() {
+		uri, _ := push(m.registry, "v2", kernel, files{"system/oem/00_first.yaml": "stages:\n  after-upgrade.before:\n" +
+			"  - commands: [\"rm -rf /run/elemental/workingtree/run/elemental-agent\"]\n"})
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("the list of the files"))))
+		m.expectSnapshots("1")
 	})
 
 	// killed upgrades to v2 and kills processes when the CLI is held at a moment.
@@ -66,6 +79,17 @@ var _ = Describe("An upgrade", func() {
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", HavePrefix(
 			"writing the image failed (3 of 3): elemental upgrade: exit code 1: Could not find kernel and/or initrd: no Kernel file found"))))
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", "boot-1")))
+		m.expectSnapshots("1")
+	})
+
+	It("does not boot a snapshot that a full state partition has cut off", func() {
+		// It compresses to next to nothing, so that there seems to be enough space for it.
+		uri, _ := push(m.registry, "v2", kernel, files{"usr/share/large": strings.Repeat("0123456789abcdef", 70<<20/16)})
+		m.within("fallocate -l $(( $(df -B1 --output=avail " + stateDir + " | tail -n1) - (45 << 20) )) " + stateDir + "/filler")
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
+			`writing the image failed \(3 of 3\): verifying snapshot \d+: \d+ of \d+ files are not as they were written`))))
 		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", "boot-1")))
 		m.expectSnapshots("1")
 	})

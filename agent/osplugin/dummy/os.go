@@ -130,6 +130,20 @@ func (p *Plugin) Written(_ context.Context, attempt, digest string) (int32, erro
 	return 0, nil
 }
 
+// VerifySnapshot finds nothing: there are no files.
+func (p *Plugin) VerifySnapshot(context.Context, int32) error { return nil }
+
+// Discard forgets a snapshot.
+func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
+	return p.change(func(d *disk) error {
+		delete(d.Snapshots, snapshot)
+		if d.Default == snapshot {
+			d.Default = d.Booted
+		}
+		return nil
+	})
+}
+
 // BootNewest makes the newest snapshot the default.
 func (p *Plugin) BootNewest(context.Context) error {
 	return p.change(func(d *disk) error {

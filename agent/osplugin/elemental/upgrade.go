@@ -24,6 +24,13 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 	if request.Version.Debug {
 		command.Args = []string{"--debug", "upgrade"}
 	}
+	if p.host.Real() {
+		hooks, err := p.prepareRecord()
+		if err != nil {
+			return err
+		}
+		command.Env = append(command.Env, hooks)
+	}
 	result, err := p.host.Runner.Run(ctx, command)
 	if err != nil {
 		return fmt.Errorf("running elemental upgrade: %w", err)

@@ -155,6 +155,34 @@ var _ = Describe("Cleaning up after a killed upgrade", func() {
 	})
 })
 
+var _ = Describe("A snapshot that is not to be booted", func() {
+	var r *rig
+
+	BeforeEach(func() {
+		r = newRig()
+		r.snapshot(2, "booted")
+		r.snapshot(3, "corrupt")
+		r.state(`2: {digest: "sha256:2"}`, `3: {digest: "sha256:3", active: true}`)
+	})
+
+	DescribeTable("is removed, and the booted one becomes the default in its place",
+		func(link int) {
+			r.link(link)
+			Expect(r.plugin.Discard(context.Background(), 3)).To(Succeed())
+			Expect(r.ids()).To(Equal([]string{"2"}))
+			Expect(r.linked()).To(Equal("2/snapshot.img"))
+		},
+		Entry("when it is the default", 3),
+		Entry("when it is not", 2),
+	)
+
+	It("is never the booted one", func() {
+		r.link(2)
+		Expect(r.plugin.Discard(context.Background(), 2)).To(MatchError(ContainSubstring("it is booted")))
+		Expect(r.ids()).To(Equal([]string{"2", "3"}))
+	})
+})
+
 var _ = Describe("The next boot", func() {
 	var r *rig
 	ctx := context.Background()

@@ -1,0 +1,140 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+const (
+	// treeList in the work directory lists the files of the tree that the CLI made a snapshot of.
+	treeList = "tree.json"
+
+	// recordDir holds the hooks that record that list, for the run of the CLI that comes.
+	recordDir  = "/run/elemental-agent/upgrade.d"
+	recordHook = "/run/elemental-agent/record.yaml"
+
+	cliConfig      = "/etc/elemental/config.yaml"
+	cliConfigFiles = "/etc/elemental/config.d/*.yaml"
+	cloudInitPaths = "ELEMENTAL_CLOUD_INIT_PATHS"
+)
+
+// prepareRecord places the hooks by which the CLI has the agent list the files of the new tree, and returns the variable that
+// tells the CLI of them. They are to come after all other hooks, which may change the tree. Those of the new tree itself come
+// last, so that the first hook puts the second one there, in a directory that is not copied into the snapshot.
+func (p *Plugin) prepareRecord() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("recording the files of the new OS: %w", err)
+	}
+	list := filepath.Join(p.workDir, treeList)
+	if err := system.RemoveFile(list); err != nil {
+		return "", err
+	}
+	within := workingTree + recordDir
+	hooks := map[string]yipFile{
+		recordDir + "/place.yaml": {Name: "Place the hook that records the files of the new OS", Stages: map[string][]yipStage{
+			"after-upgrade.before": {{Commands: []string{fmt.Sprintf("mkdir -p %s && cp %s %s/", within, recordHook, within)}}},
+		}},
+		recordHook: {Name: "Record the files of the new OS", Stages: map[string][]yipStage{
+			"after-upgrade.after": {{Commands: []string{
+				"rm -rf " + filepath.Dir(within),
+				fmt.Sprintf("'%s' tree record %s '%s'", self, workingTree, list),
+			}}},
+		}},
+	}
+	for path, hook := range hooks {
+		if err := p.writeYip(path, hook); err != nil {
+			return "", err
+		}
+	}
+	paths, err := p.configuredPaths()
+	return cloudInitPaths + "=" + strings.Join(append(paths, recordDir), ","), err
+}
+
+// configuredPaths are those that the host's configuration of the CLI has besides its own. The variable replaces them.
+func (p *Plugin) configuredPaths() ([]string, error) {
+	files, err := filepath.Glob(p.host.Path(cliConfigFiles))
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, file := range append([]string{p.host.Path(cliConfig)}, files...) {
+		content, err := os.ReadFile(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		given := struct {
+			Paths []string `yaml:"cloud-init-paths"`
+		}{}
+		if err == nil {
+			err = yaml.Unmarshal(content, &given)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration of the elemental CLI: %w", err)
+		}
+		if len(given.Paths) > 0 {
+			paths = given.Paths // the last file wins, as in the CLI
+		}
+	}
+	return paths, nil
+}
+
+// VerifySnapshot compares a snapshot with what the CLI was to write: its own exit code is 0 when the disk is full. Beneath a root that is
+// not the machine's there is no file system to be mounted.
+func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
+	if !p.host.Real() {
+		return nil
+	}
+	state, err := p.readState()
+	if err != nil || state.Snapshotter.Type == btrfs {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("verifying snapshot %d: %w", snapshot, err)
+	}
+	result, err := p.host.Runner.Run(ctx, system.Command{
+		Name:    self,
+		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), filepath.Join(p.snapshotPath(snapshot), snapshotImage)},
+		Private: true,
+	})
+	if err != nil {
+		return fmt.Errorf("verifying snapshot %d: %w", snapshot, err)
+	}
+	if result.ExitCode != 0 {
+		return fmt.Errorf("verifying snapshot %d: %s", snapshot, strings.TrimPrefix(system.LastLine(result.Stderr), "Error: "))
+	}
+	return nil
+}
+
+// Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place.
+func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
+	booted, err := p.booted()
+	if err != nil {
+		return err
+	}
+	if snapshot == booted {
+		return fmt.Errorf("removing snapshot %d: it is booted", snapshot)
+	}
+	if p.nextActive() == snapshot {
+		if err := p.link(booted); err != nil {
+			return err
+		}
+	}
+	if err := system.RemoveTree(p.snapshotsPath(), strconv.Itoa(int(snapshot))); err != nil {
+		return err
+	}
+	return p.flush()
+}

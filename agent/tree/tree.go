@@ -1,0 +1,177 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// transient are the directories whose content is not copied, and files that are not.
+// Source: elemental-toolkit v2.3.2, GetDefaultSystemExcludes.
+var (
+	transient = []string{"mnt", "proc", "sys", "dev", "tmp", "run"}
+	left      = []string{".snapshots", "host", "etc/resolv.conf"}
+)
+
+// end is the last line of a manifest. One without it was cut off.
+const end = "end"
+
+// entry is a line of a manifest, where its names are quoted: they need not be UTF-8.
+type entry struct {
+	Path string `json:"path"`
+	// Mode is a fs.FileMode.
+	Mode uint32 `json:"mode"`
+	// Of files.
+	Size int64  `json:"size,omitempty"`
+	Sum  string `json:"sum,omitempty"`
+	// Of symbolic links.
+	Target string `json:"target,omitempty"`
+}
+
+// Record writes the manifest of a tree.
+func Record(root string, to io.Writer) error {
+	lines := json.NewEncoder(to)
+	err := filepath.WalkDir(root, func(path string, found fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil || relative == "." {
+			return err
+		}
+		if slices.Contains(left, relative) {
+			return skip(found)
+		}
+		seen, err := look(root, relative)
+		if err != nil {
+			return err
+		}
+		if err := lines.Encode(seen.quoted()); err != nil {
+			return err
+		}
+		if slices.Contains(transient, relative) {
+			return skip(found)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("recording the files of %s: %w", root, err)
+	}
+	return lines.Encode(entry{Path: end})
+}
+
+func (e entry) quoted() entry {
+	e.Path, e.Target = strconv.Quote(e.Path), strconv.Quote(e.Target)
+	return e
+}
+
+func (e entry) unquoted() (entry, error) {
+	path, err := strconv.Unquote(e.Path)
+	if err != nil {
+		return e, err
+	}
+	e.Path = path
+	e.Target, err = strconv.Unquote(e.Target)
+	return e, err
+}
+
+func skip(found fs.DirEntry) error {
+	if found.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func look(root, relative string) (entry, error) {
+	path := filepath.Join(root, relative)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return entry{}, err
+	}
+	seen := entry{Path: relative, Mode: uint32(info.Mode())}
+	switch {
+	case info.Mode().IsRegular():
+		seen.Size = info.Size()
+		seen.Sum, err = sum(path)
+	case info.Mode()&fs.ModeSymlink != 0:
+		seen.Target, err = os.Readlink(path)
+	}
+	return seen, err
+}
+
+func sum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Compare returns an error unless all that a manifest lists is in a tree as it was recorded. More may be there.
+func Compare(manifest io.Reader, root string) error {
+	lines := json.NewDecoder(manifest)
+	files, differing, first := 0, 0, ""
+	for {
+		recorded := entry{}
+		err := lines.Decode(&recorded)
+		if errors.Is(err, io.EOF) {
+			return errors.New("the list of the files that were to be written is cut off")
+		}
+		if err != nil {
+			return fmt.Errorf("reading the list of the files that were to be written: %w", err)
+		}
+		if recorded.Path == end {
+			break
+		}
+		if recorded, err = recorded.unquoted(); err != nil {
+			return fmt.Errorf("reading the list of the files that were to be written: %w", err)
+		}
+		files++
+		if reason := recorded.differs(root); reason != "" {
+			differing++
+			if first == "" {
+				first = fmt.Sprintf("/%s %s", recorded.Path, reason)
+			}
+		}
+	}
+	if differing > 0 {
+		return fmt.Errorf("%d of %d files are not as they were written, the first of them: %s", differing, files, first)
+	}
+	return nil
+}
+
+// differs says why what is in a tree is not what was recorded. Of the directories whose content is not copied, only that they
+// are there counts.
+func (e entry) differs(root string) string {
+	seen, err := look(root, e.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "is missing"
+	case err != nil:
+		return "cannot be read: " + strings.TrimPrefix(err.Error(), root)
+	case slices.Contains(transient, e.Path):
+		return ""
+	case seen.Mode != e.Mode:
+		return fmt.Sprintf("has mode %s in place of %s", fs.FileMode(seen.Mode), fs.FileMode(e.Mode))
+	case seen != e:
+		return "has other content"
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
+)
+
+var _ = Describe("A tree", func() {
+	var root, copied string
+	manifest := &bytes.Buffer{}
+
+	at := func(path string) string { return filepath.Join(copied, path) }
+
+	BeforeEach(func() {
+		root, copied = filepath.Join(GinkgoT().TempDir(), "tree"), filepath.Join(GinkgoT().TempDir(), "copy")
+		for path, content := range map[string]string{
+			"etc/os-release": "v2", "etc/\xff\n": "name", "usr/bin/tool": "tool", "usr/lib/empty": "", "etc/resolv.conf": "x", "run/lock": "x", "tmp/x": "x", "end": "x",
+		} {
+			Expect(os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755)).To(Succeed())
+			Expect(os.WriteFile(filepath.Join(root, path), []byte(content), 0o644)).To(Succeed())
+		}
+		Expect(os.Symlink("usr/bin", filepath.Join(root, "bin"))).To(Succeed())
+		manifest.Reset()
+		Expect(tree.Record(root, manifest)).To(Succeed())
+		Expect(exec.Command("cp", "-a", root, copied).Run()).To(Succeed())
+	})
+
+	It("is as it was recorded, whatever is there besides", func() {
+		Expect(os.WriteFile(at("etc/new"), nil, 0o644)).To(Succeed())
+		Expect(os.RemoveAll(at("run/lock"))).To(Succeed())
+		Expect(os.Chmod(at("tmp"), 0o1777)).To(Succeed())
+		Expect(os.RemoveAll(at("etc/resolv.conf"))).To(Succeed())
+		Expect(tree.Compare(manifest, copied)).To(Succeed())
+	})
+
+	DescribeTable("is not as it was recorded",
+		func(change func() error, message string) {
+			Expect(change()).To(Succeed())
+			Expect(tree.Compare(manifest, copied)).To(MatchError(message))
+		},
+		Entry("other content", func() error { return os.WriteFile(at("usr/bin/tool"), []byte("toil"), 0o644) },
+			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has other content"),
+		Entry("cut off", func() error { return os.Truncate(at("usr/bin/tool"), 0) },
+			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has other content"),
+		Entry("missing", func() error { return os.RemoveAll(at("usr/lib")) },
+			"2 of 12 files are not as they were written, the first of them: /usr/lib is missing"),
+		Entry("another mode", func() error { return os.Chmod(at("usr/bin/tool"), 0o755) },
+			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has mode -rwxr-xr-x in place of -rw-r--r--"),
+		Entry("another link", func() error { return os.Rename(at("usr/bin/tool"), at("bin2")) },
+			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool is missing"),
+	)
+
+	It("cannot be compared with a list that is cut off", func() {
+		manifest.Truncate(bytes.LastIndexByte(manifest.Bytes()[:manifest.Len()-1], '\n') + 1)
+		Expect(tree.Compare(manifest, copied)).To(MatchError(ContainSubstring("cut off")))
+	})
+})
