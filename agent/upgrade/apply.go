@@ -137,14 +137,14 @@ func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (b
 }
 
 func (m *Machine) write(ctx context.Context, marker Marker) (bool, error) {
-	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
-	if message, err := m.shortOfSpace(ctx, marker); err != nil || message != "" {
-		return m.endedBy(message, err)
-	}
 	wanted := image.Image{URI: marker.ImageURI, Digest: marker.Digest, Bytes: marker.ImageBytes}
 	// Normally nothing is left to download here; the cache may have been lost with its disk.
 	if err := m.persist(ctx, func() error { return m.Images.Download(ctx, wanted) }); err != nil {
 		return m.failedToWrite(ctx, err)
+	}
+	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
+	if message, err := m.shortOfSpace(ctx); err != nil || message != "" {
+		return m.endedBy(message, err)
 	}
 	reference, stop, err := m.Images.Serve(marker.Digest)
 	if err != nil {

@@ -98,6 +98,8 @@ var _ = Describe("An attempt", func() {
 			`{"imageUri":"x"}`, "image x does not exist"),
 		Entry("with a version that is not one", func() {}, `{"imageUri":7}`, "not an object with the fields imageUri"),
 		Entry("without space", func() { w.free = 499 << 20 }, `{"imageUri":"x"}`, "needs 500 MiB (5 times its compressed size), 499 MiB are free"),
+		Entry("without space for what it is unpacked", func() { w.unpacked, w.free = 320<<20, 711<<20 }, `{"imageUri":"x"}`,
+			"needs 712 MiB (unpacked it has 320 MiB, and there are two of it while it is written), 711 MiB are free: use a smaller image"),
 		Entry("when the registry stays away", func() {
 			for range 9 {
 				w.resolve = append(w.resolve, errors.New("the registry is away"))

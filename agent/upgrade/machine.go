@@ -23,6 +23,8 @@ type Images interface {
 	// Verify says whether an image that was resolved is signed as is asked for; nil asks for nothing.
 	Verify(ctx context.Context, wanted image.Image, by *wire.ImageVerification) error
 	Download(ctx context.Context, wanted image.Image) error
+	// Unpacked is how much space an image that was downloaded takes once it is unpacked, in bytes.
+	Unpacked(ctx context.Context, digest string) (int64, error)
 	Serve(digest string) (reference string, stop func(), err error)
 	Drop(keep ...string) error
 }

@@ -27,6 +27,8 @@ type Marker struct {
 	ImageURI   string `json:"imageURI,omitempty"`
 	Digest     string `json:"digest,omitempty"`
 	ImageBytes int64  `json:"imageBytes,omitempty"`
+	// UnpackedBytes is what it takes unpacked; 0 until it has been downloaded.
+	UnpackedBytes int64 `json:"unpackedBytes,omitempty"`
 	// Verification names the rules that the image has passed; empty for none.
 	Verification string `json:"verification,omitempty"`
 	// UpgradeRecovery and Debug are what else was asked for.

@@ -19,14 +19,6 @@ import (
 )
 
 const (
-	// SpaceFactor is how much of the state partition an image needs, as a multiple of its compressed
-	// size: it expands two- to threefold, and the toolkit holds the tree and the snapshot made from it at
-	// the same time. A full state partition yields a corrupt snapshot and exit code 0.
-	// Source: elemental-toolkit, loopdevice snapshotter; harvester/harvester#7457, #10687.
-	SpaceFactor = 5
-
-	mebibyte = 1 << 20
-
 	// osVersionKey and prefetchNone are spelled as in api/v1beta1.
 	osVersionKey = "osVersion"
 	prefetchNone = "None"
@@ -54,9 +46,16 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
 		return m.endedBy(message, err)
 	}
-	if err := m.prefetch(ctx, want, resolved); err != nil {
+	downloaded, err := m.prefetch(ctx, want, resolved)
+	if err != nil {
 		return m.ended(ctx, err)
 	}
+	if downloaded {
+		if message, err := m.shortOfSpace(ctx); err != nil || message != "" {
+			return m.endedBy(message, err)
+		}
+	}
+	marker = m.Marker()
 	marker.Phase, marker.Digest, marker.ImageBytes, marker.Message = wire.PhaseFetched, resolved.Digest, resolved.Bytes, ""
 	marker.Verification = verificationOf(want)
 	return true, m.save(marker)
@@ -125,6 +124,9 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 	if err := m.know(func(known *Known) { known.FreeBytes = marker.FreeBytes }); err != nil {
 		return "", err
 	}
+	if marker.Digest != resolved.Digest {
+		marker.UnpackedBytes = 0
+	}
 	marker.Digest, marker.ImageBytes = resolved.Digest, resolved.Bytes
 	if err := m.save(*marker); err != nil {
 		return "", err
@@ -139,35 +141,16 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 	return "", nil
 }
 
-// shortOfSpace says whether the state partition has become too full for the image.
-func (m *Machine) shortOfSpace(ctx context.Context, marker Marker) (string, error) {
-	space, err := m.Plugin.Space(ctx)
-	if err != nil {
-		return "", fmt.Errorf("measuring free space: %w", err)
-	}
-	return short(space.State, marker), nil
-}
-
-func short(free int64, marker Marker) string {
-	needed := marker.ImageBytes * SpaceFactor
-	if free >= needed {
-		return ""
-	}
-	return fmt.Sprintf("not enough space on the state partition: image %s needs %d MiB (%d times its compressed size), %d MiB are free",
-		marker.Digest, roundUp(needed), SpaceFactor, free/mebibyte)
-}
-
-func roundUp(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
-
-func (m *Machine) prefetch(ctx context.Context, want *wire.Upgrade, resolved image.Image) error {
+// prefetch says whether it has downloaded the image.
+func (m *Machine) prefetch(ctx context.Context, want *wire.Upgrade, resolved image.Image) (bool, error) {
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if want.Prefetch == prefetchNone || facts.Digest == resolved.Digest {
-		return m.Images.Drop()
+		return false, m.Images.Drop()
 	}
-	return m.download(ctx, resolved)
+	return true, m.download(ctx, resolved)
 }
 
 func (m *Machine) download(ctx context.Context, resolved image.Image) error {

@@ -53,6 +53,7 @@ type world struct {
 	digest     string
 	bytes      int64
 	free       int64
+	unpacked   int64
 	verdicts   []assess.Verdict
 	resolve    []error
 	write      []func() error
@@ -72,7 +73,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30,
+		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30, unpacked: 200 << 20,
 		snapshots: map[int32]snap{1: {digest: digestOf("1"), whole: true}}, downloaded: map[string]bool{},
 	}
 }
@@ -273,6 +274,11 @@ func (w *world) Verify(_ context.Context, wanted image.Image, by *wire.ImageVeri
 
 func (w *world) Download(_ context.Context, wanted image.Image) error {
 	return w.boundary("download", func() error { w.downloaded[wanted.Digest] = true; return nil })
+}
+
+func (w *world) Unpacked(_ context.Context, digest string) (int64, error) {
+	Expect(w.downloaded).To(HaveKeyWithValue(digest, true))
+	return w.unpacked, w.boundary("unpacked", func() error { return nil })
 }
 
 func (w *world) Serve(digest string) (string, func(), error) {

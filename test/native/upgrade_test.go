@@ -4,7 +4,9 @@
 package native_test
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -83,13 +85,28 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
-	It("does not boot a snapshot that a full state partition has cut off", func() {
-		// It compresses to next to nothing, so that there seems to be enough space for it.
-		uri, _ := push(m.registry, "v2", kernel, files{"usr/share/large": strings.Repeat("0123456789abcdef", 70<<20/16)})
-		m.within("fallocate -l $(( $(df -B1 --output=avail " + stateDir + " | tail -n1) - (45 << 20) )) " + stateDir + "/filler")
+	// large compresses to next to nothing.
+	large := files{"usr/share/large": strings.Repeat("0123456789abcdef", 70<<20/16)}
+	fill := "fallocate -l $(( $(df -B1 --output=avail " + stateDir + " | tail -n1) - (%d << 20) )) " + stateDir + "/filler"
+
+	It("is refused before it is written when the image does not fit, unpacked", func() {
+		uri, _ := push(m.registry, "v2", kernel, large)
+		m.within(fmt.Sprintf(fill, 100))
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
-			`writing the image failed \(3 of 3\): verifying snapshot \d+: \d+ of \d+ files are not as they were written`))))
+			`^not enough space on the state partition: image \S+ needs \d+ MiB \(unpacked it has \d+ MiB, .*\), \d+ MiB are free: use a smaller image`))))
+		m.expectSnapshots("1")
+	})
+
+	It("does not boot a snapshot that a full state partition has cut off", func() {
+		uri, _ := push(m.registry, "v2", kernel, large)
+		m.hold("rsync")
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		m.reached("rsync")
+		m.within(fmt.Sprintf(fill, 1)) // what is reserved for root is less than the image
+		m.release("rsync")
+		Expect(m.ends("a1")).To(HaveField("Phase", wire.PhaseFailed))
+		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("files are not as they were written"))
 		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", "boot-1")))
 		m.expectSnapshots("1")
 	})

@@ -47,6 +47,9 @@ func (Images) Verify(_ context.Context, wanted image.Image, by *wire.ImageVerifi
 // Download does nothing.
 func (Images) Download(context.Context, image.Image) error { return nil }
 
+// Unpacked is as much as it is packed.
+func (Images) Unpacked(context.Context, string) (int64, error) { return imageBytes, nil }
+
 // Serve names the image.
 func (Images) Serve(digest string) (string, func(), error) {
 	return "dummy/os@" + digest, func() {}, nil

@@ -154,7 +154,7 @@ var _ = Describe("An upgrade", func() {
 		Entry("when there is no space", func() string {
 			Expect(m.Disk().SetStateBytes(300 << 10)).To(Succeed())
 			return m.push("v2", image.OS{}).URI()
-		}, `^not enough space on the state partition: image sha256:[0-9a-f]{64} needs \d+ MiB \(5 times its compressed size\), 0 MiB are free$`),
+		}, `^not enough space on the state partition: image sha256:[0-9a-f]{64} needs \d+ MiB \(5 times its compressed size\), 0 MiB are free: use a smaller image, or install the host with a larger state partition$`),
 		Entry("when it is not a registry", func() string { return "dir:///" }, `use oci://`),
 	)
 

@@ -1,0 +1,60 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+)
+
+// layerOf makes a layer of these entries; files have a content of the size that their header says.
+func layerOf(headers ...tar.Header) v1.Layer {
+	GinkgoHelper()
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	for _, header := range headers {
+		Expect(writer.WriteHeader(&header)).To(Succeed())
+		_, err := writer.Write(make([]byte, header.Size))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	Expect(writer.Close()).To(Succeed())
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	Expect(err).NotTo(HaveOccurred())
+	return layer
+}
+
+var _ = Describe("What an image takes unpacked", func() {
+	It("is counted in blocks and inodes, of what its layers leave", func() {
+		h, ctx := newHub(), context.Background()
+		store := image.NewStore(image.Options{Directory: GinkgoT().TempDir(), Architecture: "amd64", Transport: h.server.Client().Transport})
+		built, err := mutate.AppendLayers(h.build("amd64"),
+			layerOf(tar.Header{Name: "etc", Typeflag: tar.TypeDir}, tar.Header{Name: "etc/one", Size: 1}, tar.Header{Name: "etc/cache", Size: 9000}),
+			layerOf(tar.Header{Name: "./etc/one", Size: 5000}, tar.Header{Name: "etc/.wh.cache"},
+				tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "etc"}, tar.Header{Name: "hard", Typeflag: tar.TypeLink, Linkname: "etc/one"}))
+		Expect(err).NotTo(HaveOccurred())
+		unpacked := func(of v1.Image, tag string) int64 {
+			GinkgoHelper()
+			Expect(remote.Write(h.reference(tag), of, remote.WithTransport(h.server.Client().Transport))).To(Succeed())
+			resolved, err := store.Resolve(ctx, h.reference(tag).Name(), "")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(store.Download(ctx, resolved)).To(Succeed())
+			size, err := store.Unpacked(ctx, resolved.Digest)
+			Expect(err).NotTo(HaveOccurred())
+			return size
+		}
+		with, without := unpacked(built, "v1"), unpacked(h.build("amd64"), "v0")
+		Expect(with - without).To(BeEquivalentTo((4096 + 256) + (8192 + 256) + 256))
+	})
+})

@@ -1,0 +1,69 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"fmt"
+)
+
+const (
+	// SpaceFactor is how much of the state partition an image is taken to need before it has been downloaded, as a multiple of its
+	// compressed size: it expands two- to threefold, and the toolkit holds the tree and the snapshot made from it at
+	// the same time. A full state partition yields a corrupt snapshot and exit code 0.
+	// Source: elemental-toolkit, loopdevice snapshotter; harvester/harvester#7457, #10687.
+	SpaceFactor = 5
+
+	// copies are the tree and the snapshot made from it; metadataShare of them, and metadataBytes, is what file systems need
+	// besides the blocks of their files.
+	copies        = 2
+	metadataShare = 16
+	metadataBytes = 32 * mebibyte
+
+	mebibyte = 1 << 20
+)
+
+// needed is how much space of the state partition an image needs.
+func (m Marker) needed() int64 {
+	if m.UnpackedBytes == 0 {
+		return m.ImageBytes * SpaceFactor
+	}
+	return copies*(m.UnpackedBytes+m.UnpackedBytes/metadataShare) + metadataBytes
+}
+
+// short says why an image does not fit; empty when it does.
+func short(free int64, marker Marker) string {
+	needed := marker.needed()
+	if free >= needed {
+		return ""
+	}
+	why := fmt.Sprintf("%d times its compressed size", SpaceFactor)
+	if marker.UnpackedBytes > 0 {
+		why = fmt.Sprintf("unpacked it has %d MiB, and there are two of it while it is written", roundUp(marker.UnpackedBytes))
+	}
+	return fmt.Sprintf("not enough space on the state partition: image %s needs %d MiB (%s), %d MiB are free: use a smaller image, or install the host "+
+		"with a larger state partition", marker.Digest, roundUp(needed), why, free/mebibyte)
+}
+
+func roundUp(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
+
+// shortOfSpace counts what a downloaded image takes, once, and says whether the state partition is too full for it.
+func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
+	marker := m.Marker()
+	if marker.UnpackedBytes == 0 {
+		unpacked, err := m.Images.Unpacked(ctx, marker.Digest)
+		if err != nil {
+			return "", fmt.Errorf("counting what the image takes unpacked: %w", err)
+		}
+		marker.UnpackedBytes = unpacked
+		if err := m.save(marker); err != nil {
+			return "", err
+		}
+	}
+	space, err := m.Plugin.Space(ctx)
+	if err != nil {
+		return "", fmt.Errorf("measuring free space: %w", err)
+	}
+	return short(space.State, marker), nil
+}
