@@ -59,8 +59,13 @@ type Plugin interface {
 type Facts struct {
 	// Snapshot that is booted; 0 when it is not one (recovery, live).
 	Snapshot int32
-	// Digest of the image the snapshot was made from; empty when it was not made from an OCI image.
+	// Digest of the image the snapshot was made from; empty when it was not made from an OCI image, or is unfinished.
 	Digest string
+	// Attempt that the snapshot was written for; empty when it was written by somebody else, or is unfinished.
+	Attempt string
+	// Unfinished says that the upgrade that wrote the snapshot did not come to its end, as when the power was lost after the
+	// snapshot had become the default: nothing vouches for what it holds.
+	Unfinished bool
 	// Source of the snapshot as the OS recorded it.
 	Source string
 	// Mode is one of the Mode constants.

@@ -79,6 +79,13 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if strayed(facts, marker) {
+		return m.leave(ctx, facts, errUnfinished)
+	}
+	if err := m.discardLeft(ctx, facts); err != nil {
+		return false, err
+	}
+	marker = m.Marker()
 	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
 	if err != nil {
 		return false, err
@@ -100,15 +107,15 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	return m.write(ctx, m.Marker())
 }
 
-// verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that has been booted by
-// somebody else meanwhile is judged by its boot.
+// verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that was booted meanwhile,
+// by somebody else or because the power was lost, is left again when they are not.
 func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int32) (bool, error) {
-	if facts.Snapshot == written {
-		return m.applied(facts, m.Marker(), written)
-	}
 	cause := m.Plugin.VerifySnapshot(ctx, written)
 	if cause == nil || ctx.Err() != nil {
 		return m.appliedUnless(ctx.Err(), facts, written)
+	}
+	if facts.Snapshot == written {
+		return m.leave(ctx, facts, cause)
 	}
 	if err := m.Plugin.Discard(ctx, written); err != nil {
 		return false, fmt.Errorf("removing the snapshot that was not written as it should be (%w): %w", cause, err)
@@ -182,11 +189,14 @@ func (m *Machine) failedToWrite(ctx context.Context, cause error) (bool, error) 
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	marker := m.Marker()
+	return true, m.saveFailure(m.Marker(), cause)
+}
+
+func (m *Machine) saveFailure(marker Marker, cause error) error {
 	marker.Failures++
 	marker.Message = fmt.Sprintf("writing the image failed (%d of %d): %s", marker.Failures, m.Policy.MaxFailures, cause)
 	m.Log.Error("Writing the image failed", "attempt", marker.Attempt, "failures", marker.Failures, "error", cause)
-	return true, m.save(marker)
+	return m.save(marker)
 }
 
 // giveUp leaves the host as it was before: no rubbish, and the booted snapshot is the default again.

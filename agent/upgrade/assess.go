@@ -62,8 +62,12 @@ func wrongBoot(facts osplugin.Facts, marker Marker) string {
 	switch {
 	case facts.Mode != osplugin.ModeActive:
 		return fmt.Sprintf("it booted in %s mode", facts.Mode)
+	case facts.Unfinished:
+		return errUnfinished.Error()
 	case facts.Digest != marker.Digest:
 		return fmt.Sprintf("it was made from %s", facts.Digest)
+	case facts.Attempt != marker.Attempt:
+		return fmt.Sprintf("it was written for another attempt (%q)", facts.Attempt)
 	}
 	return ""
 }

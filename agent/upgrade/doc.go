@@ -9,7 +9,8 @@
 //	Fetching       the image is resolved, checked against the free space, downloaded
 //	Fetched        ready; waits for the trigger
 //	Applying       (from here on nothing is undone) what a killed upgrade left is removed, the image is
-//	               written; this repeats until the snapshot is there, whole, or the tries are used up
+//	               written; this repeats until the snapshot is there, whole, or the tries are used up. A snapshot
+//	               that was booted before that is left again first, for the former OS
 //	Rebooting      the next boot is the new snapshot; the host is rebooted until its boot id changes
 //	Assessing      the boot is judged: booted snapshot, boot mode, digest, then package assess
 //	Reverting      the wanted snapshot booted but is bad, or the boot loader fell back to one that did not

@@ -50,6 +50,9 @@ type Marker struct {
 	// which that began.
 	CleanFailures int    `json:"cleanFailures,omitempty"`
 	CleanBootID   string `json:"cleanBootID,omitempty"`
+	// LeftSnapshot was booted before it was known to be whole, in the boot LeftBootID. It is removed once another runs.
+	LeftSnapshot int32  `json:"leftSnapshot,omitempty"`
+	LeftBootID   string `json:"leftBootID,omitempty"`
 	// RevertBootID is the boot that was judged bad.
 	RevertBootID string `json:"revertBootID,omitempty"`
 	// Healthy says, after a roll-back, whether the former OS is good.

@@ -33,6 +33,7 @@ type snap struct {
 	digest, attempt string
 	whole           bool
 	corrupt         bool
+	unrecorded      bool
 }
 
 // world is a host and a registry, as far as an attempt reaches them. It keeps the habits of the real
@@ -106,7 +107,11 @@ func (w *world) bootID() string { return fmt.Sprintf("boot-%d", w.boots) }
 
 func (w *world) Facts(context.Context) (facts osplugin.Facts, err error) {
 	err = w.boundary("facts", func() error {
-		facts = osplugin.Facts{Snapshot: w.booted, Mode: w.mode, BootID: w.bootID(), Digest: w.snapshots[w.booted].digest}
+		booted := w.snapshots[w.booted]
+		facts = osplugin.Facts{Snapshot: w.booted, Mode: w.mode, BootID: w.bootID(), Unfinished: booted.unrecorded}
+		if !booted.unrecorded {
+			facts.Digest, facts.Attempt = booted.digest, booted.attempt
+		}
 		return nil
 	})
 	return facts, err
@@ -122,7 +127,7 @@ func (w *world) Clean(context.Context) error {
 			return errBusy
 		}
 		for id, each := range w.snapshots {
-			if id != w.booted && !each.whole {
+			if id != w.booted && (!each.whole || each.unrecorded) {
 				delete(w.snapshots, id)
 			}
 		}
@@ -163,7 +168,7 @@ func (w *world) newest() (newest int32) {
 func (w *world) Written(_ context.Context, attempt, digest string) (found int32, err error) {
 	err = w.boundary("written", func() error {
 		for id, each := range w.snapshots {
-			if each.whole && each.attempt == attempt && each.digest == digest && w.link == id {
+			if each.whole && !each.unrecorded && each.attempt == attempt && each.digest == digest && w.link == id {
 				found = id
 			}
 		}

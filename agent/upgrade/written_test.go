@@ -25,18 +25,63 @@ var _ = Describe("An attempt that writes", func() {
 		Entry("and gives up", 9, wire.PhaseFailed, "writing the image failed (3 of 3): 3 of 9 files are not as they were written", 3, 1),
 	)
 
-	It("does not verify a snapshot that somebody has booted meanwhile, but judges its boot", func() {
-		w, dir := newWorld(), memoryDir()
-		w.killAt, w.corrupts = 0, 1
-		w.write = []func() error{func() error {
-			w.snapshots[2] = snap{digest: w.digest, attempt: "a1", whole: true, corrupt: true}
-			w.link = 2
+	// cutOff cuts the power when the CLI is run, with snapshot 2 as the default.
+	cutOff := func(w *world, left snap) {
+		w.write = append(w.write, func() error {
+			w.snapshots[2], w.link, w.saved = left, 2, 0
 			w.reboot()
-			return errRebooted
-		}}
-		w.live(dir, wanted("a1"))
-		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
-		Expect(w.did("verify snapshot")).To(BeZero())
+			w.killed = true
+			return errKilled
+		})
+	}
+
+	DescribeTable("and whose snapshot is booted before it has been verified",
+		func(left snap, cuts int, phase, message string, verified, boots, booted int) {
+			w, dir := newWorld(), memoryDir()
+			left.digest, left.attempt, left.whole = w.digest, "a1", true
+			for range cuts {
+				cutOff(w, left)
+			}
+			w.live(dir, wanted("a1"))
+			Expect(w.last()).To(And(HaveField("Phase", phase), HaveField("Message", message)))
+			Expect(w.did("verify snapshot")).To(Equal(verified))
+			Expect(w.boots).To(Equal(boots))
+			Expect(w.booted).To(BeEquivalentTo(booted))
+			Expect(w.snapshots).To(HaveKeyWithValue(BeEquivalentTo(1), snap{digest: digestOf("1"), whole: true}), "the former OS is still there")
+		},
+		Entry("verifies it then", snap{}, 1, wire.PhaseSucceeded, "", 1, 2, 2),
+		Entry("goes back and writes it again when its files are not there", snap{corrupt: true}, 1, wire.PhaseSucceeded, "", 2, 4, 2),
+		Entry("goes back and writes it again when it is unfinished", snap{unrecorded: true}, 1, wire.PhaseSucceeded, "", 1, 4, 2),
+		Entry("gives up, on the former OS, when that is so again and again", snap{unrecorded: true}, 3, wire.PhaseFailed,
+			"writing the image failed (3 of 3): snapshot 2: it was booted before it was completely written; was the power lost?", 0, 7, 1),
+	)
+
+	It("says so when it does not get back from a snapshot that is unfinished", func() {
+		w := newWorld()
+		cutOff(w, snap{digest: w.digest, attempt: "a1", whole: true, unrecorded: true})
+		w.bootsInto = func() int32 { return 2 }
+		w.live(memoryDir(), wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", "snapshot 2: it was booted before it was completely "+
+			"written; was the power lost?; snapshot 1 was to be booted again, but 2 was")))
+		Expect(w.written).To(BeZero())
+		Expect(w.boots).To(Equal(7))
+	})
+
+	It("stays on a snapshot that is unfinished when the former one is gone", func() {
+		w := newWorld()
+		cutOff(w, snap{digest: w.digest, attempt: "a1", whole: true, unrecorded: true})
+		w.bootsInto = func() int32 { delete(w.snapshots, 1); return 2 }
+		w.live(memoryDir(), wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", HaveSuffix("; the former snapshot 1 does not exist any more"))))
+		Expect(w.written).To(BeZero())
+	})
+
+	It("goes on from another snapshot that somebody has finished and booted meanwhile", func() {
+		w := newWorld()
+		cutOff(w, snap{digest: digestOf("7"), whole: true})
+		w.live(memoryDir(), wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", w.digest)))
+		Expect(w.booted).To(BeEquivalentTo(3))
 	})
 
 	DescribeTable("tries to remove what a killed upgrade left a few times, and then reboots, once",

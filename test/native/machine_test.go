@@ -127,12 +127,12 @@ func (m *machine) watch(init *exec.Cmd, gone chan struct{}) {
 	m.lock.Lock()
 	off := m.off
 	m.lock.Unlock()
-	close(gone)
 	// Whoever waits at the pipe for this boot is let go.
 	if pipe, err := os.OpenFile(filepath.Join(m.share, "power"), os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		_ = pipe.Close()
 	}
 	<-asked
+	close(gone)
 	if !off {
 		detachLeft(m.loops)
 		m.powerOn()
@@ -145,6 +145,35 @@ func detachLeft(loops []string) {
 	for _, each := range leftOn(loops) {
 		run("losetup", "-d", each.device)
 	}
+}
+
+// cutPower is what the loss of power does: what has not reached the partitions is lost. The machine is on again when this returns.
+func (m *machine) cutPower() {
+	GinkgoHelper()
+	for _, each := range partitions {
+		run("cp", "--sparse=always", filepath.Join(m.dir, each.label), filepath.Join(m.dir, each.label+".cut"))
+	}
+	m.switchOff()
+	for _, each := range partitions {
+		Expect(os.Rename(filepath.Join(m.dir, each.label+".cut"), filepath.Join(m.dir, each.label))).To(Succeed())
+	}
+	m.lock.Lock()
+	m.off, m.loops = false, attach(m.dir)
+	m.lock.Unlock()
+	m.releaseAll()
+	m.powerOn()
+}
+
+// releaseAll lets all commands and stages of a machine that is off go on when it is on again.
+func (m *machine) releaseAll() {
+	GinkgoHelper()
+	oem := filepath.Join(m.dir, "oem")
+	Expect(os.MkdirAll(oem, 0o755)).To(Succeed())
+	run("mount", m.loops[1], oem)
+	for _, dir := range []string{oem, m.share} {
+		run("find", filepath.Join(dir, "hold"), filepath.Join(dir, "reached"), "-type", "f", "-delete")
+	}
+	run("umount", oem)
 }
 
 // switchOff ends the machine and lets go of its disk.

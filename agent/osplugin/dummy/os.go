@@ -90,7 +90,7 @@ func (p *Plugin) Facts(context.Context) (osplugin.Facts, error) {
 	defer p.lock.Unlock()
 	booted := p.disk.Snapshots[p.disk.Booted]
 	return osplugin.Facts{
-		Snapshot: p.disk.Booted, Digest: booted.Digest, Source: booted.URI, Mode: p.disk.Mode, BootID: p.disk.BootID,
+		Snapshot: p.disk.Booted, Digest: booted.Digest, Attempt: booted.Attempt, Source: booted.URI, Mode: p.disk.Mode, BootID: p.disk.BootID,
 		Version: "Dummy OS " + booted.URI,
 	}, nil
 }

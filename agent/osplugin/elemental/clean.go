@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -46,8 +45,8 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	}
 	for _, id := range rubbish {
 		p.log.Info("Removing what is left of a killed upgrade", "snapshot", id)
-		if err := system.RemoveTree(p.snapshotsPath(), strconv.Itoa(int(id))); err != nil {
-			return fmt.Errorf("removing snapshot %d: %w", id, err)
+		if err := p.remove(id); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -40,8 +40,15 @@ func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
 	if err != nil {
 		return facts, err
 	}
-	booted := state.State.Snapshots[facts.Snapshot]
-	facts.Digest, facts.Source = booted.Digest, booted.Source
+	booted, recorded := state.State.Snapshots[facts.Snapshot]
+	written, err := p.identity()
+	if err != nil {
+		return facts, err
+	}
+	if facts.Unfinished = !recorded || written.contradicts(booted); facts.Unfinished {
+		return facts, nil
+	}
+	facts.Digest, facts.Source, facts.Attempt = booted.Digest, booted.Source, booted.Labels[correlationLabel]
 	return facts, nil
 }
 

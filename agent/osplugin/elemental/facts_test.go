@@ -33,6 +33,27 @@ var _ = Describe("Facts", func() {
 		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("Digest", "sha256:1"), HaveField("Mode", "passive")))
 	})
 
+	DescribeTable("say whether the upgrade that wrote the snapshot came to its end",
+		func(recorded, identity string, unfinished bool, attempt, digest string) {
+			r.state(`1: {digest: "sha256:1"}`, recorded)
+			if identity != "" {
+				r.write("/usr/lib/elemental-agent/snapshot.json", identity)
+			}
+			Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Unfinished", unfinished),
+				HaveField("Attempt", attempt), HaveField("Digest", digest)))
+		},
+		Entry("recorded", `2: {digest: "sha256:2", labels: {correlationID: a1}}`, `{"attempt":"a1","digest":"sha256:2"}`, false, "a1", "sha256:2"),
+		Entry("recorded, and it does not say which it is", `2: {digest: "sha256:2", labels: {correlationID: a1}}`, "", false, "a1", "sha256:2"),
+		Entry("not recorded", `3: {digest: "sha256:3"}`, `{"attempt":"a1","digest":"sha256:2"}`, true, "", ""),
+		Entry("not recorded, and it does not say which it is", `3: {digest: "sha256:3"}`, "", true, "", ""),
+		Entry("what is recorded is of another attempt's that had its id", `2: {digest: "sha256:2", labels: {correlationID: a0}}`,
+			`{"attempt":"a1","digest":"sha256:2"}`, true, "", ""),
+		Entry("what is recorded is of another image that had its id", `2: {digest: "sha256:7", labels: {correlationID: a1}}`,
+			`{"attempt":"a1","digest":"sha256:2"}`, true, "", ""),
+		Entry("written by somebody else, from an image that was made of an attempt's snapshot", `2: {digest: "sha256:7"}`,
+			`{"attempt":"a1","digest":"sha256:2"}`, false, "", "sha256:7"),
+	)
+
 	It("have no snapshot in recovery", func() {
 		r.boot(2, "recovery")
 		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeZero()), HaveField("Digest", BeEmpty()), HaveField("Mode", "recovery")))

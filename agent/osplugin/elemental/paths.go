@@ -44,6 +44,8 @@ const (
 	bootIDFile    = "/proc/sys/kernel/random/boot_id"
 	mountsFile    = "/proc/self/mountinfo"
 	osReleaseFile = "/etc/os-release"
+	// identityFile of a snapshot that was written for an attempt says for which.
+	identityFile = "/usr/lib/elemental-agent/snapshot.json"
 	// backingFilePattern holds the name of the file that a loop device, given by its number, is attached to.
 	backingFilePattern = "/sys/dev/block/%s/loop/backing_file"
 	byLabel            = "/dev/disk/by-label/"

@@ -25,7 +25,7 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 		command.Args = []string{"--debug", "upgrade"}
 	}
 	if p.host.Real() {
-		hooks, err := p.prepareRecord()
+		hooks, err := p.prepareRecord(request)
 		if err != nil {
 			return err
 		}

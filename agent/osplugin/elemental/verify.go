@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
@@ -30,10 +31,10 @@ const (
 	cloudInitPaths = "ELEMENTAL_CLOUD_INIT_PATHS"
 )
 
-// prepareRecord places the hooks by which the CLI has the agent list the files of the new tree, and returns the variable that
-// tells the CLI of them. They are to come after all other hooks, which may change the tree. Those of the new tree itself come
+// prepareRecord places the hooks by which the CLI has the agent put its identity into the new tree and list the files of it, and
+// returns the variable that tells the CLI of them. They are to come after all other hooks, which may change the tree. Those of the new tree itself come
 // last, so that the first hook puts the second one there, in a directory that is not copied into the snapshot.
-func (p *Plugin) prepareRecord() (string, error) {
+func (p *Plugin) prepareRecord(request osplugin.Upgrade) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("recording the files of the new OS: %w", err)
@@ -42,10 +43,14 @@ func (p *Plugin) prepareRecord() (string, error) {
 	if err := system.RemoveFile(list); err != nil {
 		return "", err
 	}
+	identify, err := identityOf(request).stage()
+	if err != nil {
+		return "", err
+	}
 	within := workingTree + recordDir
 	hooks := map[string]yipFile{
 		recordDir + "/place.yaml": {Name: "Place the hook that records the files of the new OS", Stages: map[string][]yipStage{
-			"after-upgrade.before": {{Commands: []string{fmt.Sprintf("mkdir -p %s && cp %s %s/", within, recordHook, within)}}},
+			"after-upgrade.before": {identify, {Commands: []string{fmt.Sprintf("mkdir -p %s && cp %s %s/", within, recordHook, within)}}},
 		}},
 		recordHook: {Name: "Record the files of the new OS", Stages: map[string][]yipStage{
 			"after-upgrade.after": {{Commands: []string{
@@ -133,8 +138,19 @@ func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
 			return err
 		}
 	}
-	if err := system.RemoveTree(p.snapshotsPath(), strconv.Itoa(int(snapshot))); err != nil {
+	if err := p.remove(snapshot); err != nil {
 		return err
 	}
 	return p.flush()
+}
+
+// remove removes a snapshot, and what is recorded of it first: the CLI gives its id to the next one.
+func (p *Plugin) remove(snapshot int32) error {
+	if err := p.forget(snapshot); err != nil {
+		return err
+	}
+	if err := system.RemoveTree(p.snapshotsPath(), strconv.Itoa(int(snapshot))); err != nil {
+		return fmt.Errorf("removing snapshot %d: %w", snapshot, err)
+	}
+	return nil
 }

@@ -118,6 +118,7 @@ func upgrade(ctx context.Context, c *Call, o options) int {
 	action := c.action(src, o)
 	// A test that cannot be met any more keeps no image from being written.
 	action.HalfWay = func() { _ = rendezvous.Meet(string(c.Disk), rendezvous.Moment{Argv: c.Argv, HalfWay: true}) }
+	action.CutPower = func() { c.power(power.Request{Action: power.Reboot, Force: true}) }
 	if err := action.Upgrade(ctx); err != nil {
 		return c.failed(err)
 	}

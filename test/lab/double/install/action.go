@@ -39,6 +39,8 @@ type Action struct {
 	HalfWay func()
 	// Kill ends this process in the middle of an upgrade that asks for it; SIGKILL unless set.
 	Kill func()
+	// CutPower ends the host in the middle of an upgrade that asks for it.
+	CutPower func()
 
 	id         int
 	inProgress bool
@@ -113,7 +115,7 @@ func (a *Action) drop() error {
 
 // deploy writes the image into the snapshot and returns its digest.
 func (a *Action) deploy(ctx context.Context) (string, error) {
-	a.pace = &pace{ctx: ctx, disk: a.Disk, kill: a.Kill, halfWay: a.HalfWay}
+	a.pace = &pace{ctx: ctx, disk: a.Disk, kill: a.Kill, cutPower: a.CutPower, halfWay: a.HalfWay}
 	digest, err := a.System.Extract(ctx, a.Disk.Snapshot(a.id, disk.WorkDir), source.Options{
 		UserAgent: a.UserAgent,
 		Transport: a.Transport,

@@ -23,6 +23,8 @@ type pace struct {
 	ctx  context.Context
 	disk disk.Disk
 	kill func()
+	// cutPower ends the host.
+	cutPower func()
 	// halfWay is called once; nil from then on.
 	halfWay func()
 	total   time.Duration
@@ -67,10 +69,14 @@ func (p *pace) progress(done float64) {
 
 // reached kills where that was asked for.
 func (p *pace) reached(moment string) {
-	if p.killAt == moment {
-		p.killAt = ""
-		p.die()
+	if p.killAt != moment {
+		return
 	}
+	p.killAt = ""
+	if moment == source.OnceUnrecorded && p.cutPower != nil {
+		p.cutPower()
+	}
+	p.die()
 }
 
 func (p *pace) pause(d time.Duration) {

@@ -40,6 +40,7 @@ func (a *Action) Upgrade(ctx context.Context) (err error) {
 	if err := a.upgradeRecovery(); err != nil {
 		return err
 	}
+	a.pace.reached(source.OnceUnrecorded)
 	return a.recordUpgrade(digest)
 }
 

@@ -13,7 +13,7 @@ const (
 	LabelBoot = "lab.elemental/boot"
 	// LabelUpgradeSeconds is how long writing the image takes.
 	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
-	// LabelUpgradeKilled kills the first upgrade to the image, at a moment that its value says.
+	// LabelUpgradeKilled kills the first upgrade to the image, or the whole host, at a moment that its value says.
 	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
 	// LabelKernel with the value NoKernel makes an image that cannot become the recovery system.
 	LabelKernel = "lab.elemental/kernel"
@@ -39,6 +39,8 @@ const (
 	OnceInHook = "once-in-hook"
 	// OncePacking kills it while it copies the tree into the snapshot's image, which is mounted from a loop device.
 	OncePacking = "once-packing"
+	// OnceUnrecorded cuts the power of the host after the new snapshot has become the default, and before that is recorded.
+	OnceUnrecorded = "once-unrecorded"
 )
 
 // NoKernel is the value of LabelKernel.

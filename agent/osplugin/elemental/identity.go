@@ -1,0 +1,48 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// identity is what the tree of a snapshot says of itself: the ids of snapshots recur, and state.yaml is written after the
+// snapshot has become the default.
+type identity struct {
+	Attempt string `json:"attempt"`
+	Digest  string `json:"digest"`
+}
+
+// identityOf is that of the snapshot that an upgrade writes.
+func identityOf(request osplugin.Upgrade) identity {
+	_, digest, _ := strings.Cut(request.Image, "@")
+	return identity{Attempt: request.Attempt, Digest: digest}
+}
+
+// identity of the booted snapshot; the zero value when it was not written for an attempt.
+func (p *Plugin) identity() (identity, error) {
+	found := identity{}
+	_, err := system.ReadJSON(p.host.Path(identityFile), &found)
+	return found, err
+}
+
+// contradicts says whether what is recorded under a snapshot's id is about one that had the id before.
+func (i identity) contradicts(recorded snapshotState) bool {
+	attempt, ours := recorded.Labels[correlationLabel]
+	return i != (identity{}) && ours && (i.Attempt != attempt || i.Digest != recorded.Digest)
+}
+
+// stage is a step of a hook that writes the identity into the new tree.
+func (i identity) stage() (yipStage, error) {
+	content, err := json.Marshal(i)
+	if err != nil {
+		return yipStage{}, fmt.Errorf("encoding the identity of the snapshot: %w", err)
+	}
+	return yipStage{Files: []yipContent{{Path: workingTree + identityFile, Permissions: 0o644, Content: string(content)}}}, nil
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// forget removes what the toolkit has recorded of a snapshot. All else in its file stays as it is.
+func (p *Plugin) forget(snapshot int32) error {
+	path := filepath.Join(p.statePath(), stateFile)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the installation state: %w", err)
+	}
+	document := yaml.Node{}
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		return fmt.Errorf("decoding the installation state: %w", err)
+	}
+	if !removeKey(snapshotsOf(&document), strconv.Itoa(int(snapshot))) {
+		return nil
+	}
+	changed := bytes.Buffer{}
+	encoder := yaml.NewEncoder(&changed)
+	encoder.SetIndent(yamlIndent)
+	if err := errors.Join(encoder.Encode(&document), encoder.Close()); err != nil {
+		return fmt.Errorf("encoding the installation state: %w", err)
+	}
+	return system.WriteFile(path, changed.Bytes(), stateFileMode)
+}
+
+const (
+	// stateFileMode and yamlIndent are as the toolkit writes its file.
+	stateFileMode = 0o644
+	yamlIndent    = 4
+)
+
+// snapshotsOf is the mapping of a document under state.snapshots; nil when there is none.
+func snapshotsOf(document *yaml.Node) *yaml.Node {
+	if len(document.Content) == 0 {
+		return nil
+	}
+	node := document.Content[0]
+	for _, key := range []string{"state", "snapshots"} {
+		if node = valueOf(node, key); node == nil {
+			return nil
+		}
+	}
+	return node
+}
+
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	if i := indexOf(mapping, key); i >= 0 {
+		return mapping.Content[i+1]
+	}
+	return nil
+}
+
+func removeKey(mapping *yaml.Node, key string) bool {
+	i := indexOf(mapping, key)
+	if i < 0 {
+		return false
+	}
+	mapping.Content = append(mapping.Content[:i], mapping.Content[i+2:]...)
+	return true
+}
+
+// indexOf is where a key of a mapping is; its value is next to it. -1 when it is not there.
+func indexOf(mapping *yaml.Node, key string) int {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
