@@ -93,11 +93,14 @@ type Upgrader interface {
 	VerifySnapshot(ctx context.Context, snapshot int32) error
 	// Discard removes a snapshot that is not booted. What is booted becomes the default if that was the one.
 	Discard(ctx context.Context, snapshot int32) error
-	// BootNewest makes the next boot choose the snapshot that was written last.
+	// BootNewest makes the next boot choose the default, which is the snapshot that was written last unless BootAlways has chosen
+	// another one since.
 	BootNewest(ctx context.Context) error
-	// BootAlways makes this and all further boots choose a snapshot, until BootNewest is called.
+	// BootAlways makes a snapshot the default, and the other whole ones its fallbacks, but for the snapshot bad; 0 for none.
 	// ErrNoSuchSnapshot if it cannot be booted.
-	BootAlways(ctx context.Context, snapshot int32) error
+	BootAlways(ctx context.Context, snapshot, bad int32) error
+	// KeepBooting renews BootAlways where that holds for a single boot.
+	KeepBooting(ctx context.Context, snapshot int32) error
 }
 
 // Upgrade is a request to write an image.

@@ -46,7 +46,7 @@ func (m *Machine) stick(ctx context.Context) error {
 		return err
 	}
 	if facts.Mode == osplugin.ModePassive {
-		if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
+		if err := m.Plugin.KeepBooting(ctx, facts.Snapshot); err != nil {
 			return fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
 		}
 	}

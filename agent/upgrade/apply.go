@@ -55,13 +55,19 @@ func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {
 }
 
 // runsAlready: failed units do not count here. Without a state from before there is nothing to
-// compare them with, and writing the same image again would not mend them.
+// compare them with, and writing the same image again would not mend them. An OS that runs as the fallback becomes the default.
 func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
-	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive {
+	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive && facts.Mode != osplugin.ModePassive {
 		return false, nil
 	}
 	verdict, err := m.settle(ctx, assess.Question{Bootstrapped: m.Bootstrapped(), IgnoreUnits: true}, marker)
-	return verdict.State == assess.Good, err
+	if err != nil || verdict.State != assess.Good {
+		return false, err
+	}
+	if facts.Mode == osplugin.ModePassive {
+		return true, m.Plugin.BootAlways(ctx, facts.Snapshot, 0)
+	}
+	return true, nil
 }
 
 // remember which URI the images stand for that can be booted from now on.

@@ -115,8 +115,8 @@ func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 // it, would boot the bad snapshot again.
 func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, marker Marker, message string) (bool, error) {
 	if facts.Snapshot != 0 {
-		if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
-			return false, fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
+		if err := m.keep(ctx, facts, marker); err != nil {
+			return false, err
 		}
 	}
 	healthy, reason, err := m.former(ctx, facts, marker)
@@ -124,6 +124,17 @@ func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, marker M
 		return false, err
 	}
 	return m.endRolledBack(healthy, message+reason)
+}
+
+// keep makes the booted snapshot the default, and removes the one that is bad: the CLI would make it the first fallback of the next.
+func (m *Machine) keep(ctx context.Context, facts osplugin.Facts, marker Marker) error {
+	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, marker.WantedSnapshot); err != nil {
+		return fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
+	}
+	if err := m.Plugin.Discard(ctx, marker.WantedSnapshot); err != nil {
+		return fmt.Errorf("removing snapshot %d, which is bad: %w", marker.WantedSnapshot, err)
+	}
+	return nil
 }
 
 // former judges the OS that the host fell back to.
@@ -154,7 +165,8 @@ func (m *Machine) turnBack(facts osplugin.Facts, marker Marker, reason string) (
 	return true, m.save(marker)
 }
 
-// revert boots the former snapshot, once.
+// revert boots the former snapshot. The bad one may be booted again, when the host goes down before the choice of the boot is on its
+// disk: that is tried a few times.
 func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
@@ -164,15 +176,19 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	if facts.BootID == marker.RevertBootID {
 		return m.bootFormer(ctx, facts, marker)
 	}
-	if facts.Snapshot == marker.WantedSnapshot {
+	if facts.Snapshot != marker.WantedSnapshot {
+		return m.rolledBack(ctx, facts, marker, marker.Message)
+	}
+	if marker.Reverts++; marker.Reverts >= m.Policy.MaxFailures {
 		return m.endRolledBack(false, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
 			marker.Message, marker.FromSnapshot, facts.Snapshot))
 	}
-	return m.rolledBack(ctx, facts, marker, marker.Message)
+	marker.RevertBootID = facts.BootID
+	return true, m.save(marker)
 }
 
 func (m *Machine) bootFormer(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
-	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot)
+	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot, marker.WantedSnapshot)
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
 		message := fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot)
 		if facts.Snapshot != marker.WantedSnapshot {

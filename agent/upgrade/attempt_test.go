@@ -275,13 +275,19 @@ var _ = Describe("An attempt", func() {
 		Expect(w.did("download")).To(BeZero())
 	})
 
-	It("writes the image again when the host runs it as a fallback", func() {
-		w.snapshots[1] = snap{digest: digestOf("2"), whole: true}
-		w.mode = "passive"
-		w.live(dir, wanted("a1"))
-		Expect(w.boots).To(Equal(2))
-		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
-	})
+	DescribeTable("when the host runs the image as a fallback",
+		func(verdicts []assess.Verdict, first string, boots, written int) {
+			w.snapshots[1] = snap{digest: digestOf("2"), whole: true}
+			w.mode, w.verdicts = "passive", verdicts
+			w.live(dir, wanted("a1"))
+			Expect(w.calls).To(ContainElement(first))
+			Expect(w.boots).To(Equal(boots))
+			Expect(w.written).To(Equal(written))
+			Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		},
+		Entry("makes that the default", nil, "boot always 1", 1, 0),
+		Entry("writes it again when that is not good", []assess.Verdict{bad}, "upgrade", 2, 1),
+	)
 
 	DescribeTable("is judged by the boot",
 		func(change func(), phase string, healthy bool, boots int, message string) {
@@ -314,7 +320,7 @@ var _ = Describe("An attempt", func() {
 		Entry("bad, and the way back leads nowhere", func() {
 			w.verdicts = []assess.Verdict{bad}
 			w.bootsInto = func() int32 { return 2 }
-		}, wire.PhaseRolledBack, false, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
+		}, wire.PhaseRolledBack, false, 5, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
 			"; snapshot 1 was to be booted again, but 2 was"),
 	)
 
@@ -333,7 +339,7 @@ var _ = Describe("An attempt", func() {
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true), HaveField("Message", message)))
 		Expect(w.boots).To(Equal(boots))
 		Expect(w.booted).To(Equal(booted))
-		Expect(w.saved).To(Equal(booted), "it stays there")
+		Expect(w.link).To(Equal(booted), "it stays there")
 	},
 		Entry("as long as that is there", false, 3, int32(3), "booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3"),
 		Entry("unless that is gone", true, 2, int32(2),
@@ -343,7 +349,8 @@ var _ = Describe("An attempt", func() {
 	It("makes the good snapshot the default before it says that it fell back", func() {
 		w.bootsInto = func() int32 { return 1 }
 		w.live(dir, wanted("a1"))
-		Expect(w.saved).To(BeEquivalentTo(1))
+		Expect(w.link).To(BeEquivalentTo(1))
+		Expect(w.snapshots).NotTo(HaveKey(BeEquivalentTo(2)), "the next upgrade would make it the first fallback")
 		w.bootsInto = nil
 		w.reboot()
 		Expect(w.booted).To(BeEquivalentTo(1))

@@ -53,7 +53,7 @@ func (m *Machine) cannotClean(ctx context.Context, facts osplugin.Facts, marker 
 
 // keepBooted makes the booted snapshot the default of the next boot, as far as that is possible.
 func (m *Machine) keepBooted(ctx context.Context, facts osplugin.Facts) {
-	if err := m.Plugin.BootAlways(ctx, facts.Snapshot); err != nil {
+	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, 0); err != nil {
 		m.Log.Error("Making the booted snapshot the default failed", "snapshot", facts.Snapshot, "error", err)
 	}
 }

@@ -34,7 +34,7 @@ func (m *Machine) leave(ctx context.Context, facts osplugin.Facts, cause error) 
 	if marker.Failures >= 2*m.Policy.MaxFailures {
 		return m.fail(fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was", cause, marker.FromSnapshot, facts.Snapshot))
 	}
-	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot)
+	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot, facts.Snapshot)
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
 		return m.fail(fmt.Sprintf("%s; the former snapshot %d does not exist any more", cause, marker.FromSnapshot))
 	}

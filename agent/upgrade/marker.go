@@ -53,8 +53,9 @@ type Marker struct {
 	// LeftSnapshot was booted before it was known to be whole, in the boot LeftBootID. It is removed once another runs.
 	LeftSnapshot int32  `json:"leftSnapshot,omitempty"`
 	LeftBootID   string `json:"leftBootID,omitempty"`
-	// RevertBootID is the boot that was judged bad.
+	// RevertBootID is the boot that was judged bad, Reverts counts how often that was left and booted again.
 	RevertBootID string `json:"revertBootID,omitempty"`
+	Reverts      int    `json:"reverts,omitempty"`
 	// Healthy says, after a roll-back, whether the former OS is good.
 	Healthy bool `json:"healthy,omitempty"`
 	// Message says what is wrong.

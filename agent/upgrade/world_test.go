@@ -46,7 +46,6 @@ type world struct {
 	mode      string
 	snapshots map[int32]snap
 	link      int32 // what "active" boots
-	saved     int32 // saved_entry; 0: none
 
 	// idle: the host is no node yet.
 	idle bool
@@ -197,20 +196,21 @@ func (w *world) Discard(_ context.Context, id int32) error {
 }
 
 func (w *world) BootNewest(context.Context) error {
-	return w.boundary("boot newest", func() error { w.saved = 0; return nil })
+	return w.boundary("boot newest", func() error { return nil })
 }
 
-func (w *world) BootAlways(_ context.Context, id int32) error {
+func (w *world) BootAlways(_ context.Context, id, _ int32) error {
 	return w.boundary(fmt.Sprintf("boot always %d", id), func() error {
 		if _, found := w.snapshots[id]; !found {
 			return osplugin.ErrNoSuchSnapshot
 		}
-		w.saved = id
-		if id == w.link {
-			w.saved = 0
-		}
+		w.link = id
 		return nil
 	})
+}
+
+func (w *world) KeepBooting(_ context.Context, id int32) error {
+	return w.boundary(fmt.Sprintf("keep booting %d", id), func() error { return nil })
 }
 
 func (w *world) Assess(context.Context, assess.Question) (verdict assess.Verdict, err error) {
@@ -236,9 +236,6 @@ func (w *world) Reboot(context.Context) error {
 func (w *world) reboot() {
 	w.boots++
 	w.booted, w.mode = w.link, osplugin.ModeActive
-	if w.saved != 0 {
-		w.booted = w.saved
-	}
 	if w.bootsInto != nil {
 		w.booted = w.bootsInto()
 	}

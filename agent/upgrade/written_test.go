@@ -28,7 +28,7 @@ var _ = Describe("An attempt that writes", func() {
 	// cutOff cuts the power when the CLI is run, with snapshot 2 as the default.
 	cutOff := func(w *world, left snap) {
 		w.write = append(w.write, func() error {
-			w.snapshots[2], w.link, w.saved = left, 2, 0
+			w.snapshots[2], w.link = left, 2
 			w.reboot()
 			w.killed = true
 			return errKilled

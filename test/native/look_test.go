@@ -164,11 +164,18 @@ func (m *machine) snapshots() map[string][]string {
 }
 
 // expectWhole asserts that there is nothing left of the CLI, and that exactly these snapshots are there: the first is the
-// default of the next boot, the others are its fallbacks.
+// default of the next boot, the others are its fallbacks, and then comes the recovery system.
 func (m *machine) expectWhole(ids ...string) {
 	GinkgoHelper()
 	m.expectSnapshots(ids...)
-	Expect(m.environment("/run/elemental/efi/grub_oem_env").Get(grub.PassiveSnapshots)).To(Equal(strings.Join(ids[1:], " ")))
+	entries := []string{"0"}
+	for i := range ids {
+		entries = append(entries, strconv.Itoa(i+1))
+	}
+	oem, saved := m.environment("/run/elemental/efi/grub_oem_env"), m.environment("/oem/grubenv")
+	Expect(oem.Get(grub.PassiveSnapshots)).To(Equal(strings.Join(ids[1:], " ")))
+	Expect(oem.Get(grub.DefaultFallback)).To(Equal(strings.Join(entries, " ")))
+	Expect(saved.Get(grub.SavedEntry) + saved.Get(grub.NextEntry) + saved.Get(grub.LastBootAttempt)).To(BeEmpty())
 }
 
 // expectSnapshots is expectWhole without GRUB's list of fallbacks.

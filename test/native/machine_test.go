@@ -164,6 +164,14 @@ func (m *machine) cutPower() {
 	m.powerOn()
 }
 
+// reboot is one by somebody else. It returns when the host has reported from the next boot.
+func (m *machine) reboot() {
+	GinkgoHelper()
+	next := "boot-" + strconv.Itoa(m.boots+1)
+	write(filepath.Join(m.share, "power"), "reboot\n")
+	Eventually(m.last).Should(HaveField("OS.BootID", next))
+}
+
 // releaseAll lets all commands and stages of a machine that is off go on when it is on again.
 func (m *machine) releaseAll() {
 	GinkgoHelper()

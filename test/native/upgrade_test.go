@@ -6,6 +6,7 @@ package native_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -35,6 +36,9 @@ var _ = Describe("An upgrade", func() {
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
 		expectSucceeded(digest)
 		Expect(os.ReadFile(m.path("/etc/hostname"))).To(BeEquivalentTo("changed\n"))
+		// The machine's /usr is not the snapshot's.
+		identity := exec.Command("debugfs", "-R", "cat /usr/lib/elemental-agent/snapshot.json", m.path(stateDir+"/.snapshots/2/snapshot.img"))
+		Expect(identity.Output()).To(MatchJSON(`{"attempt":"a1","digest":"` + digest + `"}`))
 		Expect(m.path("/run/elemental-agent")).NotTo(BeAnExistingFile(), "what records the files is not copied")
 	})
 

@@ -144,16 +144,14 @@ func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
 	})
 }
 
-// BootNewest makes the newest snapshot the default.
-func (p *Plugin) BootNewest(context.Context) error {
-	return p.change(func(d *disk) error {
-		d.Default = d.Newest
-		return nil
-	})
-}
+// BootNewest does nothing: nothing but the default is ever booted.
+func (p *Plugin) BootNewest(context.Context) error { return nil }
+
+// KeepBooting does nothing.
+func (p *Plugin) KeepBooting(context.Context, int32) error { return nil }
 
 // BootAlways makes a snapshot the default.
-func (p *Plugin) BootAlways(_ context.Context, id int32) error {
+func (p *Plugin) BootAlways(_ context.Context, id, _ int32) error {
 	return p.change(func(d *disk) error {
 		if _, found := d.Snapshots[id]; !found {
 			return osplugin.ErrNoSuchSnapshot
@@ -200,7 +198,7 @@ func boot(d *disk) error {
 	if strings.Contains(d.Snapshots[d.Booted].URI, unbootable) {
 		d.Booted = previous
 	}
-	if d.Booted != d.Newest {
+	if d.Booted != d.Default {
 		d.Mode = osplugin.ModePassive
 	}
 	return newBoot(d)

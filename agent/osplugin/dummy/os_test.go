@@ -51,9 +51,9 @@ var _ = Describe("A dummy OS", func() {
 		Expect(facts(plugin).Snapshot).To(BeEquivalentTo(1))
 		Expect(plugin.Reboot(ctx)).To(MatchError(osplugin.ErrRestart))
 		Expect(facts(plugin)).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Mode", osplugin.ModeActive)))
-		Expect(plugin.BootAlways(ctx, 1)).To(Succeed())
+		Expect(plugin.BootAlways(ctx, 1, 2)).To(Succeed())
 		Expect(plugin.Reboot(ctx)).To(MatchError(osplugin.ErrRestart))
-		Expect(facts(plugin)).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("Mode", osplugin.ModePassive)))
+		Expect(facts(plugin)).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("Mode", osplugin.ModeActive)))
 	})
 
 	It("falls back from an image that says it cannot be booted", func() {

@@ -9,13 +9,20 @@
 //
 // GRUB boots next_entry, once, if it is set, and otherwise saved_entry. While boot_assessment_check is
 // "yes" (every upgrade sets it, a good *active* boot clears it), the toolkit's bootassessment.cfg
-// overrules saved_entry: "active" first, then the passive snapshots one by one. So a fallback is made
-// sticky by
+// overrules saved_entry: "active" first, then the passive snapshots one by one. The entry "active" boots
+// what the link .snapshots/active says, and grub_oem_env on the EFI partition lists the others
+// (passive_snaps) and the order in which all are tried (default_fallback).
 //
-//	set saved_entry=passive<id>; unset boot_assessment_check, last_boot_attempt
+// The CLI leaves the link on a snapshot that was fallen back from, and lists every directory as a
+// fallback. So what a host goes back to is made the toolkit's default, in this order:
 //
-// and the newest snapshot is chosen again by unsetting saved_entry and next_entry. An operator's
-// boot_assessment_always_check=yes overrules saved_entry for good; then next_entry is set besides,
+//	.snapshots/active -> <id>/snapshot.img
+//	set passive_snaps, default_fallback without the bad snapshot
+//	unset saved_entry, next_entry, boot_assessment_check, last_boot_attempt
+//
+// and the bad snapshot is removed once another one runs. Every step leaves a host that boots something
+// good. With btrfs, whose default is a subvolume, saved_entry=passive<id> is set in place of the first
+// two; an operator's boot_assessment_always_check=yes overrules that, then next_entry is set besides,
 // which holds for one boot, and is set again in each boot by the agent.
 //
 // # Reset

@@ -18,7 +18,7 @@ func (p *Plugin) flush() error {
 	if !p.host.Real() {
 		return nil
 	}
-	for _, path := range []string{p.statePath(), p.host.Path(oemDir)} {
+	for _, path := range []string{p.statePath(), p.host.Path(oemDir), p.host.Path(efiDir)} {
 		directory, err := os.Open(path)
 		if os.IsNotExist(err) {
 			continue

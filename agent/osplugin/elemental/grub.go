@@ -7,138 +7,159 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 // Variables of GRUB's environment blocks.
 // Source: elemental-toolkit, features grub-config and boot-assessment.
 const (
-	savedEntry   = "saved_entry"
-	nextEntry    = "next_entry"
-	check        = "boot_assessment_check"
-	alwaysCheck  = "boot_assessment_always_check"
-	lastAttempt  = "last_boot_attempt"
-	passiveSnaps = "passive_snaps"
+	savedEntry  = "saved_entry"
+	nextEntry   = "next_entry"
+	check       = "boot_assessment_check"
+	alwaysCheck = "boot_assessment_always_check"
+	lastAttempt = "last_boot_attempt"
+
+	// These are in the block on the EFI partition.
+	passiveSnaps    = "passive_snaps"
+	defaultFallback = "default_fallback"
 
 	recoveryEntry = "recovery"
 	passiveEntry  = "passive"
 )
 
-// BootNewest lets GRUB choose the snapshot that was written last.
-func (p *Plugin) BootNewest(ctx context.Context) error {
-	return p.editGrub(ctx, map[string]string{savedEntry: "", nextEntry: ""})
-}
-
-// BootAlways makes a snapshot the choice of all further boots; see the package comment.
-func (p *Plugin) BootAlways(ctx context.Context, snapshot int32) error {
-	state, err := p.readState()
-	if err != nil {
-		return err
-	}
-	if !p.whole(snapshot, state.Snapshotter.Type) {
-		return fmt.Errorf("booting snapshot %d: %w", snapshot, osplugin.ErrNoSuchSnapshot)
-	}
-	if p.isDefault(snapshot, state.State.Snapshots[snapshot]) {
-		return p.BootNewest(ctx)
-	}
-	listed, err := p.isListed(ctx, snapshot)
-	if err != nil {
-		return err
-	}
-	if !listed && state.Snapshotter.Type != btrfs {
-		// GRUB has no entry for it: its upgrade was killed before it wrote the list. The link is the way.
-		if err := p.link(snapshot); err != nil {
-			return err
-		}
-		return p.BootNewest(ctx)
-	}
-	return p.bootPassive(ctx, snapshot)
-}
-
-func (p *Plugin) bootPassive(ctx context.Context, snapshot int32) error {
-	entry := passiveEntry + strconv.Itoa(int(snapshot))
-	wanted := map[string]string{savedEntry: entry, check: "", lastAttempt: "", nextEntry: ""}
-	present, err := p.readGrub(ctx, grubEnv)
-	if err != nil {
-		return err
-	}
-	if present[alwaysCheck] == "yes" {
-		wanted[nextEntry] = entry
-	}
-	return p.editGrub(ctx, wanted)
-}
-
-// isListed says whether GRUB has an entry for a passive snapshot. A host without the list is taken to
-// have one.
-func (p *Plugin) isListed(ctx context.Context, snapshot int32) (bool, error) {
-	if !p.host.Exists(grubOEMEnv) {
-		return true, nil
-	}
-	variables, err := p.readGrub(ctx, grubOEMEnv)
-	if err != nil {
-		return false, err
-	}
-	return slices.Contains(strings.Fields(variables[passiveSnaps]), strconv.Itoa(int(snapshot))), nil
-}
-
-// editGrub sets variables, or unsets those with an empty value, and writes only what differs.
+// editGrub sets variables of a block, or unsets those with an empty value, all at once, and writes only what differs.
 func (p *Plugin) editGrub(ctx context.Context, wanted map[string]string) error {
 	present, err := p.readGrub(ctx, grubEnv)
 	if err != nil {
 		return err
 	}
-	set, unset := []string{p.host.Path(grubEnv), "set"}, []string{p.host.Path(grubEnv), "unset"}
-	for _, name := range []string{savedEntry, nextEntry, check, lastAttempt} {
-		value, mentioned := wanted[name]
+	var set, unset []string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		value := wanted[name]
 		switch {
-		case !mentioned || present[name] == value:
+		case present[name] == value:
 		case value == "":
 			unset = append(unset, name)
 		default:
 			set = append(set, name+"="+value)
 		}
 	}
-	for _, args := range [][]string{set, unset} {
-		if len(args) == 2 {
-			continue
-		}
-		if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", args...); err != nil {
-			return err
-		}
+	if err := p.writeBlock(ctx, grubEnv, set, unset); err != nil {
+		return err
 	}
 	return p.flush()
 }
 
+// writeBlock changes a copy of a block and then the block in its place, by a single write: grub2-editenv empties the file first, and
+// who is killed meanwhile, or loses power, leaves a host without its variables.
+func (p *Plugin) writeBlock(ctx context.Context, file string, set, unset []string) error {
+	if len(set)+len(unset) == 0 {
+		return nil
+	}
+	backup := p.backupOf(file)
+	content, err := os.ReadFile(p.host.Path(file))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		err = system.WriteFile(backup, content, blockMode)
+	} else {
+		err = system.RemoveFile(backup)
+	}
+	if err != nil {
+		return err
+	}
+	for _, each := range []struct {
+		verb string
+		args []string
+	}{{"set", set}, {"unset", unset}} {
+		if len(each.args) == 0 {
+			continue
+		}
+		if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", append([]string{backup, each.verb}, each.args...)...); err != nil {
+			return err
+		}
+	}
+	return overwrite(p.host.Path(file), backup)
+}
+
+// overwrite writes one file over another, in its place: GRUB reads and writes a block where it lies.
+func overwrite(path, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, blockMode)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, 0)
+	if err := errors.Join(err, file.Truncate(int64(len(content))), file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// backupOf is a copy of a block as the agent wrote it last.
+func (p *Plugin) backupOf(file string) string { return filepath.Join(p.workDir, filepath.Base(file)) }
+
+const blockMode = 0o644
+
 func (p *Plugin) readGrub(ctx context.Context, file string) (map[string]string, error) {
-	variables := map[string]string{}
 	if !p.host.Exists(file) {
-		return variables, nil
+		return map[string]string{}, nil
 	}
 	output, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.host.Path(file), "list")
 	if err != nil && file == grubEnv && ctx.Err() == nil {
 		// grub2-editenv writes in place: who is killed meanwhile leaves a block that neither it nor GRUB can read.
-		return variables, p.renewGrub(ctx, err)
+		return p.renewGrub(ctx, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(output) {
+	return variablesOf(output), nil
+}
+
+func variablesOf(listed string) map[string]string {
+	variables := map[string]string{}
+	for line := range strings.Lines(listed) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), "="); found {
 			variables[name] = value
 		}
 	}
-	return variables, nil
+	return variables
 }
 
-// renewGrub replaces an environment block that cannot be read. GRUB took all its variables for unset.
-func (p *Plugin) renewGrub(ctx context.Context, reason error) error {
-	if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.host.Path(grubEnv), "create"); err != nil {
-		return errors.Join(reason, err)
+// renewGrub replaces an environment block that cannot be read by what the agent wrote last, but for what holds for one boot. GRUB took
+// all its variables for unset.
+func (p *Plugin) renewGrub(ctx context.Context, reason error) (map[string]string, error) {
+	p.log.Warn("Writing GRUB's variables anew, which cannot be read", "file", grubEnv, "error", reason)
+	block := p.host.Path(grubEnv)
+	backup, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.backupOf(grubEnv), "list")
+	if err != nil {
+		backup = "" // there is none, or it is not a block
 	}
-	return nil
+	if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", block, "create"); err != nil {
+		return nil, errors.Join(reason, err)
+	}
+	variables := variablesOf(backup)
+	for _, name := range []string{nextEntry, lastAttempt} {
+		delete(variables, name)
+	}
+	var set []string
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		set = append(set, name+"="+variables[name])
+	}
+	if len(set) == 0 {
+		return variables, nil
+	}
+	_, err = system.Check(ctx, p.host.Runner, "grub2-editenv", append([]string{block, "set"}, set...)...)
+	return variables, err
 }

@@ -101,6 +101,8 @@ func (r *rig) link(id int) {
 	Expect(os.Symlink(fmt.Sprintf("%d/snapshot.img", id), link)).To(Succeed())
 }
 
+func (r *rig) unlink() { Expect(os.Remove(r.path(snapshots + "/active"))).To(Succeed()) }
+
 func (r *rig) linked() string {
 	target, err := os.Readlink(r.path(snapshots + "/active"))
 	Expect(err).NotTo(HaveOccurred())

@@ -5,7 +5,6 @@ package elemental_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -189,62 +188,6 @@ var _ = Describe("A snapshot that is not to be booted", func() {
 		r.link(2)
 		Expect(r.plugin.Discard(context.Background(), 2)).To(MatchError(ContainSubstring("it is booted")))
 		Expect(r.ids()).To(Equal([]string{"2", "3"}))
-	})
-})
-
-var _ = Describe("The next boot", func() {
-	var r *rig
-	ctx := context.Background()
-
-	BeforeEach(func() {
-		r = newRig()
-		r.snapshot(2, "x")
-		r.snapshot(3, "x")
-		r.link(3)
-		r.state(`2: {digest: "sha256:2"}`, `3: {digest: "sha256:3", active: true}`)
-		r.grub("/run/elemental/efi/grub_oem_env", "passive_snaps=2 1")
-	})
-
-	DescribeTable("is one snapshot for good",
-		func(before []string, snapshot int, after []string) {
-			r.grub("/oem/grubenv", before...)
-			Expect(r.plugin.BootAlways(ctx, int32(snapshot))).To(Succeed())
-			Expect(r.grubenv()).To(Equal(after))
-			calls := len(r.runner.Calls())
-			Expect(r.plugin.BootAlways(ctx, int32(snapshot))).To(Succeed())
-			for _, again := range r.runner.Calls()[calls:] {
-				Expect(again).To(HaveSuffix(" list"), "a second time changes nothing")
-			}
-		},
-		Entry("a passive one, against the assessment that would overrule it",
-			[]string{"boot_assessment_check=yes", "last_boot_attempt=passive2", "other=1"}, 2, []string{"other=1", "saved_entry=passive2"}),
-		Entry("a passive one, where the assessment is always due",
-			[]string{"boot_assessment_always_check=yes"}, 2,
-			[]string{"boot_assessment_always_check=yes", "next_entry=passive2", "saved_entry=passive2"}),
-		Entry("the one that is the default anyway", []string{"saved_entry=passive2"}, 3, []string{}),
-	)
-
-	It("is set by the link when GRUB has no entry", func() {
-		r.grub("/run/elemental/efi/grub_oem_env", "passive_snaps=1")
-		Expect(r.plugin.BootAlways(ctx, 2)).To(Succeed())
-		Expect(r.linked()).To(Equal("2/snapshot.img"))
-		Expect(r.grubenv()).To(BeEmpty())
-	})
-
-	It("cannot be a snapshot that is gone", func() {
-		Expect(errors.Is(r.plugin.BootAlways(ctx, 9), osplugin.ErrNoSuchSnapshot)).To(BeTrue())
-	})
-
-	It("is set in a new block when the former one was torn", func() {
-		r.grub("/oem/grubenv", tornGrub)
-		Expect(r.plugin.BootAlways(ctx, 2)).To(Succeed())
-		Expect(r.grubenv()).To(Equal([]string{"saved_entry=passive2"}))
-	})
-
-	It("is the newest again", func() {
-		r.grub("/oem/grubenv", "saved_entry=passive2", "next_entry=passive2", "boot_assessment_check=yes")
-		Expect(r.plugin.BootNewest(ctx)).To(Succeed())
-		Expect(r.grubenv()).To(Equal([]string{"boot_assessment_check=yes"}))
 	})
 })
 

@@ -124,10 +124,14 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 	return nil
 }
 
-// Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place.
+// Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place. Those of btrfs are snapper's.
 func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
 	booted, err := p.booted()
 	if err != nil {
+		return err
+	}
+	state, err := p.readState()
+	if err != nil || state.Snapshotter.Type == btrfs {
 		return err
 	}
 	if snapshot == booted {

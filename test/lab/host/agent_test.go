@@ -101,7 +101,8 @@ var _ = Describe("The real agent on a host", Ordered, func() {
 		n := len(l.Boots())
 		l.run("systemctl", "reboot")
 		l.awaitAgent(n + 1)
-		Expect(l.Boots()[n].Entry).To(Equal("passive1"))
+		Expect(l.Boots()[n].Entry).To(Equal("active"), "the former one is the default")
+		Expect(l.BootedSnapshot()).To(Equal(1))
 		Expect(l.Upgrades()).To(Equal(1))
 
 		desire("a2", l.push("v3", image.OS{}))

@@ -1,0 +1,144 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// released are the variables by which GRUB would boot something else than the default.
+var released = map[string]string{savedEntry: "", nextEntry: "", check: "", lastAttempt: ""}
+
+// BootNewest lets GRUB choose the default.
+func (p *Plugin) BootNewest(ctx context.Context) error {
+	return p.editGrub(ctx, map[string]string{savedEntry: "", nextEntry: ""})
+}
+
+// BootAlways makes a snapshot the default; see the package comment. The link comes first: whatever the list of fallbacks says then,
+// the host boots what is good.
+func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
+	state, err := p.readState()
+	if err != nil {
+		return err
+	}
+	if !p.whole(snapshot, state.Snapshotter.Type) {
+		return fmt.Errorf("booting snapshot %d: %w", snapshot, osplugin.ErrNoSuchSnapshot)
+	}
+	if state.Snapshotter.Type == btrfs {
+		return p.bootEntry(ctx, snapshot, state)
+	}
+	if p.nextActive() != snapshot {
+		if err := p.link(snapshot); err != nil {
+			return err
+		}
+	}
+	fallbacks, err := p.fallbacks(state, snapshot, bad)
+	if err != nil {
+		return err
+	}
+	if err := p.listFallbacks(ctx, fallbacks); err != nil {
+		return err
+	}
+	return p.editGrub(ctx, released)
+}
+
+// KeepBooting renews the entry of btrfs's snapshots where the assessment overrules GRUB's choice. A link needs no renewal, and to set it
+// again would undo what somebody has upgraded to since.
+func (p *Plugin) KeepBooting(ctx context.Context, snapshot int32) error {
+	state, err := p.readState()
+	if err != nil || state.Snapshotter.Type != btrfs {
+		return err
+	}
+	return p.bootEntry(ctx, snapshot, state)
+}
+
+// bootEntry has GRUB choose the entry of a snapshot that is not the default.
+func (p *Plugin) bootEntry(ctx context.Context, snapshot int32, state installState) error {
+	if p.isDefault(snapshot, state.State.Snapshots[snapshot]) {
+		return p.BootNewest(ctx)
+	}
+	entry := passiveEntry + strconv.Itoa(int(snapshot))
+	wanted := map[string]string{savedEntry: entry, check: "", lastAttempt: "", nextEntry: ""}
+	present, err := p.readGrub(ctx, grubEnv)
+	if err != nil {
+		return err
+	}
+	if present[alwaysCheck] == "yes" {
+		wanted[nextEntry] = entry
+	}
+	return p.editGrub(ctx, wanted)
+}
+
+// fallbacks of a default are the other snapshots that are recorded and whole, newest first.
+func (p *Plugin) fallbacks(state installState, snapshot, bad int32) ([]int32, error) {
+	entries, err := os.ReadDir(p.snapshotsPath())
+	if err != nil {
+		return nil, fmt.Errorf("listing snapshots: %w", err)
+	}
+	var found []int32
+	for _, entry := range entries {
+		id, err := parseID(entry.Name())
+		if err != nil || id == snapshot || id == bad {
+			continue
+		}
+		if _, recorded := state.State.Snapshots[id]; recorded && p.whole(id, state.Snapshotter.Type) {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	slices.Reverse(found)
+	return found, nil
+}
+
+// listFallbacks tells GRUB which entries there are besides the default's, and that it is to try all of them in their order, the recovery
+// system last. Each list means nothing without the other.
+func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32) error {
+	if !p.host.Exists(grubOEMEnv) {
+		return nil
+	}
+	var ids []string
+	entries := []string{"0"}
+	for i, id := range snapshots {
+		ids = append(ids, strconv.Itoa(int(id)))
+		entries = append(entries, strconv.Itoa(i+1))
+	}
+	entries = append(entries, strconv.Itoa(len(snapshots)+1))
+	passive, fallback := strings.Join(ids, " "), strings.Join(entries, " ")
+	present, err := p.readGrub(ctx, grubOEMEnv)
+	if err != nil || present[passiveSnaps] == passive && present[defaultFallback] == fallback {
+		return err
+	}
+	return p.withEFI(ctx, func() error {
+		return p.writeBlock(ctx, grubOEMEnv, []string{passiveSnaps + "=" + passive, defaultFallback + "=" + fallback}, nil)
+	})
+}
+
+// withEFI does something while the EFI partition can be written.
+func (p *Plugin) withEFI(ctx context.Context, do func() error) (err error) {
+	mounts, err := p.mounts()
+	if err != nil {
+		return err
+	}
+	efi, found := mountedAt(mounts, efiDir)
+	if !found || slices.Contains(efi.options, "rw") {
+		return do()
+	}
+	if _, err := system.Check(ctx, p.host.Runner, "mount", "-o", "remount,rw", p.host.Path(efiDir)); err != nil {
+		return err
+	}
+	defer func() {
+		_, again := system.Check(context.WithoutCancel(ctx), p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
+		err = errors.Join(err, again)
+	}()
+	return do()
+}

@@ -1,0 +1,80 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("An upgrade that is rolled back", func() {
+	var m *machine
+
+	BeforeEach(func() { m = newMachine() })
+
+	var (
+		// unhealthy reboots before the agent runs, as the toolkit's assessment does.
+		unhealthy = files{"etc/unhealthy": ""}
+		// unwanted fails a check of the operator's.
+		unwanted = files{"etc/elemental/agent/assess/required.d/50-no": "#!/bin/sh\necho no >&2\nexit 1\n"}
+	)
+
+	rollBack := func(attempt, version string, bad files) {
+		GinkgoHelper()
+		uri, _ := push(m.registry, version, kernel, bad)
+		m.upgrade(attempt, wire.OSVersion{ImageURI: uri})
+		Expect(m.ends(attempt)).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+	}
+
+	succeed := func(attempt, version string) (digest string) {
+		GinkgoHelper()
+		uri, digest := push(m.registry, version, kernel)
+		m.upgrade(attempt, wire.OSVersion{ImageURI: uri})
+		Expect(m.ends(attempt)).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		return digest
+	}
+
+	DescribeTable("leaves one good default and recovery, of which the next attempt starts",
+		func(bad files, mode string) {
+			rollBack("a1", "v2", bad)
+			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootMode", mode), HaveField("Digest", firstDigest)))
+			m.expectWhole("1")
+
+			m.reboot()
+			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootMode", "active")))
+
+			digest := succeed("a2", "v3")
+			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("BootMode", "active"), HaveField("Digest", digest)))
+			m.expectWhole("2", "1")
+		},
+		Entry("by the boot loader", unhealthy, "passive"),
+		Entry("by the agent", unwanted, "active"),
+	)
+
+	It("writes nothing when the OS is ordered that runs as the fallback", func() {
+		digest := succeed("a1", "v2")
+		rollBack("a2", "v3", unhealthy)
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("BootMode", "passive")))
+		boot := m.last().OS.BootID
+		m.hold("rsync") // for ever
+		Expect(succeed("a3", "v2")).To(Equal(digest))
+		Expect(m.last().OS.BootID).To(Equal(boot))
+		m.expectWhole("2")
+	})
+
+	It("does not undo an upgrade that somebody makes by hand later", func() {
+		rollBack("a1", "v2", unhealthy)
+		uri, digest := push(m.registry, "v3", kernel)
+		m.within("PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp elemental upgrade --system " + uri)
+		m.signal(syscall.SIGKILL, "elemental-agent")
+		Eventually(func() []process { return m.named("elemental-agent") }).ShouldNot(BeEmpty())
+		m.reboot()
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("BootMode", "active"), HaveField("Digest", digest)))
+		m.expectWhole("2", "1")
+	})
+})
