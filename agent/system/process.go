@@ -13,11 +13,16 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // outputLimit is how many bytes of each output stream of a process are kept: its end, where the
 // reason of a failure is.
 const outputLimit = 32 << 10
+
+// outputPatience is how long the output of a process that has ended is waited for: a child of it that has left its group, as daemons
+// do, may hold it for ever.
+const outputPatience = 5 * time.Second
 
 // unshare is util-linux's. Its child is killed with it, and with that child, which is the first of its PID namespace, all that
 // it has started. A /proc of their own keeps scripts from taking another process for themselves.
@@ -59,7 +64,7 @@ type Runner interface {
 type Processes struct{}
 
 // Run starts the command, which dies with the agent: a command that outlived a killed agent would
-// work against the one that the restarted agent starts.
+// work against the one that the restarted agent starts. Its children die with it when the context ends.
 func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	// The kernel delivers the parent-death signal when the starting *thread* ends.
 	runtime.LockOSThread()
@@ -73,8 +78,13 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	process := exec.CommandContext(ctx, name, args...)
 	process.Env = append(os.Environ(), command.Env...)
 	process.Stdout, process.Stderr = stdout, stderr
-	process.SysProcAttr = dieWithParent()
+	process.SysProcAttr = ownGroup()
+	process.Cancel = func() error { return killGroup(process.Process) }
+	process.WaitDelay = outputPatience
 	err := process.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it has ended well, and left somebody behind who holds its output
+	}
 	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
 	if ctx.Err() != nil {
 		return result, ctx.Err()

@@ -5,7 +5,12 @@
 
 package system
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // Only Linux can tie a process to the life of its parent; the agent runs nowhere else.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+func ownGroup() *syscall.SysProcAttr { return nil }
+
+func killGroup(leader *os.Process) error { return leader.Kill() }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -56,7 +58,50 @@ var _ = Describe("Processes", func() {
 		_, err := system.Processes{}.Run(ctx, system.Command{Name: "/bin/sh", Args: []string{"-c", "while :; do :; done"}})
 		Expect(err).To(MatchError(context.DeadlineExceeded))
 	})
+
+	// child starts a process beside the shell that outlives it, and writes its number.
+	child := func(command string) (script, file string) {
+		file = filepath.Join(GinkgoT().TempDir(), "child")
+		return command + " & echo $! > " + file + ".new; mv " + file + ".new " + file, file
+	}
+	pidIn := func(file string) string { return strings.TrimSpace(string(must(os.ReadFile(file)))) }
+	// running says so of none that has ended and that nobody has waited for.
+	running := func(file string) bool {
+		stat, err := os.ReadFile("/proc/" + pidIn(file) + "/stat")
+		return err == nil && !strings.Contains(string(stat), ") Z ")
+	}
+
+	It("end with the context together with their children, which hold their output", func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		script, file := child("sleep 300")
+		done := make(chan error)
+		go func() {
+			_, err := system.Processes{}.Run(ctx, system.Command{Name: "/bin/sh", Args: []string{"-c", script + "; wait"}})
+			done <- err
+		}()
+		Eventually(file, "10s").Should(BeAnExistingFile())
+		Expect(running(file)).To(BeTrue())
+		cancel()
+		Eventually(done, "10s").Should(Receive(MatchError(context.Canceled)))
+		Eventually(func() bool { return running(file) }, "10s").Should(BeFalse())
+	})
+
+	It("are not waited for when they have ended and a child holds their output", func() {
+		script, file := child("sleep 300")
+		began := time.Now()
+		Expect(run("echo started; " + script)).To(Equal(system.Result{Stdout: "started\n"}))
+		Expect(time.Since(began)).To(BeNumerically("<", time.Minute))
+		Expect(running(file)).To(BeTrue(), "somebody may want it to go on")
+		Expect(syscall.Kill(must(strconv.Atoi(pidIn(file))), syscall.SIGKILL)).To(Succeed())
+	})
 })
+
+func must[T any](value T, err error) T {
+	GinkgoHelper()
+	Expect(err).NotTo(HaveOccurred())
+	return value
+}
 
 var _ = Describe("Files", func() {
 	It("are replaced whole, with the mode, and leave nothing beside them", func() {
