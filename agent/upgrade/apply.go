@@ -60,7 +60,8 @@ func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker 
 	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive && facts.Mode != osplugin.ModePassive {
 		return false, nil
 	}
-	verdict, err := m.settle(ctx, assess.Question{Bootstrapped: m.Bootstrapped(), IgnoreUnits: true}, marker)
+	question := assess.Question{Bootstrapped: m.Bootstrapped(), IgnoreUnits: true}
+	verdict, err := m.settle(ctx, question, marker, m.Clock.Uptime()+m.Policy.AssessTimeout)
 	if err != nil || verdict.State != assess.Good {
 		return false, err
 	}

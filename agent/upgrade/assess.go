@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
@@ -26,14 +27,14 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.fellBack(ctx, facts, marker)
 	}
 	if wrong := wrongBoot(facts, marker); wrong != "" {
-		return m.turnBack(facts, marker, wrong)
+		return m.turnBack(facts, wrong)
 	}
-	verdict, err := m.settle(ctx, m.question(marker), marker)
+	verdict, err := m.judge(ctx, facts)
 	if err != nil {
 		return false, err
 	}
 	if verdict.State != assess.Good {
-		return m.turnBack(facts, marker, verdict.Message())
+		return m.turnBack(facts, verdict.Message())
 	}
 	return m.succeed(verdict)
 }
@@ -43,7 +44,7 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 func (m *Machine) fellBack(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
 	message := otherBooted(facts, marker)
 	if facts.Snapshot == 0 || facts.Snapshot == marker.FromSnapshot {
-		return m.rolledBack(ctx, facts, marker, message)
+		return m.rolledBack(ctx, facts, message)
 	}
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
 	marker.Message = fmt.Sprintf("%s; going back to %d", message, marker.FromSnapshot)
@@ -72,25 +73,28 @@ func wrongBoot(facts osplugin.Facts, marker Marker) string {
 	return ""
 }
 
-func (m *Machine) question(marker Marker) assess.Question {
-	return assess.Question{Bootstrapped: m.Bootstrapped(), KnownFailed: marker.KnownFailed}
+// judge the boot that runs.
+func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdict, error) {
+	marker := m.Marker()
+	if marker.AssessedBootID != facts.BootID {
+		marker.AssessedBootID, marker.AssessUntil = facts.BootID, m.Clock.Uptime()+m.Policy.AssessTimeout
+		if err := m.save(marker); err != nil {
+			return assess.Verdict{}, err
+		}
+	}
+	question := assess.Question{Bootstrapped: m.Bootstrapped(), KnownFailed: marker.KnownFailed}
+	return m.settle(ctx, question, marker, marker.AssessUntil)
 }
 
-// settle asks until the verdict is final. A boot that has not become good in time is bad.
-func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker) (assess.Verdict, error) {
-	deadline := m.Clock.Now().Add(m.Policy.AssessTimeout)
+// settle asks until the verdict is final. A boot that has not become good by that uptime is bad.
+func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration) (assess.Verdict, error) {
 	for {
-		verdict, err := m.Plugin.Assess(ctx, question)
-		if err != nil {
-			return verdict, fmt.Errorf("assessing the boot: %w", err)
+		verdict, err := m.ask(ctx, question, until)
+		if err != nil || verdict.State != assess.Undecided {
+			return verdict, err
 		}
-		if verdict.State != assess.Undecided {
-			return verdict, nil
-		}
-		if !m.Clock.Now().Before(deadline) {
-			verdict.State = assess.Bad
-			verdict.Reasons = append(slices.Clone(verdict.Reasons), fmt.Sprintf("not good after %s", m.Policy.AssessTimeout))
-			return verdict, nil
+		if m.Clock.Uptime() >= until {
+			return m.late(verdict), nil
 		}
 		if marker.Phase == wire.PhaseAssessing && marker.Message != verdict.Message() {
 			marker.Message = verdict.Message()
@@ -104,6 +108,27 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 	}
 }
 
+// ask once, for no longer than there is time. A boot for which no time is left is looked at all the same, when the agent was started
+// again, but for no longer than one check may take.
+func (m *Machine) ask(ctx context.Context, question assess.Question, until time.Duration) (assess.Verdict, error) {
+	bounded, cancel := context.WithTimeout(ctx, max(until-m.Clock.Uptime(), min(assess.CheckTimeout, m.Policy.AssessTimeout)))
+	defer cancel()
+	verdict, err := m.Plugin.Assess(bounded, question)
+	switch {
+	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
+		return m.late(verdict), nil
+	case err != nil:
+		return verdict, fmt.Errorf("assessing the boot: %w", err)
+	}
+	return verdict, nil
+}
+
+func (m *Machine) late(verdict assess.Verdict) assess.Verdict {
+	verdict.State = assess.Bad
+	verdict.Reasons = append(slices.Clone(verdict.Reasons), fmt.Sprintf("not good after %s", m.Policy.AssessTimeout))
+	return verdict
+}
+
 func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.Message = wire.PhaseSucceeded, verdict.Message()
@@ -113,13 +138,13 @@ func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 // rolledBack ends the attempt on another snapshot than the wanted one. That snapshot is made the
 // default before anything is reported: a fallback is not sticky, and the next reboot, whoever wants
 // it, would boot the bad snapshot again.
-func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, marker Marker, message string) (bool, error) {
+func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, message string) (bool, error) {
 	if facts.Snapshot != 0 {
-		if err := m.keep(ctx, facts, marker); err != nil {
+		if err := m.keep(ctx, facts); err != nil {
 			return false, err
 		}
 	}
-	healthy, reason, err := m.former(ctx, facts, marker)
+	healthy, reason, err := m.former(ctx, facts)
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +152,8 @@ func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, marker M
 }
 
 // keep makes the booted snapshot the default, and removes the one that is bad: the CLI would make it the first fallback of the next.
-func (m *Machine) keep(ctx context.Context, facts osplugin.Facts, marker Marker) error {
+func (m *Machine) keep(ctx context.Context, facts osplugin.Facts) error {
+	marker := m.Marker()
 	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, marker.WantedSnapshot); err != nil {
 		return fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
 	}
@@ -138,11 +164,11 @@ func (m *Machine) keep(ctx context.Context, facts osplugin.Facts, marker Marker)
 }
 
 // former judges the OS that the host fell back to.
-func (m *Machine) former(ctx context.Context, facts osplugin.Facts, marker Marker) (healthy bool, reason string, err error) {
+func (m *Machine) former(ctx context.Context, facts osplugin.Facts) (healthy bool, reason string, err error) {
 	if facts.Snapshot == 0 {
 		return false, "", nil
 	}
-	verdict, err := m.settle(ctx, m.question(marker), marker)
+	verdict, err := m.judge(ctx, facts)
 	if err != nil {
 		return false, "", err
 	}
@@ -159,7 +185,8 @@ func (m *Machine) endRolledBack(healthy bool, message string) (bool, error) {
 }
 
 // turnBack begins the way back from a wanted snapshot that booted and is bad.
-func (m *Machine) turnBack(facts osplugin.Facts, marker Marker, reason string) (bool, error) {
+func (m *Machine) turnBack(facts osplugin.Facts, reason string) (bool, error) {
+	marker := m.Marker()
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
 	marker.Message = fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, reason)
 	return true, m.save(marker)
@@ -177,7 +204,7 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.bootFormer(ctx, facts, marker)
 	}
 	if facts.Snapshot != marker.WantedSnapshot {
-		return m.rolledBack(ctx, facts, marker, marker.Message)
+		return m.rolledBack(ctx, facts, marker.Message)
 	}
 	if marker.Reverts++; marker.Reverts >= m.Policy.MaxFailures {
 		return m.endRolledBack(false, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
@@ -192,7 +219,7 @@ func (m *Machine) bootFormer(ctx context.Context, facts osplugin.Facts, marker M
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
 		message := fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot)
 		if facts.Snapshot != marker.WantedSnapshot {
-			return m.rolledBack(ctx, facts, marker, message) // what runs is all that is left
+			return m.rolledBack(ctx, facts, message) // what runs is all that is left
 		}
 		return m.endRolledBack(false, message)
 	}

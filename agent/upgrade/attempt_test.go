@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -323,6 +325,24 @@ var _ = Describe("An attempt", func() {
 		}, wire.PhaseRolledBack, false, 5, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
 			"; snapshot 1 was to be booted again, but 2 was"),
 	)
+
+	It("has no more time when the agent is started again in between", func() {
+		calm := newWorld()
+		calm.live(memoryDir(), wanted("a1"))
+		w.killAt = slices.Index(calm.calls, "assess") + 100 // nothing but assess from there
+		w.verdicts = slices.Repeat([]assess.Verdict{undecided}, 301)
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
+		Expect(w.did("assess")).To(Equal(300+2+1), "every two seconds, once more by the other agent, and the former OS")
+	})
+
+	It("is bad when its assessment does not end", func() {
+		w.policy.AssessTimeout = 50 * time.Millisecond
+		w.hangs = true
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true),
+			HaveField("Message", HaveSuffix("but its assessment failed: not good after 50ms"))))
+	})
 
 	DescribeTable("that the boot loader falls back from too far, goes on to what ran before", func(gone bool, boots int, booted int32, message string) {
 		// Snapshot 2 was found bad by an attempt before.

@@ -6,6 +6,7 @@ package upgrade
 import (
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -56,6 +57,10 @@ type Marker struct {
 	// RevertBootID is the boot that was judged bad, Reverts counts how often that was left and booted again.
 	RevertBootID string `json:"revertBootID,omitempty"`
 	Reverts      int    `json:"reverts,omitempty"`
+	// AssessedBootID is the boot that is judged, AssessUntil the uptime in nanoseconds by which it has to be good. They outlive
+	// the agent: each that is started anew would give the boot as much time again otherwise.
+	AssessedBootID string        `json:"assessedBootID,omitempty"`
+	AssessUntil    time.Duration `json:"assessUntil,omitempty"`
 	// Healthy says, after a roll-back, whether the former OS is good.
 	Healthy bool `json:"healthy,omitempty"`
 	// Message says what is wrong.

@@ -58,7 +58,10 @@ type world struct {
 	resolve    []error
 	write      []func() error
 	bootsInto  func() int32 // overrules GRUB
-	busy       func() bool  // what a killed upgrade left cannot be removed
+	clock      *systemtest.Clock
+	policy     upgrade.Policy
+	hangs      bool        // an assessment does not end by itself
+	busy       func() bool // what a killed upgrade left cannot be removed
 	written    int
 	corrupts   int // how many of the next snapshots are not as they should be
 	calls      []string
@@ -73,6 +76,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
+		clock: systemtest.NewClock(), policy: upgrade.DefaultPolicy,
 		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30, unpacked: 200 << 20,
 		snapshots: map[int32]snap{1: {digest: digestOf("1"), whole: true}}, downloaded: map[string]bool{},
 	}
@@ -213,8 +217,13 @@ func (w *world) KeepBooting(_ context.Context, id int32) error {
 	return w.boundary(fmt.Sprintf("keep booting %d", id), func() error { return nil })
 }
 
-func (w *world) Assess(context.Context, assess.Question) (verdict assess.Verdict, err error) {
+func (w *world) Assess(ctx context.Context, _ assess.Question) (verdict assess.Verdict, err error) {
 	err = w.boundary("assess", func() error {
+		if w.hangs {
+			w.hangs = false
+			<-ctx.Done()
+			return ctx.Err()
+		}
 		verdict = assess.Verdict{State: assess.Good}
 		if len(w.verdicts) > 0 {
 			verdict, w.verdicts = w.verdicts[0], w.verdicts[1:]
@@ -344,7 +353,7 @@ func memoryDir() string {
 func (w *world) agent(dir string) *upgrade.Machine {
 	GinkgoHelper()
 	machine, err := upgrade.New(upgrade.Options{
-		Plugin: w, Images: w, Reporter: w, Clock: systemtest.NewClock(), WorkDir: dir,
+		Plugin: w, Images: w, Reporter: w, Clock: w.clock, WorkDir: dir, Policy: w.policy,
 		Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), Bootstrapped: func() bool { return !w.idle },
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -362,7 +371,9 @@ func (w *world) live(dir string, want *wire.Upgrade) {
 		if err != nil && !errors.Is(err, errKilled) && !errors.Is(err, errRebooted) && !errors.Is(err, errBusy) {
 			Expect(err).NotTo(HaveOccurred())
 		}
-		w.killed, w.killAt = false, 0
+		if w.killed { // and not when it has rebooted: the kill is still to come
+			w.killed, w.killAt = false, 0
+		}
 	}
 	Fail("the attempt does not come to an end")
 }

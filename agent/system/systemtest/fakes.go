@@ -99,7 +99,9 @@ type waiter struct {
 }
 
 // NewClock starts at an arbitrary moment.
-func NewClock() *Clock { return &Clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+func NewClock() *Clock { return &Clock{now: epoch.Add(time.Minute)} }
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // Now is the clock's time.
 func (c *Clock) Now() time.Time {
@@ -121,6 +123,9 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 	c.ring()
 	return channel
 }
+
+// Uptime of a machine that was started at an arbitrary moment, too.
+func (c *Clock) Uptime() time.Duration { return c.Now().Sub(epoch) }
 
 // Advance moves the clock.
 func (c *Clock) Advance(d time.Duration) {
