@@ -49,7 +49,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Wait is how long the API is asked to hold a request. Default 5 minutes.
 	Wait time.Duration
-	// UpgradePolicy holds the limits of an upgrade. Default upgrade.DefaultPolicy.
+	// UpgradePolicy holds the limits of an upgrade. Default upgrade.DefaultPolicy with Config's stable window.
 	UpgradePolicy upgrade.Policy
 	// Idle is called whenever the agent has nothing left to do. Default: nothing.
 	Idle func()
@@ -75,6 +75,10 @@ func New(options Options) (*Agent, error) {
 			return nil, fmt.Errorf("preparing the connection to the Elemental API: %w", err)
 		}
 		options.Transport = transport
+	}
+	if options.UpgradePolicy == (upgrade.Policy{}) {
+		options.UpgradePolicy = upgrade.DefaultPolicy
+		options.UpgradePolicy.StableWindow = time.Duration(options.Config.Agent.StableWindow)
 	}
 	agent := &Agent{Options: options, workDir: options.Host.Path(options.Config.Agent.WorkDir)}
 	if err := os.MkdirAll(agent.workDir, 0o700); err != nil {

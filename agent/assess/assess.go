@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -21,20 +22,20 @@ const (
 	healthCheck = "elemental.health_check"
 )
 
-// KubeletUnits run a kubelet; a node has one of them.
-var KubeletUnits = []string{"kubelet.service", "rke2-server.service", "rke2-agent.service", "k3s.service", "k3s-agent.service"}
-
-// Boot judges the running boot once. The user's checks run only when all else is good.
+// Boot judges the running boot once, without the user's checks.
 func Boot(ctx context.Context, host *system.Host, question Question) (Verdict, error) {
 	verdict := Verdict{State: Good}
-	for _, check := range []func(context.Context, *system.Host, Question, *Verdict) error{toolkit, kubelet, units} {
+	for _, check := range []func(context.Context, *system.Host, Question, *Verdict) error{toolkit, kubelet, units, jobs} {
 		if err := check(ctx, host, question, &verdict); err != nil {
 			return Verdict{}, err
 		}
 	}
-	if verdict.State != Good {
-		return verdict, nil
-	}
+	return verdict, nil
+}
+
+// Checks are the user's. They are for a boot that is good otherwise.
+func Checks(ctx context.Context, host *system.Host) (Verdict, error) {
+	verdict := Verdict{State: Good}
 	return verdict, userChecks(ctx, host, &verdict)
 }
 
@@ -58,30 +59,16 @@ func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdic
 	return nil
 }
 
-func kubelet(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
-	if !question.Bootstrapped {
-		return nil
-	}
-	states, err := activeStates(ctx, host, KubeletUnits...)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(states, "active") {
-		verdict.add(Undecided, "no kubelet is active ("+strings.Join(KubeletUnits, ", ")+")")
-	}
-	return nil
-}
-
 func units(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
 	if question.IgnoreUnits {
 		return nil
 	}
-	failed, err := FailedUnits(ctx, host)
+	failed, err := failedUnits(ctx, host)
 	if err != nil {
 		return err
 	}
 	failed = slices.DeleteFunc(failed, func(unit string) bool {
-		return unit == ToolkitUnit || slices.Contains(question.KnownFailed, unit)
+		return unit == ToolkitUnit || slices.Contains(question.Before.Failed, unit)
 	})
 	if len(failed) > 0 {
 		verdict.add(Bad, "units failed that had not before: "+strings.Join(failed, ", "))
@@ -89,20 +76,76 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 	return nil
 }
 
-// FailedUnits lists the systemd units that have failed, sorted.
-func FailedUnits(ctx context.Context, host *system.Host) ([]string, error) {
-	output, err := system.Check(ctx, host.Runner, "systemctl", "list-units", "--state=failed", "--no-legend", "--plain")
+// jobs: a unit that is still to be started may fail yet, or take others down.
+func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
+	if question.IgnoreUnits {
+		return nil
+	}
+	pending, err := pendingJobs(ctx, host)
+	if err != nil {
+		return err
+	}
+	pending = slices.DeleteFunc(pending, func(job string) bool { return slices.Contains(question.Before.Jobs, job) })
+	if len(pending) > 0 {
+		verdict.add(Undecided, "systemd has still to do: "+strings.Join(pending, ", "))
+	}
+	return nil
+}
+
+// Units lists what was wrong, or not done yet, before an upgrade.
+func Units(ctx context.Context, host *system.Host) (UnitStates, error) {
+	failed, err := failedUnits(ctx, host)
+	if err != nil {
+		return UnitStates{}, err
+	}
+	pending, err := pendingJobs(ctx, host)
+	return UnitStates{Failed: failed, Jobs: pending}, err
+}
+
+// failedUnits lists the systemd units that have failed, sorted.
+func failedUnits(ctx context.Context, host *system.Host) ([]string, error) {
+	lines, err := list(ctx, host, "list-units", "--state=failed", "--no-legend", "--plain")
 	if err != nil {
 		return nil, fmt.Errorf("listing failed units: %w", err)
 	}
 	var failed []string
-	for line := range strings.Lines(output) {
-		if fields := strings.Fields(line); len(fields) > 0 {
-			failed = append(failed, fields[0])
-		}
+	for _, fields := range lines {
+		failed = append(failed, fields[0])
 	}
 	slices.Sort(failed)
 	return failed, nil
+}
+
+// pendingJobs lists what systemd has to do, sorted, as "start NAME".
+func pendingJobs(ctx context.Context, host *system.Host) ([]string, error) {
+	lines, err := list(ctx, host, "list-jobs", "--no-legend", "--plain")
+	if err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	var pending []string
+	for _, fields := range lines {
+		// Number, unit, type, state; some versions say in words that there is none.
+		if _, err := strconv.Atoi(fields[0]); err == nil && len(fields) >= 3 {
+			pending = append(pending, fields[2]+" "+fields[1])
+		}
+	}
+	slices.Sort(pending)
+	return pending, nil
+}
+
+// list returns the fields of the lines of what systemctl lists.
+func list(ctx context.Context, host *system.Host, args ...string) ([][]string, error) {
+	output, err := system.Check(ctx, host.Runner, "systemctl", args...)
+	if err != nil {
+		return nil, err
+	}
+	var lines [][]string
+	for line := range strings.Lines(output) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			lines = append(lines, fields)
+		}
+	}
+	return lines, nil
 }
 
 // activeStates asks for the state of units, one for each. The exit code is ignored: it says only that

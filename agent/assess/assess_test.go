@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,6 +21,7 @@ const (
 	askToolkit = "systemctl is-active elemental-boot-assessment.service"
 	askKubelet = "systemctl is-active kubelet.service"
 	askFailed  = "systemctl list-units --state=failed"
+	askJobs    = "systemctl list-jobs"
 )
 
 var _ = Describe("The assessment of a boot", func() {
@@ -38,23 +40,32 @@ var _ = Describe("The assessment of a boot", func() {
 		return path
 	}
 
+	// run has a process.
+	run := func(pid, name, started string, args ...string) {
+		GinkgoHelper()
+		write("/proc/"+pid+"/stat", pid+" ("+name+") S 1"+strings.Repeat(" 0", 17)+" "+started+" 0 0\n", 0o444)
+		write("/proc/"+pid+"/cmdline", strings.Join(args, "\x00")+"\x00", 0o444)
+	}
+
 	BeforeEach(func() {
 		runner = &systemtest.Runner{}
 		host = &system.Host{Root: GinkgoT().TempDir(), Runner: runner, Clock: systemtest.NewClock()}
 		runner.Say(askToolkit, "active\n")
 		runner.Say(askKubelet, "inactive\nactive\ninactive\n")
 		runner.Say(askFailed, "")
+		runner.Say(askJobs, "")
+		run("812", "kubelet", "100", "/usr/bin/kubelet", "--healthz-port=0")
 	})
 
 	It("is good when all is", func() {
-		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Good}))
+		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Good, Kubelet: "kubelet 812 (started at 100) "}))
 	})
 
 	DescribeTable("follows the toolkit's",
 		func(answer, cmdline string, state assess.State, reasons []string) {
 			runner.On(askToolkit, func(system.Command) system.Result { return system.Result{Stdout: answer + "\n", ExitCode: 3} })
 			write("/proc/cmdline", cmdline, 0o600)
-			Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: state, Reasons: reasons}))
+			Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", state), HaveField("Reasons", reasons)))
 		},
 		Entry("running", "activating", "x", assess.Undecided, []string{"waiting for the toolkit's boot assessment"}),
 		Entry("failed", "failed", "x", assess.Bad, []string{"the toolkit's boot assessment failed"}),
@@ -74,20 +85,20 @@ var _ = Describe("The assessment of a boot", func() {
 	DescribeTable("minds units that failed",
 		func(question assess.Question, state assess.State, reasons []string) {
 			runner.Say(askFailed, "b.service loaded failed failed B\na.service loaded failed failed A\nelemental-boot-assessment.service loaded failed failed E\n")
-			Expect(assess.Boot(ctx, host, question)).To(Equal(assess.Verdict{State: state, Reasons: reasons}))
+			Expect(assess.Boot(ctx, host, question)).To(And(HaveField("State", state), HaveField("Reasons", reasons)))
 		},
 		Entry("both", node, assess.Bad, []string{"units failed that had not before: a.service, b.service"}),
-		Entry("one had failed before", assess.Question{KnownFailed: []string{"a.service"}}, assess.Bad, []string{"units failed that had not before: b.service"}),
-		Entry("both had", assess.Question{KnownFailed: []string{"a.service", "b.service"}}, assess.Good, nil),
+		Entry("one had failed before", assess.Question{Before: assess.UnitStates{Failed: []string{"a.service"}}}, assess.Bad, []string{"units failed that had not before: b.service"}),
+		Entry("both had", assess.Question{Before: assess.UnitStates{Failed: []string{"a.service", "b.service"}}}, assess.Good, nil),
 		Entry("nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
 	)
 
 	It("prefers a certain failure to waiting, and names both", func() {
 		runner.Say(askToolkit, "activating")
 		runner.Say(askFailed, "a.service loaded failed failed A\n")
-		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Bad, Reasons: []string{
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Bad), HaveField("Reasons", []string{
 			"units failed that had not before: a.service", "waiting for the toolkit's boot assessment",
-		}}))
+		})))
 	})
 
 	It("asks the user's checks in order, required ones thrice", func() {
@@ -98,27 +109,39 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(passes, "")
 		runner.Fail(fails, 1, "first\nthe disk is slow\n")
 		runner.Fail(warns, 2, "")
-		verdict, err := assess.Boot(ctx, host, node)
+		verdict, err := assess.Checks(ctx, host)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(verdict).To(Equal(assess.Verdict{
 			State: assess.Bad, Reasons: []string{"required check 20-fails failed: the disk is slow"},
 			Warnings: []string{"wanted check 10-warns failed: exit code 2"},
 		}))
 		Expect(verdict.Message()).To(Equal("required check 20-fails failed: the disk is slow; warning: wanted check 10-warns failed: exit code 2"))
-		Expect(runner.Calls()[3:]).To(Equal([]string{passes, fails, fails, fails, warns}))
+		Expect(runner.Calls()).To(Equal([]string{passes, fails, fails, fails, warns}))
 	})
 
 	It("only warns of wanted checks", func() {
 		warns := write(assess.WantedDir+"/10-warns", "", 0o755)
 		runner.Fail(warns, 1, "hm")
-		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Good), HaveField("Warnings", HaveLen(1))))
+		Expect(assess.Checks(ctx, host)).To(And(HaveField("State", assess.Good), HaveField("Warnings", HaveLen(1))))
 	})
 
-	It("does not run the user's checks on a boot that is not good yet", func() {
-		write(assess.RequiredDir+"/10", "", 0o755)
-		runner.Say(askToolkit, "activating")
-		Expect(assess.Boot(ctx, host, node)).To(HaveField("State", assess.Undecided))
-		Expect(runner.Calls()).To(HaveLen(3))
+	DescribeTable("waits for what systemd has still to do",
+		func(question assess.Question, state assess.State, reasons []string) {
+			runner.Say(askJobs, "12 b.mount stop running\n7 a.service start waiting\n")
+			Expect(assess.Boot(ctx, host, question)).To(And(HaveField("State", state), HaveField("Reasons", reasons)))
+		},
+		Entry("all", node, assess.Undecided, []string{"systemd has still to do: start a.service, stop b.mount"}),
+		Entry("but for what it had to do before", assess.Question{Before: assess.UnitStates{Jobs: []string{"start a.service"}}},
+			assess.Undecided, []string{"systemd has still to do: stop b.mount"}),
+		Entry("unless nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
+	)
+
+	It("knows what was wrong before, and takes no words for a job", func() {
+		runner.Say(askFailed, "b.service loaded failed failed B\na.service loaded failed failed A\n")
+		runner.Say(askJobs, "No jobs running.\n")
+		Expect(assess.Units(ctx, host)).To(Equal(assess.UnitStates{Failed: []string{"a.service", "b.service"}}))
+		runner.Say(askJobs, "12 b.mount stop running\n7 a.service start waiting\n")
+		Expect(assess.Units(ctx, host)).To(HaveField("Jobs", []string{"start a.service", "stop b.mount"}))
 	})
 
 	It("is an error when systemd cannot be asked", func() {

@@ -25,10 +25,18 @@ const (
 type Question struct {
 	// Bootstrapped says that the host is a node, so that a kubelet has to run.
 	Bootstrapped bool
-	// KnownFailed units are those that had failed before the upgrade; they do not count against it.
-	KnownFailed []string
-	// IgnoreUnits leaves failed units out altogether.
+	// Before is how units were before the upgrade, which does not count against it.
+	Before UnitStates
+	// IgnoreUnits leaves units that have failed, or are still to be started, out altogether.
 	IgnoreUnits bool
+}
+
+// UnitStates are what is not well with systemd's units.
+type UnitStates struct {
+	// Failed units, sorted.
+	Failed []string `json:"failed,omitempty"`
+	// Jobs that are pending, as "start NAME", sorted.
+	Jobs []string `json:"jobs,omitempty"`
 }
 
 // Verdict on a boot.
@@ -38,6 +46,8 @@ type Verdict struct {
 	Reasons []string
 	// Warnings that do not change it, sorted.
 	Warnings []string
+	// Kubelet names the processes of the kubelet. One that was started again has another name.
+	Kubelet string
 }
 
 // Message is the reasons and warnings in one line.

@@ -25,6 +25,8 @@ const (
 	DefaultWorkDir = "/var/lib/elemental/agent"
 	// DefaultReconciliation is the basis of the waits after failed requests.
 	DefaultReconciliation = 10 * time.Second
+	// DefaultStableWindow is how long a boot has to be good before it is relied upon.
+	DefaultStableWindow = 30 * time.Second
 	// DefaultHostnamePrefix of random host names.
 	DefaultHostnamePrefix = "m-"
 	// PluginElemental drives the elemental CLI. It is the default.
@@ -32,6 +34,9 @@ const (
 	// PluginDummy touches nothing but the work directory.
 	PluginDummy = "dummy"
 )
+
+// maxStableWindow leaves a boot as much time again to become good.
+const maxStableWindow = 5 * time.Minute
 
 // Config of an agent.
 type Config struct {
@@ -59,6 +64,7 @@ type Agent struct {
 	Debug                 bool       `yaml:"debug,omitempty" json:"debug,omitempty"`
 	OSPlugin              string     `yaml:"osPlugin,omitempty" json:"osPlugin,omitempty"`
 	Reconciliation        Duration   `yaml:"reconciliation,omitempty" json:"reconciliation,omitempty,omitzero"`
+	StableWindow          Duration   `yaml:"stableWindow,omitempty" json:"stableWindow,omitempty,omitzero"`
 	InsecureAllowHTTP     bool       `yaml:"insecureAllowHttp,omitempty" json:"insecureAllowHttp,omitempty"`
 	InsecureSkipTLSVerify bool       `yaml:"insecureSkipTlsVerify,omitempty" json:"insecureSkipTlsVerify,omitempty"`
 	UseSystemCertPool     bool       `yaml:"useSystemCertPool,omitempty" json:"useSystemCertPool,omitempty"`
@@ -135,6 +141,7 @@ func (c *Config) complete() {
 	setDefault(&c.Agent.Hostname.Prefix, DefaultHostnamePrefix)
 	setDefault(&c.Agent.OSPlugin, PluginElemental)
 	setDefault(&c.Agent.Reconciliation, Duration(DefaultReconciliation))
+	setDefault(&c.Agent.StableWindow, Duration(DefaultStableWindow))
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -175,6 +182,9 @@ func (c *Config) validateAgent() error {
 		return fmt.Errorf("agent.osPlugin %q is not known: use %q or %q", c.Agent.OSPlugin, PluginElemental, PluginDummy)
 	case c.Agent.Reconciliation < 0:
 		return fmt.Errorf("agent.reconciliation %s is negative", time.Duration(c.Agent.Reconciliation))
+	case c.Agent.StableWindow < 0 || time.Duration(c.Agent.StableWindow) > maxStableWindow:
+		return fmt.Errorf("agent.stableWindow %s has to be from 0 to %s: a boot is bad that is not relied upon in twice that time",
+			time.Duration(c.Agent.StableWindow), maxStableWindow)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ agent:
   debug: true
   osPlugin: dummy
   reconciliation: 3s
+  stableWindow: 4s
   insecureAllowHttp: true
   insecureSkipTlsVerify: true
   useSystemCertPool: true
@@ -43,7 +44,7 @@ agent:
 			Registration: config.Registration{URI: "https://api/elemental/v1", CACert: "PEM", Token: "T", TokenDuration: "24h"},
 			Agent: config.Agent{
 				WorkDir: "/w", Hostname: config.Hostname{UseExisting: true, Prefix: "p-"}, NoSMBIOS: true, Debug: true,
-				OSPlugin: "dummy", Reconciliation: config.Duration(3 * time.Second), InsecureAllowHTTP: true,
+				OSPlugin: "dummy", Reconciliation: config.Duration(3 * time.Second), StableWindow: config.Duration(4 * time.Second), InsecureAllowHTTP: true,
 				InsecureSkipTLSVerify: true, UseSystemCertPool: true,
 				PostInstall: config.PostAction{PowerOff: true}, PostReset: config.PostAction{Reboot: true},
 			},
@@ -58,7 +59,7 @@ agent:
 		Expect(err).NotTo(HaveOccurred())
 		Expect(loaded.Agent).To(Equal(config.Agent{
 			WorkDir: "/var/lib/elemental/agent", Hostname: config.Hostname{Prefix: "m-"}, OSPlugin: "elemental",
-			Reconciliation: config.Duration(10 * time.Second),
+			Reconciliation: config.Duration(10 * time.Second), StableWindow: config.Duration(30 * time.Second),
 		}))
 	})
 
@@ -79,6 +80,7 @@ agent:
 		Entry("no host", `registration: {uri: "https:///x"}`, "has no host"),
 		Entry("relative directory", `{registration: {uri: "https://api/x"}, agent: {workDir: w}}`, `agent.workDir "w" has to be an absolute path`),
 		Entry("plugin", `{registration: {uri: "https://api/x"}, agent: {osPlugin: windows}}`, `agent.osPlugin "windows" is not known: use`),
+		Entry("window", `{registration: {uri: "https://api/x"}, agent: {stableWindow: 6m}}`, "agent.stableWindow 6m0s has to be from 0 to 5m0s"),
 		Entry("duration", `{registration: {uri: "https://api/x"}, agent: {reconciliation: soon}}`, `"soon"`),
 		Entry("not YAML", "\t", "decoding configuration"),
 	)

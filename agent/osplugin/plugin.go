@@ -44,10 +44,12 @@ type Plugin interface {
 	Bootstrapper
 	Resetter
 
-	// Assess judges the running boot once.
+	// Assess judges the running boot once, but for the user's checks.
 	Assess(ctx context.Context, question assess.Question) (assess.Verdict, error)
-	// FailedUnits lists the services that have failed, sorted.
-	FailedUnits(ctx context.Context) ([]string, error)
+	// Check has the user's checks judge it. They are run when a boot is good otherwise.
+	Check(ctx context.Context) (assess.Verdict, error)
+	// Units says which services have failed or are still to be started.
+	Units(ctx context.Context) (assess.UnitStates, error)
 	// Reboot does not return before the host goes down, and then with the context's error. It fails when
 	// the host does not go down.
 	Reboot(ctx context.Context) error

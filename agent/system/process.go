@@ -78,8 +78,10 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	process := exec.CommandContext(ctx, name, args...)
 	process.Env = append(os.Environ(), command.Env...)
 	process.Stdout, process.Stderr = stdout, stderr
-	process.SysProcAttr = ownGroup()
-	process.Cancel = func() error { return killGroup(process.Process) }
+	process.SysProcAttr = dieWithParent()
+	if !command.Private {
+		ownGroup(process)
+	}
 	process.WaitDelay = outputPatience
 	err := process.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {

@@ -4,17 +4,17 @@
 package system
 
 import (
-	"os"
+	"os/exec"
 	"syscall"
 )
 
-// ownGroup gives a process a group of its own, in which its children are, and ends it with this process.
-func ownGroup() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
+func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// killGroup ends a process that has a group of its own, and its children.
-func killGroup(leader *os.Process) error {
-	// Of ours alone: it has not been waited for, so that nobody else has its number.
-	return syscall.Kill(-leader.Pid, syscall.SIGKILL)
+// ownGroup has the children of a process ended with it when its context ends. One that has a PID namespace needs no group.
+func ownGroup(process *exec.Cmd) {
+	process.SysProcAttr.Setpgid = true
+	process.Cancel = func() error {
+		// It has not been waited for, so that nobody else has its number.
+		return syscall.Kill(-process.Process.Pid, syscall.SIGKILL)
+	}
 }

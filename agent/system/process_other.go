@@ -6,11 +6,11 @@
 package system
 
 import (
-	"os"
+	"os/exec"
 	"syscall"
 )
 
 // Only Linux can tie a process to the life of its parent; the agent runs nowhere else.
-func ownGroup() *syscall.SysProcAttr { return nil }
+func dieWithParent() *syscall.SysProcAttr { return nil }
 
-func killGroup(leader *os.Process) error { return leader.Kill() }
+func ownGroup(*exec.Cmd) {}

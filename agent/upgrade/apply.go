@@ -30,7 +30,7 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	if err := m.download(preparing, wanted); err != nil {
 		return m.ended(preparing, err)
 	}
-	failed, err := m.Plugin.FailedUnits(ctx)
+	units, err := m.Plugin.Units(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -38,7 +38,7 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 		return false, err
 	}
 	marker.Phase, marker.FromBootID, marker.FromSnapshot = wire.PhaseApplying, facts.BootID, facts.Snapshot
-	marker.KnownFailed, marker.Message = failed, ""
+	marker.UnitsBefore, marker.Message = units, ""
 	return true, m.save(marker)
 }
 

@@ -7,12 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -71,62 +68,6 @@ func wrongBoot(facts osplugin.Facts, marker Marker) string {
 		return fmt.Sprintf("it was written for another attempt (%q)", facts.Attempt)
 	}
 	return ""
-}
-
-// judge the boot that runs.
-func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdict, error) {
-	marker := m.Marker()
-	if marker.AssessedBootID != facts.BootID {
-		marker.AssessedBootID, marker.AssessUntil = facts.BootID, m.Clock.Uptime()+m.Policy.AssessTimeout
-		if err := m.save(marker); err != nil {
-			return assess.Verdict{}, err
-		}
-	}
-	question := assess.Question{Bootstrapped: m.Bootstrapped(), KnownFailed: marker.KnownFailed}
-	return m.settle(ctx, question, marker, marker.AssessUntil)
-}
-
-// settle asks until the verdict is final. A boot that has not become good by that uptime is bad.
-func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration) (assess.Verdict, error) {
-	for {
-		verdict, err := m.ask(ctx, question, until)
-		if err != nil || verdict.State != assess.Undecided {
-			return verdict, err
-		}
-		if m.Clock.Uptime() >= until {
-			return m.late(verdict), nil
-		}
-		if marker.Phase == wire.PhaseAssessing && marker.Message != verdict.Message() {
-			marker.Message = verdict.Message()
-			if err := m.save(marker); err != nil {
-				return verdict, err
-			}
-		}
-		if err := system.Wait(ctx, m.Clock, m.Policy.AssessInterval); err != nil {
-			return verdict, err
-		}
-	}
-}
-
-// ask once, for no longer than there is time. A boot for which no time is left is looked at all the same, when the agent was started
-// again, but for no longer than one check may take.
-func (m *Machine) ask(ctx context.Context, question assess.Question, until time.Duration) (assess.Verdict, error) {
-	bounded, cancel := context.WithTimeout(ctx, max(until-m.Clock.Uptime(), min(assess.CheckTimeout, m.Policy.AssessTimeout)))
-	defer cancel()
-	verdict, err := m.Plugin.Assess(bounded, question)
-	switch {
-	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
-		return m.late(verdict), nil
-	case err != nil:
-		return verdict, fmt.Errorf("assessing the boot: %w", err)
-	}
-	return verdict, nil
-}
-
-func (m *Machine) late(verdict assess.Verdict) assess.Verdict {
-	verdict.State = assess.Bad
-	verdict.Reasons = append(slices.Clone(verdict.Reasons), fmt.Sprintf("not good after %s", m.Policy.AssessTimeout))
-	return verdict
 }
 
 func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {

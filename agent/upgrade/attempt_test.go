@@ -301,11 +301,26 @@ var _ = Describe("An attempt", func() {
 		Entry("good at last", func() { w.verdicts = []assess.Verdict{undecided, undecided, good} },
 			wire.PhaseSucceeded, false, 2, ""),
 		Entry("good with warnings", func() {
-			w.verdicts = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
+			w.checks = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
 		},
 			wire.PhaseSucceeded, false, 2, "warning: wanted check x failed: y"),
 		Entry("bad: back to the former snapshot, once", func() { w.verdicts = []assess.Verdict{bad, good} },
 			wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"),
+		Entry("bad by a check of the user", func() {
+			w.checks = []assess.Verdict{{State: assess.Bad, Reasons: []string{"required check x failed: y"}}}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: required check x failed: y"),
+		Entry("good only with pauses: the time is up", func() {
+			for range 151 {
+				w.verdicts = append(w.verdicts, good, undecided)
+			}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
+			"it is good, and has to be so for 2s with the same kubelet; not good after 10m0s"),
+		Entry("good with ever another kubelet: the time is up", func() {
+			for n := range 301 {
+				w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Good, Kubelet: fmt.Sprint(n)})
+			}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
+			"it is good, and has to be so for 2s with the same kubelet; not good after 10m0s"),
 		Entry("never decided: the time is up", func() {
 			for range 301 {
 				w.verdicts = append(w.verdicts, undecided)
@@ -333,11 +348,11 @@ var _ = Describe("An attempt", func() {
 		w.verdicts = slices.Repeat([]assess.Verdict{undecided}, 301)
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
-		Expect(w.did("assess")).To(Equal(300+2+1), "every two seconds, once more by the other agent, and the former OS")
+		Expect(w.did("assess")).To(Equal(300+2+2), "every two seconds, once more by the other agent, and the former OS twice")
 	})
 
 	It("is bad when its assessment does not end", func() {
-		w.policy.AssessTimeout = 50 * time.Millisecond
+		w.policy.AssessTimeout, w.policy.StableWindow = 50*time.Millisecond, 0
 		w.hangs = true
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true),

@@ -49,6 +49,8 @@ type Policy struct {
 	AssessTimeout time.Duration
 	// AssessInterval is how long to wait before a boot is judged again.
 	AssessInterval time.Duration
+	// StableWindow is how long a boot has to be good, with the same kubelet, before it is relied upon.
+	StableWindow time.Duration
 	// FlushTimeout bounds the report before a reboot.
 	FlushTimeout time.Duration
 }
@@ -56,7 +58,7 @@ type Policy struct {
 // DefaultPolicy is used when none is given.
 var DefaultPolicy = Policy{
 	Registry: retry.Registry, MaxFailures: 3, MaxStarts: 20,
-	AssessTimeout: 10 * time.Minute, AssessInterval: 2 * time.Second, FlushTimeout: 5 * time.Second,
+	AssessTimeout: 10 * time.Minute, AssessInterval: 2 * time.Second, StableWindow: 30 * time.Second, FlushTimeout: 5 * time.Second,
 }
 
 // Options of a Machine.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -40,8 +41,8 @@ type Marker struct {
 	// FromBootID is the boot in which the image is applied, FromSnapshot what was booted then.
 	FromBootID   string `json:"fromBootID,omitempty"`
 	FromSnapshot int32  `json:"fromSnapshot,omitempty"`
-	// KnownFailed units had failed before the upgrade.
-	KnownFailed []string `json:"knownFailed,omitempty"`
+	// UnitsBefore is how units were before the upgrade.
+	UnitsBefore assess.UnitStates `json:"unitsBefore,omitzero"`
 	// WantedSnapshot is what was written.
 	WantedSnapshot int32 `json:"wantedSnapshot,omitempty"`
 	// Starts and Failures count the tries to write the image.

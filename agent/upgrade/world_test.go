@@ -55,6 +55,7 @@ type world struct {
 	free       int64
 	unpacked   int64
 	verdicts   []assess.Verdict
+	checks     []assess.Verdict // of the user
 	resolve    []error
 	write      []func() error
 	bootsInto  func() int32 // overrules GRUB
@@ -75,8 +76,10 @@ type world struct {
 }
 
 func newWorld() *world {
+	policy := upgrade.DefaultPolicy
+	policy.StableWindow = policy.AssessInterval
 	return &world{
-		clock: systemtest.NewClock(), policy: upgrade.DefaultPolicy,
+		clock: systemtest.NewClock(), policy: policy,
 		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30, unpacked: 200 << 20,
 		snapshots: map[int32]snap{1: {digest: digestOf("1"), whole: true}}, downloaded: map[string]bool{},
 	}
@@ -233,8 +236,19 @@ func (w *world) Assess(ctx context.Context, _ assess.Question) (verdict assess.V
 	return verdict, err
 }
 
-func (w *world) FailedUnits(context.Context) ([]string, error) {
-	return []string{"old.service"}, w.boundary("failed units", func() error { return nil })
+func (w *world) Check(context.Context) (verdict assess.Verdict, err error) {
+	err = w.boundary("check", func() error {
+		verdict = assess.Verdict{State: assess.Good}
+		if len(w.checks) > 0 {
+			verdict, w.checks = w.checks[0], w.checks[1:]
+		}
+		return nil
+	})
+	return verdict, err
+}
+
+func (w *world) Units(context.Context) (assess.UnitStates, error) {
+	return assess.UnitStates{Failed: []string{"old.service"}}, w.boundary("units", func() error { return nil })
 }
 
 func (w *world) Reboot(context.Context) error {

@@ -185,6 +185,10 @@ type AgentConfig struct {
 	// reconciliation is how long the agent waits after a failed request. Default 10s.
 	// +optional
 	Reconciliation *metav1.Duration `json:"reconciliation,omitempty"`
+	// stableWindow is how long a boot has to be good after an upgrade, with the same kubelet, before it is relied upon, up to 5m.
+	// Default 30s.
+	// +optional
+	StableWindow *metav1.Duration `json:"stableWindow,omitempty"`
 	// insecureAllowHttp allows a registration URI with http.
 	// +optional
 	InsecureAllowHTTP bool `json:"insecureAllowHttp,omitempty"`

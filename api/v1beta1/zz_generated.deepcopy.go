@@ -23,6 +23,11 @@ func (in *AgentConfig) DeepCopyInto(out *AgentConfig) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.StableWindow != nil {
+		in, out := &in.StableWindow, &out.StableWindow
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	out.PostInstall = in.PostInstall
 	out.PostReset = in.PostReset
 }

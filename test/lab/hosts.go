@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -42,6 +43,9 @@ func (l *Lab) startRegistry() error {
 
 func (l *Lab) registryCA() string { return filepath.Join(l.options.Dir, "registry-ca.crt") }
 
+// stableWindow of a host's boot, where its registration says nothing: suites upgrade hundreds of hosts.
+const stableWindow = time.Second
+
 // AgentConfig waits until a registration takes hosts, and returns the configuration of their agents.
 func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) ([]byte, error) {
 	object := &infrav1.ElementalRegistration{}
@@ -55,9 +59,13 @@ func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) (
 	if err != nil {
 		return nil, fmt.Errorf("waiting for ElementalRegistration %s to have a token: %w", registration, err)
 	}
+	agent := object.Spec.Config.Elemental.Agent
+	if agent.StableWindow == nil {
+		agent.StableWindow = &metav1.Duration{Duration: stableWindow}
+	}
 	config, err := yaml.Marshal(map[string]any{
 		"registration": object.Spec.Config.Elemental.Registration,
-		"agent":        object.Spec.Config.Elemental.Agent,
+		"agent":        agent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the agent's configuration: %w", err)

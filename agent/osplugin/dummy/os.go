@@ -171,8 +171,13 @@ func (p *Plugin) Assess(context.Context, assess.Question) (assess.Verdict, error
 	return assess.Verdict{State: assess.Good}, nil
 }
 
-// FailedUnits is empty.
-func (p *Plugin) FailedUnits(context.Context) ([]string, error) { return nil, nil }
+// Check finds everything good.
+func (p *Plugin) Check(context.Context) (assess.Verdict, error) {
+	return assess.Verdict{State: assess.Good}, nil
+}
+
+// Units are none.
+func (p *Plugin) Units(context.Context) (assess.UnitStates, error) { return assess.UnitStates{}, nil }
 
 // Reboot boots the default and asks for a restart of the agent.
 func (p *Plugin) Reboot(context.Context) error {

@@ -67,9 +67,14 @@ func (p *Plugin) Assess(ctx context.Context, question assess.Question) (assess.V
 	return assess.Boot(ctx, p.host, question)
 }
 
-// FailedUnits lists failed systemd units.
-func (p *Plugin) FailedUnits(ctx context.Context) ([]string, error) {
-	return assess.FailedUnits(ctx, p.host)
+// Check runs the user's checks.
+func (p *Plugin) Check(ctx context.Context) (assess.Verdict, error) {
+	return assess.Checks(ctx, p.host)
+}
+
+// Units are systemd's.
+func (p *Plugin) Units(ctx context.Context) (assess.UnitStates, error) {
+	return assess.Units(ctx, p.host)
 }
 
 // Reboot through systemd, by force when that takes too long.

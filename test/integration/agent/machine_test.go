@@ -46,7 +46,7 @@ func newMachine(before ...func(m *machine)) *machine {
 	registry, err := image.Start(image.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(registry.Close)
-	m := &machine{api: apitest.New(), registry: registry, agentConfig: map[string]any{"hostname": map[string]any{"useExisting": true}}}
+	m := &machine{api: apitest.New(), registry: registry, agentConfig: map[string]any{"hostname": map[string]any{"useExisting": true}, "stableWindow": "1s"}}
 	DeferCleanup(m.api.Close)
 	m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":true,"resetOem":true}}}`)
 	for _, prepare := range before {

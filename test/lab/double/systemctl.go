@@ -41,6 +41,8 @@ func systemctl(_ context.Context, c *Call) int {
 		return isActive(c, args, has("--quiet", "-q"))
 	case "list-units":
 		return listUnits(c, flags)
+	case "list-jobs":
+		return listJobs(c)
 	default:
 		return c.fail(1, "Unknown command verb %s.", verb)
 	}
@@ -91,6 +93,20 @@ func listUnits(c *Call, flags []string) int {
 			sub = "dead"
 		}
 		c.print("%s loaded %s %s %s\n", name, state, sub, name)
+	}
+	return 0
+}
+
+// listJobs prints one for each unit that is still to be started.
+func listJobs(c *Call) int {
+	all, err := units.Read(string(c.Disk))
+	if err != nil {
+		return c.fail(1, "%v", err)
+	}
+	for i, name := range all.Names() {
+		if all[name] == units.Activating {
+			c.print("%d %s start running\n", i+1, name)
+		}
 	}
 	return 0
 }

@@ -158,7 +158,7 @@ var _ = Describe("The real agent on a host", Ordered, func() {
 func agentConfig(api *apitest.API) []byte {
 	config, err := json.Marshal(map[string]any{
 		"registration": map[string]any{"uri": api.URI(), "caCert": api.CACert(), "token": apitest.Token},
-		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}, "reconciliation": "1s", "debug": true},
+		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}, "reconciliation": "1s", "stableWindow": "1s", "debug": true},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return config

@@ -153,6 +153,9 @@ func (r *running) startKubelet() {
 		return
 	}
 	r.unit(units.Kubelet, units.Active)
+	if err := r.runKubelet(); err != nil {
+		_, _ = io.WriteString(r.console, err.Error()+"\n")
+	}
 	if r.opts.Kubelet == nil {
 		return
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 )
 
+// KubeletProcess is where the kernel shows the kubelet of a host that runs one.
+const KubeletProcess = "/proc/812"
+
 // Up lays out what a freshly booted system finds: an empty /run but for its own, the mounts, the mode,
 // the boot id and the os-release of its image.
 func (s System) Up(d disk.Disk, bootID string) error {
@@ -88,6 +91,9 @@ func each(dirs []string, do func(string) error) error {
 func Down(d disk.Disk) error {
 	if err := errors.Join(each(disk.Partitions(), d.Show), d.DetachAll()); err != nil {
 		return err
+	}
+	if err := os.RemoveAll(d.Path(KubeletProcess)); err != nil {
+		return fmt.Errorf("ending the kubelet: %w", err)
 	}
 	entries, err := os.ReadDir(d.Path("/run"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -164,7 +164,13 @@ func (d Disk) WriteFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	if err := os.WriteFile(full, data, 0o644); err != nil {
+	// Whoever reads meanwhile sees none of what the kernel would not show him either: half a mount table.
+	whole := fmt.Sprintf("%s.%d", full, os.Getpid())
+	err := os.WriteFile(whole, data, 0o644)
+	if err == nil {
+		err = os.Rename(whole, full)
+	}
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil

@@ -1,0 +1,108 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// k3sConfigDir has what a kubelet in a process of K3s is configured with. RKE2's has --config-dir.
+const k3sConfigDir = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
+
+// healthz is where a kubelet says that it is well: the part of KubeletConfiguration that counts here, with its defaults.
+// Source: kubernetes, staging/src/k8s.io/kubelet/config/v1beta1.
+type healthz struct {
+	Address string `yaml:"healthzBindAddress"`
+	Port    int    `yaml:"healthzPort"`
+}
+
+// healthURL of a kubelet; empty for one that does not say it. As in a kubelet a file of --config-dir counts more than --config, and
+// what is on the command line most.
+func healthURL(host *system.Host, of process) (string, error) {
+	where := healthz{Address: "127.0.0.1", Port: 10248}
+	files, err := configFiles(host, of)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(host.Path(file))
+		if err != nil {
+			return "", fmt.Errorf("reading its configuration: %w", err)
+		}
+		if err := yaml.Unmarshal(content, &where); err != nil {
+			return "", fmt.Errorf("reading its configuration %s: %w", file, err)
+		}
+	}
+	if address := option(of.args, "healthz-bind-address"); address != "" {
+		where.Address = address
+	}
+	if port := option(of.args, "healthz-port"); port != "" {
+		if where.Port, err = strconv.Atoi(port); err != nil {
+			return "", fmt.Errorf("its option --healthz-port is %q", port)
+		}
+	}
+	if where.Port == 0 {
+		return "", nil
+	}
+	return "http://" + net.JoinHostPort(reachable(where.Address), strconv.Itoa(where.Port)) + "/healthz", nil
+}
+
+// configFiles that a kubelet reads, in its order.
+func configFiles(host *system.Host, of process) ([]string, error) {
+	var files []string
+	if file := option(of.args, "config"); file != "" && of.name == "kubelet" {
+		files = append(files, file)
+	}
+	directory := option(of.args, "config-dir")
+	if of.name != "kubelet" {
+		directory = k3sConfigDir
+	}
+	if directory == "" {
+		return files, nil
+	}
+	found, err := filepath.Glob(filepath.Join(host.Path(directory), "*.conf"))
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range slices.Sorted(slices.Values(found)) {
+		files = append(files, filepath.Join(directory, filepath.Base(each)))
+	}
+	return files, nil
+}
+
+// option of a command line, in both of its forms: the last one counts.
+func option(args []string, name string) string {
+	value := ""
+	for i, arg := range args {
+		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
+		if given, found := strings.CutPrefix(arg, name+"="); found {
+			value = given
+		} else if arg == name && i+1 < len(args) {
+			value = args[i+1]
+		}
+	}
+	return value
+}
+
+// reachable is an address of this machine at which somebody answers who listens at another one, or at all of them.
+func reachable(address string) string {
+	ip := net.ParseIP(address)
+	switch {
+	case ip == nil || !ip.IsUnspecified():
+		return address
+	case ip.To4() == nil:
+		return "::1"
+	}
+	return "127.0.0.1"
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// kubeletNames are of processes that are a kubelet, or have one in them.
+var kubeletNames = []string{"kubelet", "k3s-server", "k3s-agent"}
+
+const (
+	processDir = "/proc"
+	// startField of /proc/PID/stat, counted from what follows the name: when the process was started, in ticks since the boot.
+	// Source: proc_pid_stat(5), field 22.
+	startField = 19
+)
+
+// process is one that runs.
+type process struct {
+	pid, name, started string
+	args               []string
+}
+
+// identity is of no other process, also when the number of one that has ended is given to another.
+func (p process) identity() string {
+	return fmt.Sprintf("%s %s (started at %s)", p.name, p.pid, p.started)
+}
+
+// findKubelets returns those that run, in the order of their numbers.
+func findKubelets(host *system.Host) ([]process, error) {
+	entries, err := os.ReadDir(host.Path(processDir))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the kubelet: %w", err)
+	}
+	var found []process
+	for _, entry := range entries {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		one, err := readProcess(host, entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("looking for the kubelet: %w", err)
+		}
+		if slices.Contains(kubeletNames, one.name) {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+// readProcess returns an empty one for a process that has ended meanwhile.
+func readProcess(host *system.Host, pid string) (process, error) {
+	directory := host.Path(filepath.Join(processDir, pid))
+	stat, err := os.ReadFile(filepath.Join(directory, "stat"))
+	if gone(err) {
+		return process{}, nil
+	}
+	if err != nil {
+		return process{}, err
+	}
+	_, named, _ := strings.Cut(string(stat), "(")
+	end := strings.LastIndexByte(named, ')')
+	if end < 0 {
+		return process{}, nil
+	}
+	fields := strings.Fields(named[end+1:])
+	if len(fields) <= startField || fields[0] == "Z" {
+		return process{}, nil
+	}
+	line, err := os.ReadFile(filepath.Join(directory, "cmdline"))
+	if err != nil && !gone(err) {
+		return process{}, err
+	}
+	args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+	return process{pid: pid, name: named[:end], started: fields[startField], args: args}, nil
+}
+
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
