@@ -44,6 +44,11 @@
 //	register; a name that is still taken (409) is waited for
 //	power off or reboot, if agent.postReset says so
 //
+// "elemental reset" runs in a mount namespace of its own and is tried five times, counted in elemental-agent/reset-tries.json of
+// the recovery partition, the last two without the images that the registration names. Then the host stays in recovery, whatever boots
+// it, reports why, and tries again when the API is seen to ask for no reset and then for one, or "reset --again" is called. The
+// agent's configuration is on the recovery partition too until the host is wiped.
+//
 // It ends with exit code 0 when all of it is done, and whoever started it reboots. "run" does nothing in
 // recovery while a reset is pending or without an identity, and outside of recovery it asks for recovery
 // again as long as reset.json or reset-order.json is there, or goes on after the wipe if the latter says that it has been done.

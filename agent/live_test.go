@@ -169,9 +169,10 @@ var _ = Describe("A host that runs from live media", func() {
 			Expect(os.WriteFile(filepath.Join(w.root, "config.yaml"), []byte("registration: {}"), 0o600)).To(Succeed())
 			w.config.Agent.PostReset.Reboot = true
 			Expect(registry.Sign(ctx, pushed, vendor)).To(Succeed())
+			runner.Say("losetup -ln", "")
 			runner.Say("elemental reset", "")
 			Expect(call(func(a *agent.Agent, ctx context.Context) error { return a.Reset(ctx) })).To(MatchError(context.Canceled))
-			Expect(runner.Commands()[0].Env).To(ContainElement(MatchRegexp(`^ELEMENTAL_RESET_SYSTEM=oci:127\.0\.0\.1:\d+/elemental/os@` + pushed.PlatformDigest + `$`)))
+			Expect(runner.Commands()[1].Env).To(ContainElement(MatchRegexp(`^ELEMENTAL_RESET_SYSTEM=oci:127\.0\.0\.1:\d+/elemental/os@` + pushed.PlatformDigest + `$`)))
 			Expect(os.ReadFile(filepath.Join(w.root, "oem", "set-file-installed-images-json.yaml"))).To(ContainSubstring(pushed.URI()))
 		})
 

@@ -36,10 +36,21 @@ func (a *Agent) Reset(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := phase.ForgetResetTries(a.Plugin.RecoveryDir()); err != nil {
+		return err
+	}
 	if err := a.beginAnew(ctx); err != nil {
 		return err
 	}
 	return a.after(ctx, a.Config.Agent.PostReset)
+}
+
+// ResetAgain is Reset, however often that has been tried in vain.
+func (a *Agent) ResetAgain(ctx context.Context) error {
+	if err := phase.ForgetResetTries(a.Plugin.RecoveryDir()); err != nil {
+		return err
+	}
+	return a.Reset(ctx)
 }
 
 // keptReset is what the running system has kept, or what a person means who resets the host by hand.
@@ -51,6 +62,7 @@ func (a *Agent) keptReset(ctx context.Context) (phase.KeptReset, error) {
 	if kept.Reset, err = a.registrationsOptions(ctx); err != nil {
 		return kept, err
 	}
+	kept.Order = phase.NewOrder(a.Host.Clock)
 	if from := a.identityDir(); from != "" {
 		err = phase.KeepReset(a.Plugin.ResetDir(), from, kept)
 	}
@@ -83,7 +95,7 @@ func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 	if err := a.announceReset(ctx); err != nil {
 		return err
 	}
-	if err := a.resetOS(ctx, kept.Reset); err != nil {
+	if err := a.resetOS(ctx, kept); err != nil {
 		return err
 	}
 	dir := a.Plugin.ResetDir()
@@ -95,24 +107,45 @@ func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 }
 
 // resetOS resets the host to the images that it is to be reset to or, when these cannot be had, to the recovery system's own: a
-// host that waited for them would keep the credentials of the cluster that it was in.
-func (a *Agent) resetOS(ctx context.Context, given wire.Reset) error {
+// host that waited for them would keep the credentials of the cluster that it was in. After some tries it waits for another order.
+func (a *Agent) resetOS(ctx context.Context, kept phase.KeptReset) error {
+	tries, err := phase.ReadResetTries(a.Plugin.RecoveryDir(), kept.Order)
+	if err != nil {
+		return err
+	}
 	var final error
-	options, failures := given.Options, 0
-	err := a.persist(ctx, "resetting the OS", func() error {
-		err := a.withLocalImages(ctx, options, given.ImageVerification, func(options json.RawMessage) error {
-			return a.Plugin.Reset(ctx, options)
+	options, failures := kept.Options, 0
+	err = a.persist(ctx, "resetting the OS", func() error {
+		if tries.Exhausted() {
+			if err := a.awaitOrder(ctx, tries); err != nil {
+				return err
+			}
+			options, failures = kept.Options, 0
+		}
+		err := a.withLocalImages(ctx, options, kept.ImageVerification, func(options json.RawMessage) error {
+			return a.tryReset(ctx, tries, options)
 		})
 		if errors.Is(err, osplugin.ErrUnsupported) {
 			final = err
 			return nil
 		}
-		if failures++; cannotBeHad(err) || retry.Registry.Exhausted(failures) {
+		if failures++; cannotBeHad(err) || retry.Registry.Exhausted(failures) || tries.WithoutImages() {
 			options = a.withoutImages(options, err)
 		}
 		return err
 	})
 	return errors.Join(err, final)
+}
+
+func (a *Agent) tryReset(ctx context.Context, tries *phase.ResetTries, options json.RawMessage) error {
+	if err := tries.Begin(); err != nil {
+		return err
+	}
+	err := a.Plugin.Reset(ctx, options)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, tries.Fail(err))
 }
 
 func cannotBeHad(err error) bool {

@@ -48,6 +48,8 @@ type mortal struct {
 	wipes   atomic.Int32
 	images  agent.Images
 	options atomic.Value
+	// failing resets of the OS fail.
+	failing atomic.Bool
 }
 
 var errDead = errors.New("the agent was killed")
@@ -118,6 +120,9 @@ func (o mortalOS) Reset(ctx context.Context, options json.RawMessage) error {
 	return o.around("Reset", func() error {
 		o.wipes.Add(1)
 		o.options.Store(string(options))
+		if o.failing.Load() {
+			return errors.New("the disk is broken")
+		}
 		return o.Plugin.Reset(ctx, options)
 	})
 }
@@ -271,6 +276,55 @@ var _ = Describe("A host that resets itself", func() {
 		Eventually(func() string { return api.Created("host-1").PubKey }, patience).ShouldNot(BeElementOf("", former))
 		Expect(host.wipes.Load()).To(BeEquivalentTo(1))
 	})
+
+	It("that cannot be wiped stays in recovery, reports why and tries again only when that is ordered anew", func() {
+		tries := host.workDir("reset", "recovery", "reset-tries.json")
+		host.failing.Store(true)
+		begin()
+		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
+		held := And(HaveField("Phase", wire.HostResetting), HaveField("OS.BootMode", osplugin.ModeRecovery), HaveField("Message",
+			HavePrefix("the OS could not be reset in 5 tries, the last of which failed: the disk is broken. The host stays in its recovery system")))
+		Eventually(last, patience).Should(held)
+
+		By("being started again")
+		count := len(api.Reports("host-1"))
+		host.lock.Lock()
+		host.kill()
+		host.lock.Unlock()
+		Eventually(func() []wire.Report { return api.Reports("host-1")[count:] }, patience).Should(ContainElement(held))
+		Expect(host.wipes.Load()).To(BeEquivalentTo(5))
+		Expect(kept()).To(HaveLen(4))
+
+		By("being ordered again")
+		host.failing.Store(false)
+		api.Desire("host-1", wire.Desired{Approved: true})
+		Eventually(os.ReadFile, patience).WithArguments(tries).Should(ContainSubstring(`"withdrawn": true`))
+		Expect(host.wipes.Load()).To(BeEquivalentTo(5))
+		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
+		Eventually(func() string { return api.Created("host-1").PubKey }, patience).ShouldNot(BeElementOf("", former))
+		Expect(host.wipes.Load()).To(BeEquivalentTo(6))
+		Eventually(kept, patience).Should(BeEmpty())
+	})
+
+	It("leaves out the images that it is to be reset to when it fails with them again and again", func() {
+		api.SetConfig(`{"elemental":{"reset":{"resetOem":true,"systemUri":"dir:/somewhere"}}}`)
+		host.failing.Store(true)
+		begin()
+		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
+		Eventually(host.wipes.Load, patience).Should(BeEquivalentTo(5))
+		Expect(host.options.Load()).To(MatchJSON(`{"resetOem":true}`))
+	})
+
+	It("tries again when a person says so at its console", func(ctx SpecContext) {
+		host.failing.Store(true)
+		begin()
+		api.Desire("host-1", wire.Desired{Approved: true, Reset: true})
+		Eventually(last, patience).Should(HaveField("Phase", wire.HostResetting))
+		byHand := newMortal(api)
+		byHand.root = host.root
+		Expect(byHand.life(ctx, func(a *agent.Agent, ctx context.Context) error { return a.ResetAgain(ctx) })).To(Succeed())
+		Expect(byHand.wipes.Load()).To(BeEquivalentTo(1))
+	}, SpecTimeout(time.Minute))
 
 	It("is not wiped by hand while it serves a machine", func(ctx SpecContext) {
 		host.refused["DELETE host-1"] = http.StatusConflict

@@ -144,6 +144,9 @@ type Resetter interface {
 	// ResetDir is a directory that the running and the recovery system read and that a reset leaves as it is. What the
 	// agent needs to reset the host, and to say that it has, lies there.
 	ResetDir() string
+	// RecoveryDir is a directory that the recovery system alone has, and that no reset touches, whatever becomes of it. What was
+	// tried of a reset is counted there.
+	RecoveryDir() string
 	// TriggerReset makes the next boot go to recovery, which runs "elemental-agent reset". It does not
 	// reboot.
 	TriggerReset(ctx context.Context) error

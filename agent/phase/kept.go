@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -21,9 +22,14 @@ const KeptResetFile = "reset-order.json"
 type KeptReset struct {
 	// Reset is what the API said of how to reset the host.
 	wire.Reset
+	// Order tells one request to reset the host from another, as far as tries are counted for it. Empty in those of former releases.
+	Order string `json:"order,omitempty"`
 	// Wiped says that the OS has been reset. It is not done once more, and the API has to be told.
 	Wiped bool `json:"wiped,omitempty"`
 }
+
+// NewOrder is the Order of a reset that is asked for now.
+func NewOrder(clock system.Clock) string { return clock.Now().UTC().Format(time.RFC3339Nano) }
 
 // ReadKeptReset says whether there is one. Without an identity there is none: agents of former releases remove the identity
 // and not the file when they have reset the host.

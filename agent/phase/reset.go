@@ -86,7 +86,7 @@ func (p *Phases) keepReset(given *wire.Reset) error {
 	if err != nil {
 		return err
 	}
-	next := KeptReset{}
+	next := KeptReset{Order: NewOrder(p.Host.Clock)}
 	if found && !kept.Wiped {
 		next, from = kept, dir
 	}

@@ -39,6 +39,10 @@ type Command struct {
 	// Private gives the process a PID and a mount namespace of its own, which end with it: whatever ends the command, or the
 	// agent, leaves no process and no mount of it. It needs root.
 	Private bool
+	// Timeout is after how long the command is killed. Default: never.
+	Timeout time.Duration
+	// Lock is a file that one command at a time holds, with all processes that it has started: it is let go of by the last of them.
+	Lock string
 }
 
 // String is the command as one would type it, without the environment.
@@ -70,12 +74,18 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if command.Timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, command.Timeout)
+	}
+	defer cancel()
+
 	stdout, stderr := &tail{}, &tail{}
 	name, args := command.Name, command.Args
 	if command.Private {
 		name, args = unshare, slices.Concat(ownNamespaces, []string{name}, args)
 	}
-	process := exec.CommandContext(ctx, name, args...)
+	process := exec.CommandContext(limited, name, args...)
 	process.Env = append(os.Environ(), command.Env...)
 	process.Stdout, process.Stderr = stdout, stderr
 	process.SysProcAttr = dieWithParent()
@@ -83,6 +93,14 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 		ownGroup(process)
 	}
 	process.WaitDelay = outputPatience
+	if command.Lock != "" {
+		held, err := lock(command.Lock)
+		if err != nil {
+			return Result{}, fmt.Errorf("running %q: %w", command, err)
+		}
+		defer func() { _ = held.Close() }()
+		process.ExtraFiles = []*os.File{held}
+	}
 	err := process.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it has ended well, and left somebody behind who holds its output
@@ -90,6 +108,9 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
 	if ctx.Err() != nil {
 		return result, ctx.Err()
+	}
+	if limited.Err() != nil {
+		return result, fmt.Errorf("running %q: it was killed, since it did not end in %s", command, command.Timeout)
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

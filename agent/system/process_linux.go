@@ -4,8 +4,14 @@
 package system
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
@@ -17,4 +23,23 @@ func ownGroup(process *exec.Cmd) {
 		// It has not been waited for, so that nobody else has its number.
 		return syscall.Kill(-process.Process.Pid, syscall.SIGKILL)
 	}
+}
+
+// lock takes a file for the caller and for whoever inherits it. It belongs to the open file: closed here, it is held by the others.
+func lock(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("another command is at work that holds %s: wait for its end, or reboot", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

@@ -6,6 +6,8 @@
 package system
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -14,3 +16,5 @@ import (
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
 func ownGroup(*exec.Cmd) {}
+
+func lock(string) (*os.File, error) { return nil, errors.ErrUnsupported }

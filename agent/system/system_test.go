@@ -28,6 +28,27 @@ var _ = Describe("Processes", func() {
 		Expect(run("echo $GIVEN; echo no >&2; exit 3")).To(Equal(system.Result{Stdout: "yes\n", Stderr: "no\n", ExitCode: 3}))
 	})
 
+	It("are killed when they take too long", func() {
+		_, err := system.Processes{}.Run(context.Background(), system.Command{Name: "sleep", Args: []string{"60"}, Timeout: 50 * time.Millisecond})
+		Expect(err).To(MatchError(`running "sleep 60": it was killed, since it did not end in 50ms`))
+	})
+
+	It("that share a lock run one at a time, until the last child of the one before has ended", func() {
+		path := filepath.Join(GinkgoT().TempDir(), "run", "lock")
+		locked := func(script string) (system.Result, error) {
+			return system.Processes{}.Run(context.Background(), system.Command{Name: "/bin/sh", Args: []string{"-c", script}, Lock: path})
+		}
+		child, err := locked("sleep 60 >/dev/null 2>&1 & echo $!")
+		Expect(err).NotTo(HaveOccurred())
+		_, err = locked("true")
+		Expect(err).To(MatchError(ContainSubstring("another command is at work that holds " + path)))
+		Expect(run("kill " + child.Stdout)).To(HaveField("ExitCode", 0))
+		Eventually(func() error {
+			_, err := locked("true")
+			return err
+		}).Should(Succeed())
+	})
+
 	It("tell a kill from an exit", func() {
 		Expect(run("kill -9 $$")).To(HaveField("ExitCode", -1))
 	})

@@ -106,20 +106,27 @@ func installCommand(given *flags) *cobra.Command {
 }
 
 func resetCommand(given *flags) *cobra.Command {
-	return &cobra.Command{
+	var again bool
+	command := &cobra.Command{
 		Use: "reset", Short: "Reset the host to factory state and register it anew; runs in the recovery system", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			worker, err := newAgent(given)
 			if err != nil {
 				return err
 			}
-			err = worker.Reset(command.Context())
+			reset := worker.Reset
+			if again {
+				reset = worker.ResetAgain
+			}
+			err = reset(command.Context())
 			if errors.Is(err, osplugin.ErrRestart) {
 				return nil
 			}
 			return err
 		},
 	}
+	command.Flags().BoolVar(&again, "again", false, "try anew what could not be done in the tries that there are for one order")
+	return command
 }
 
 func statusCommand(given *flags) *cobra.Command {

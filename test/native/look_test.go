@@ -189,3 +189,9 @@ func (m *machine) expectSnapshots(ids ...string) {
 	Expect(m.snapshots()).To(Equal(wanted))
 	Expect(os.Readlink(m.path(stateDir + "/.snapshots/active"))).To(Equal(ids[0] + "/snapshot.img"))
 }
+
+// agentLog is what the machine's agents have logged.
+func (m *machine) agentLog() string {
+	content, _ := os.ReadFile(filepath.Join(m.share, "agent.log"))
+	return string(content)
+}

@@ -69,14 +69,18 @@ func (m *machine) equip() {
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
 	bin := filepath.Join(m.share, "bin")
-	for _, name := range []string{bin, filepath.Join(m.share, "hold"), filepath.Join(m.share, "reached"), filepath.Join(m.dir, "bin")} {
+	for _, name := range []string{bin, filepath.Join(m.share, "hold"), filepath.Join(m.share, "reached"), filepath.Join(m.share, "fail"), filepath.Join(m.dir, "bin")} {
 		Expect(os.MkdirAll(name, 0o755)).To(Succeed())
 	}
 	Expect(os.Symlink(self, filepath.Join(m.dir, "bin", grubName))).To(Succeed())
-	run("cp", programs.elemental, filepath.Join(bin, "elemental"))
-	run("cp", programs.agent, filepath.Join(bin, "elemental-agent"))
-	run("cp", "testdata/commands/hold", "testdata/commands/systemctl", bin)
-	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mksquashfs"} {
+	for directory, program := range map[string]string{"cli": programs.elemental, "agent": programs.agent} {
+		Expect(os.Mkdir(filepath.Join(m.share, directory), 0o755)).To(Succeed())
+		run("cp", program, filepath.Join(m.share, directory))
+	}
+	for _, name := range []string{"elemental", "elemental-agent", "hold", "systemctl"} {
+		run("cp", filepath.Join("testdata/commands", name), bin)
+	}
+	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mkfs.ext4", "mksquashfs"} {
 		Expect(os.Symlink("hold", filepath.Join(bin, name))).To(Succeed())
 	}
 	Expect(os.Symlink("/usr/bin/grub-editenv", filepath.Join(bin, "grub2-editenv"))).To(Succeed())
@@ -102,7 +106,7 @@ func (m *machine) powerOn() {
 	init := exec.Command("bash", script)
 	init.Dir, init.Stdout, init.Stderr = m.dir, log, log
 	init.Env = append(os.Environ(), "MACHINE="+m.dir, "LOOPS="+strings.Join(m.loops, " "), "BOOT_ID=boot-"+strconv.Itoa(m.boots))
-	init.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	init.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS}
 	gone := make(chan struct{})
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -200,7 +204,7 @@ func (m *machine) logs() {
 	if !CurrentSpecReport().Failed() {
 		return
 	}
-	for _, path := range []string{filepath.Join(m.dir, "console.log"), filepath.Join(m.share, "agent.log")} {
+	for _, path := range []string{filepath.Join(m.dir, "console.log"), filepath.Join(m.share, "agent.log"), filepath.Join(m.share, "stages.log")} {
 		content, _ := os.ReadFile(path)
 		fmt.Fprintf(GinkgoWriter, "---- %s\n%s\n", path, content)
 	}

@@ -57,10 +57,14 @@ func choose(oemEnv, env, state string) error {
 	}
 	choice, found := grub.Boot(oem, saved, func(e grub.Entry) bool {
 		_, err := os.Stat(image(e))
-		return err == nil && e.Mode != grub.Recovery
+		return err == nil || e.Mode == grub.Recovery
 	})
 	if err := saved.Write(env); err != nil || !found {
 		return fmt.Errorf("nothing to boot: %w", err)
+	}
+	if choice.Mode == grub.Recovery {
+		fmt.Println(grub.Recovery, 0, "root=LABEL=COS_RECOVERY elemental.mode=recovery elemental.image=/boot/recovery.img")
+		return nil
 	}
 	chosen, err := filepath.EvalSymlinks(image(choice.Entry))
 	if err != nil {

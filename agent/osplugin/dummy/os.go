@@ -227,6 +227,9 @@ func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error
 // ResetDir is in the work directory.
 func (p *Plugin) ResetDir() string { return filepath.Join(filepath.Dir(p.path), resetDir) }
 
+// RecoveryDir is in ResetDir.
+func (p *Plugin) RecoveryDir() string { return filepath.Join(p.ResetDir(), "recovery") }
+
 // TriggerReset is remembered until Reset.
 func (p *Plugin) TriggerReset(context.Context) error {
 	return p.change(func(d *disk) error {

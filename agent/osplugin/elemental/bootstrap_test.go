@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -178,6 +179,15 @@ var _ = Describe("A reset", func() {
 		Expect(r.plugin.AbandonReset(ctx)).To(Succeed())
 	})
 
+	It("leaves what the CLI has copied to root alone, from the start of the agent on", func() {
+		r.write("/oem/91_custom.yaml", "name: x\n")
+		Expect(os.Chmod(r.path("/oem/91_custom.yaml"), 0o644)).To(Succeed())
+		Expect(r.plugin.Init(ctx)).To(Succeed())
+		copied, err := os.Stat(r.path("/oem/91_custom.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(copied.Mode().Perm()).To(BeEquivalentTo(0o600))
+	})
+
 	It("mounts /oem again, which the CLI leaves unmounted", func() {
 		r.boot(0, "recovery")
 		r.mount("0:22 / /run")
@@ -196,6 +206,25 @@ var _ = Describe("A reset", func() {
 		r.boot(0, "recovery")
 		r.runner.Fail("elemental reset", 1, "no disk")
 		Expect(r.plugin.Reset(ctx, nil)).To(MatchError("elemental reset: exit code 1: no disk"))
+		kept, err := os.Stat(filepath.Join(r.plugin.RecoveryDir(), "config.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kept.Mode().Perm()).To(BeEquivalentTo(0o600))
+
+		By("a log of the CLI, whose errors have several lines")
+		r.runner.On("elemental reset", func(system.Command) system.Result {
+			return system.Result{ExitCode: 1, Stdout: "\x1b[36mINFO\x1b[0m[2026-11-22T22:13:19Z] Formatting 'state' partition\n" +
+				"\x1b[31mERRO\x1b[0m[2026-11-22T22:13:19Z] reset command failed: 1 error occurred:\n\t* exit status 1\n\n"}
+		})
+		Expect(r.plugin.Reset(ctx, nil)).To(MatchError(
+			"elemental reset: exit code 1: reset command failed: exit status 1 after \"Formatting 'state' partition\""))
+
+		By("its configuration being nowhere but on the recovery partition")
+		Expect(os.RemoveAll(r.path("/oem"))).To(Succeed())
+		Expect(os.MkdirAll(r.path("/oem"), 0o755)).To(Succeed())
+		Expect(os.RemoveAll(r.path("/etc/elemental/agent/config.yaml"))).To(Succeed())
+		r.runner.Say("elemental reset", "")
+		Expect(r.plugin.Reset(ctx, nil)).To(Succeed())
+		Expect(r.path("/oem/elemental/agent/config.yaml")).To(BeAnExistingFile())
 	})
 })
 

@@ -133,8 +133,7 @@ func (p *Plugin) runInstall(ctx context.Context, options installOptions) error {
 	if err != nil {
 		return err
 	}
-	command := system.Command{Name: "elemental", Args: options.arguments(), Env: options.environment(written), Private: p.host.Real()}
-	result, err := p.host.Runner.Run(ctx, command)
+	result, err := p.host.Runner.Run(ctx, p.cli(options.arguments(), options.environment(written)))
 	if err != nil {
 		return fmt.Errorf("running elemental install: %w", err)
 	}

@@ -28,7 +28,7 @@ func (p *Plugin) detachLoops(ctx context.Context) error {
 		return err
 	}
 	root, _ := mountedAt(mounts, "/")
-	own, err := p.partitions(mounts)
+	own, err := p.ownPartitions(mounts)
 	if err != nil {
 		return err
 	}
@@ -48,22 +48,26 @@ func (p *Plugin) detachLoops(ctx context.Context) error {
 	return nil
 }
 
-// partitions are the devices of the state and the recovery partition. The latter is not mounted as a rule.
-func (p *Plugin) partitions(mounts []mount) ([]string, error) {
+// ownPartitions are the devices of the state and the recovery partition, only one of which is mounted as a rule.
+func (p *Plugin) ownPartitions(mounts []mount) ([]string, error) {
 	state, err := p.readState()
 	if err != nil {
 		return nil, err
 	}
-	label := state.Recovery.Label
-	if label == "" {
-		label = recoveryLabel
-	}
-	devices := []string{deviceNumber(p.host.Path(byLabel + label))}
+	devices := []string{p.partition(state.Recovery.Label, recoveryLabel), p.partition(state.State.Label, stateLabel)}
 	for _, target := range []string{stateDir, legacyStateDir, recoveryDir} {
 		at, _ := mountedAt(mounts, target)
 		devices = append(devices, at.device)
 	}
 	return slices.DeleteFunc(devices, func(device string) bool { return device == "" }), nil
+}
+
+// partition is the device of the partition with a label; empty where there is none.
+func (p *Plugin) partition(label, otherwise string) string {
+	if label == "" {
+		label = otherwise
+	}
+	return deviceNumber(p.host.Path(byLabel + label))
 }
 
 // loops lists the loop devices that are attached. The columns are padded with white space.

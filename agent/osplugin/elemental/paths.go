@@ -23,12 +23,14 @@ const (
 	efiDir      = "/run/elemental/efi"
 	grubOEMEnv  = efiDir + "/grub_oem_env"
 
-	oemDir               = "/oem"
-	grubEnv              = oemDir + "/grubenv"
-	bootstrapConfig      = oemDir + "/bootstrap-cloud-config.yaml"
-	resetConfig          = oemDir + "/reset-cloud-config.yaml"
-	keptDir              = oemDir + "/elemental/agent"
-	keptAgentConfig      = keptDir + "/config.yaml"
+	oemDir          = "/oem"
+	grubEnv         = oemDir + "/grubenv"
+	bootstrapConfig = oemDir + "/bootstrap-cloud-config.yaml"
+	resetConfig     = oemDir + "/reset-cloud-config.yaml"
+	keptDir         = oemDir + "/elemental/agent"
+	keptAgentConfig = keptDir + "/config.yaml"
+	// recoveryKeptDir is on the recovery partition, which the recovery system has where others have the state partition.
+	recoveryKeptDir      = "elemental-agent"
 	hostnameConfig       = oemDir + "/set-hostname.yaml"
 	cloudConfig          = oemDir + "/set-cloud-config.yaml"
 	installedFilePattern = oemDir + "/set-*.yaml"
@@ -36,6 +38,9 @@ const (
 	// customFilePattern is by which names "elemental install" copies the files that it is given.
 	// Source: elemental-toolkit v2.3.2, pkg/elemental, CopyCloudConfig.
 	customFilePattern = oemDir + "/9*_custom.yaml"
+
+	// elementalLock is held by each installation, upgrade and reset, until its last process has ended.
+	elementalLock = "/run/elemental-agent/elemental.lock"
 
 	// installedMark is there from the end of an installation to the next boot.
 	installedMark = "/run/elemental-agent/installed"
@@ -74,8 +79,12 @@ var installMounts = []string{
 // ownMark is a line in each file that the agent writes to /oem: an installation copies them under other names.
 const ownMark = "# Written by elemental-agent."
 
-// recoveryLabel is the recovery partition's unless state.yaml has another.
-const recoveryLabel = "COS_RECOVERY"
+// Labels of partitions, unless state.yaml has others.
+const (
+	recoveryLabel   = "COS_RECOVERY"
+	stateLabel      = "COS_STATE"
+	persistentLabel = "COS_PERSISTENT"
+)
 
 // correlationLabel of a snapshot is the attempt it was written for.
 const correlationLabel = "correlationID"

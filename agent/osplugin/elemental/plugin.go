@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -54,10 +55,25 @@ func New(options Options) *Plugin {
 	}
 }
 
-// Init makes the directory for yip files.
+// Init makes the directory for yip files, and keeps from others what the CLI has copied there.
 func (p *Plugin) Init(context.Context) error {
 	if err := os.MkdirAll(p.host.Path(oemDir), 0o755); err != nil {
 		return fmt.Errorf("creating %s: %w", oemDir, err)
+	}
+	return p.hideCopied()
+}
+
+// hideCopied leaves the files that a host was installed or reset with to root alone: the CLI copies them with mode 0644, the host's
+// key and the registration token among them.
+func (p *Plugin) hideCopied() error {
+	copied, err := filepath.Glob(p.host.Path(customFilePattern))
+	if err != nil {
+		return err
+	}
+	for _, path := range copied {
+		if err := os.Chmod(path, 0o600); err != nil {
+			return fmt.Errorf("leaving %s to root alone: %w", path, err)
+		}
 	}
 	return nil
 }

@@ -6,12 +6,10 @@ package elemental
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
@@ -60,6 +58,13 @@ func (p *Plugin) AbandonReset(context.Context) error {
 // ResetDir is on the OEM partition: the recovery system mounts neither /etc nor /var.
 func (p *Plugin) ResetDir() string { return p.host.Path(keptDir) }
 
+// RecoveryDir is on the recovery partition.
+func (p *Plugin) RecoveryDir() string { return filepath.Join(p.statePath(), recoveryKeptDir) }
+
+func (p *Plugin) recoveryConfig() string {
+	return filepath.Join(p.RecoveryDir(), filepath.Base(keptAgentConfig))
+}
+
 // keepConfig copies how the host reaches the API to where the recovery system finds it.
 func (p *Plugin) keepConfig() error {
 	content, err := os.ReadFile(p.configPath)
@@ -86,13 +91,17 @@ func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	// Nothing that a failed reset leaves unmounted, or half formatted, holds the only one.
+	if err := system.WriteFile(p.recoveryConfig(), configuration, 0o600); err != nil {
+		return err
+	}
 	if err := p.prepareOEM(ctx, options, configuration); err != nil {
 		return err
 	}
 	if err := p.runReset(ctx, options); err != nil {
 		return err
 	}
-	return p.afterReset(ctx, configuration)
+	return p.afterReset(configuration)
 }
 
 // prepareOEM leaves to the next life of the host what it needs and, if the OEM partition is to be reset, nothing else. The CLI
@@ -117,7 +126,7 @@ func (p *Plugin) prepareOEM(ctx context.Context, options resetOptions, configura
 
 // keptConfig reads the agent's configuration, wherever a reset that was cut off has left it.
 func (p *Plugin) keptConfig() ([]byte, error) {
-	for _, path := range []string{p.configPath, p.host.Path(keptAgentConfig)} {
+	for _, path := range []string{p.configPath, p.host.Path(keptAgentConfig), p.recoveryConfig()} {
 		content, err := os.ReadFile(path)
 		if err == nil {
 			return content, nil
@@ -126,50 +135,7 @@ func (p *Plugin) keptConfig() ([]byte, error) {
 			return nil, fmt.Errorf("reading the agent's configuration: %w", err)
 		}
 	}
-	return nil, errors.New("the agent's configuration is neither in " + p.configPath + " nor in " + keptAgentConfig)
-}
-
-// runReset shares the host's mounts: the CLI formats partitions that are mounted here, and unmounts them first.
-func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
-	command := system.Command{Name: "elemental", Args: []string{"reset"}, Env: []string{
-		"ELEMENTAL_RESET_CLOUD_INIT=" + strings.Join(options.ConfigURLs, ","),
-		"ELEMENTAL_RESET_SYSTEM=" + options.SystemURI,
-		"ELEMENTAL_RESET_PERSISTENT=" + strconv.FormatBool(options.ResetPersistent),
-		"ELEMENTAL_RESET_OEM=false",
-	}}
-	if options.Debug {
-		command.Args = []string{"--debug", "reset"}
-	}
-	result, err := p.host.Runner.Run(ctx, command)
-	if err != nil {
-		return fmt.Errorf("running elemental reset: %w", err)
-	}
-	if result.ExitCode != 0 {
-		return fmt.Errorf("elemental reset: exit code %d: %s", result.ExitCode, reasonOf(result))
-	}
-	return nil
-}
-
-// afterReset: the CLI leaves /oem unmounted, and with it all that the agent wants to last.
-func (p *Plugin) afterReset(ctx context.Context, configuration []byte) error {
-	mounts, err := p.mounts()
-	if err != nil {
-		return err
-	}
-	if _, mounted := mountedAt(mounts, oemDir); len(mounts) > 0 && !mounted {
-		if _, err := system.Check(ctx, p.host.Runner, "mount", p.host.Path(oemDir)); err != nil {
-			return fmt.Errorf("mounting %s again: %w", oemDir, err)
-		}
-	}
-	if err := system.RemoveFile(p.host.Path(resetConfig)); err != nil {
-		return err
-	}
-	for _, path := range []string{p.configPath, p.host.Path(keptAgentConfig)} {
-		if err := system.WriteFile(path, configuration, 0o600); err != nil {
-			return err
-		}
-	}
-	return p.flush()
+	return nil, fmt.Errorf("the agent's configuration is neither in %s nor in %s nor in %s", p.configPath, keptAgentConfig, p.recoveryConfig())
 }
 
 // emptyOEM removes all but GRUB's variables, the files of the reset and what it is done by.

@@ -15,19 +15,51 @@ const (
 	longestReason = 300
 	// quotedErrors is how many errors of the CLI are quoted: the first is the cause, or the second explains it.
 	quotedErrors = 2
+
+	levelInfo  = "INFO"
+	levelError = "ERRO"
 )
 
-// errorLine is an error in the log that the CLI writes to its standard output, in color.
-var errorLine = regexp.MustCompile(`(?m)^(?:\x1b\[\d+m)?ERRO(?:\x1b\[0m)?\[[^\]]*\] *(.*?)\s*$`)
+// entryStart is the first line of an entry in the log that the CLI writes to its standard output, in color.
+var entryStart = regexp.MustCompile(`^(?:\x1b\[\d+m)?([A-Z]{4})(?:\x1b\[0m)?\[[^\]]*\] *(.*?)\s*$`)
+
+// bareStatus is an error that says nothing of what was done: the output of what the CLI runs is only in its debug log.
+var bareStatus = regexp.MustCompile(`exit status \d+$`)
+
+// entry of the CLI's log.
+type entry struct{ level, message string }
+
+// entriesOf are the entries of a log. Errors that are several in one have a line for each.
+func entriesOf(log string) []entry {
+	var entries []entry
+	for line := range strings.Lines(log) {
+		text := strings.TrimSpace(line)
+		if match := entryStart.FindStringSubmatch(strings.TrimRight(line, "\r\n")); match != nil {
+			entries = append(entries, entry{level: match[1], message: match[2]})
+		} else if last := len(entries) - 1; last >= 0 && text != "" {
+			entries[last].message += " " + strings.TrimPrefix(text, "* ")
+		}
+	}
+	return entries
+}
 
 // reasonOf says why the CLI failed: by the first errors that it logged, since the last ones are of its clearing up, or else by the
 // last line it wrote.
 func reasonOf(result system.Result) string {
 	var said []string
-	for _, match := range errorLine.FindAllStringSubmatch(result.Stdout, quotedErrors) {
-		said = append(said, match[1])
+	step := ""
+	for _, each := range entriesOf(result.Stdout) {
+		if each.level == levelInfo && len(said) == 0 {
+			step = each.message
+		}
+		if each.level == levelError && len(said) < quotedErrors {
+			said = append(said, strings.Replace(each.message, "1 error occurred: ", "", 1))
+		}
 	}
 	reason := strings.Join(said, "; ")
+	if bareStatus.MatchString(reason) && step != "" {
+		reason += " after \"" + step + "\""
+	}
 	for _, stream := range []string{result.Stderr, result.Stdout} {
 		if reason == "" {
 			reason = system.LastLine(stream)

@@ -22,7 +22,11 @@ type installState struct {
 	Recovery struct {
 		Label string `yaml:"label"`
 	} `yaml:"recovery"`
+	Persistent struct {
+		Label string `yaml:"label"`
+	} `yaml:"persistent"`
 	State struct {
+		Label     string                  `yaml:"label"`
 		Snapshots map[int32]snapshotState `yaml:"snapshots"`
 	} `yaml:"state"`
 }

@@ -10,17 +10,16 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 // Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
 // and a full disk is 0.
 func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
-	command := system.Command{Name: "elemental", Args: []string{"upgrade"}, Private: p.host.Real(), Env: []string{
+	command := p.cli([]string{"upgrade"}, []string{
 		"ELEMENTAL_UPGRADE_SYSTEM=oci:" + request.Image,
 		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
 		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,
-	}}
+	})
 	if request.Version.Debug {
 		command.Args = []string{"--debug", "upgrade"}
 	}

@@ -125,6 +125,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 		m.ok("grub2-editenv", m.Path("/oem/grubenv"), "set", "next_entry=recovery")
 		Expect(m.powerOn()).To(Equal("recovery=0"))
 		Expect(m.Path("/run/elemental/recovery_mode")).To(BeAnExistingFile())
+		Expect(m.Path(disk.StateDir, disk.RecoveryImage)).To(BeAnExistingFile())
 		m.ok("elemental", "reset", "--reset-oem")
 		Expect(must(os.ReadFile(m.Recovery(disk.RecoveryImage)))).To(Equal(good))
 		Expect(recorded(m).FromAction).To(Equal(state.ActionReset))

@@ -36,6 +36,13 @@ mount -t ext4 /dev/sda5 /run/elemental/persistent
 choice=$("$MACHINE/bin/native-grub" /run/elemental/efi/grub_oem_env /run/oem/grubenv "$state")
 read -r mode snapshot cmdline <<<"$choice"
 image=$state/.snapshots/$snapshot/snapshot.img
+if [ "$mode" = recovery ]; then
+  # The recovery system has its own partition where others have the state's, and nothing that lasts.
+  umount "$state" /run/elemental/persistent
+  mount -t ext4 /dev/sda3 "$state"
+  mount -t tmpfs var /run/elemental/persistent
+  image=$state/boot/recovery.img
+fi
 mount -o ro,loop "$image" /run/root || exit 100
 touch "/run/elemental/${mode}_mode"
 echo "$BOOT_ID" >/run/boot_id
@@ -59,9 +66,12 @@ mount -t proc proc "$root/proc"
 mount --bind /run/boot_id "$root/proc/sys/kernel/random/boot_id"
 mount --bind /run/cmdline "$root/proc/cmdline"
 mount --rbind /sys "$root/sys"
+mount -t tmpfs firmware "$root/sys/firmware" && mkdir -p "$root/sys/firmware/efi/efivars"
+mount -t tmpfs -o ro efivars "$root/sys/firmware/efi/efivars"
 mount --bind -o ro /usr "$root/usr"
 mount --bind "$MACHINE/share" "$root/native"
 mount --bind /run/elemental/persistent/var "$root/var"
+mkdir /run/etc && mount -t tmpfs etc /run/etc && cp -a "$root/etc/." /run/etc && mount --move /run/etc "$root/etc" && rmdir /run/etc
 mount -t tmpfs tmp "$root/tmp"
 mount --move /run/oem "$root/oem" && rmdir /run/oem
 mount --move /dev "$root/dev"
@@ -71,9 +81,10 @@ pivot_root . run/former
 umount -l /run/former && rmdir /run/former
 mount --make-rshared /
 
-# systemd: the toolkit's assessment, and the agent's unit, which is started again whatever becomes of it.
+# systemd: the toolkit's stages and assessment, and the agent's unit, which is started again whatever becomes of it.
 export PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp
 cd /
+elemental run-stage boot >>/native/stages.log 2>&1 || true
 if [ -e /etc/unhealthy ]; then
   systemctl reboot
   sleep infinity
@@ -81,8 +92,9 @@ fi
 grub2-editenv /oem/grubenv unset last_boot_attempt
 if [ "$mode" = active ]; then grub2-editenv /oem/grubenv unset boot_assessment_check; fi
 touch /run/assessed
+elemental run-stage network >>/native/stages.log 2>&1 &
 while true; do
-  elemental-agent --debug --config /native/agent.yaml run >>/native/agent.log 2>&1 &
+  elemental-agent --config /native/agent.yaml run >>/native/agent.log 2>&1 &
   echo $! >/run/agent.pid
   wait $! || true
   sleep 0.2

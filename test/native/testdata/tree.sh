@@ -20,9 +20,15 @@ echo host-1 >"$tree/etc/hostname"
 cat >"$tree/system/oem/08_boot_assessment.yaml" <<YAML
 name: "Boot assessment"
 stages:
-  after-upgrade-chroot:
+  after-upgrade-chroot: &check
   - commands:
     - grub2-editenv /oem/grubenv set boot_assessment_check=yes
     - grub2-editenv /oem/grubenv unset last_boot_attempt
+  after-reset-chroot: *check
 YAML
+# What a reset copies to the EFI partition.
+mkdir -p "$tree"/boot/grub2/x86_64-efi "$tree"/usr/share/efi/x86_64 "$tree"/usr/share/grub2/x86_64-efi
+for name in boot/grub2/x86_64-efi/{loopback,squash4,xzio}.mod usr/share/efi/x86_64/{shim,MokManager}.efi usr/share/grub2/x86_64-efi/grub.efi etc/elemental/grub.cfg; do
+  echo "$name" >"$tree/$name"
+done
 for i in {1..40}; do head -c 50000 /dev/urandom >"$tree/usr/share/data/$i"; done

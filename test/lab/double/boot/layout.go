@@ -47,7 +47,7 @@ func (s System) Up(d disk.Disk, bootID string) error {
 func (s System) unmounted() []string {
 	switch s.Mode {
 	case grub.Recovery:
-		return disk.Persistent()
+		return append(disk.Persistent(), disk.StateDir)
 	case Live:
 		return disk.Partitions()
 	default:
@@ -65,6 +65,9 @@ func (s System) mount(d disk.Disk) error {
 	}
 	if _, err := d.Attach(d.HostPath(s.file(d))); err != nil {
 		return fmt.Errorf("mounting root file system: %w", err)
+	}
+	if s.Mode == grub.Recovery {
+		return errors.Join(d.ShowRecovery(), d.SetMounts(disk.RecoveryMounts()))
 	}
 	return d.SetMounts(disk.BootMounts())
 }

@@ -48,6 +48,15 @@ func (d Disk) Hide(dir string) error {
 	return os.MkdirAll(d.Path(dir), 0o755)
 }
 
+// ShowRecovery puts the recovery partition where the state partition is not mounted.
+func (d Disk) ShowRecovery() error {
+	path := d.Path(StateDir)
+	if err := errors.Join(os.MkdirAll(d.Recovery(), 0o755), os.RemoveAll(path), os.Symlink(d.Recovery(), path)); err != nil {
+		return fmt.Errorf("mounting the recovery partition: %w", err)
+	}
+	return nil
+}
+
 // Show undoes Hide; what was written in between is lost.
 func (d Disk) Show(dir string) error {
 	hidden := d.Path(hiddenDir, dir)

@@ -29,6 +29,13 @@ func BootMounts() []Mount {
 	}
 }
 
+// RecoveryMounts are those of a host that runs its recovery system: it has its own partition where others have the state's.
+func RecoveryMounts() []Mount {
+	mounts := BootMounts()
+	mounts[1].Device = recoveryLabel
+	return mounts
+}
+
 // LiveMounts are those of a host that runs from live media.
 func LiveMounts() []Mount { return []Mount{{Device: "LiveOS_rootfs", Target: "/", Options: "rw"}} }
 

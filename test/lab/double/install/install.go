@@ -66,7 +66,7 @@ func (a *Action) copyCloudInit() error {
 	for i, path := range a.CloudInit {
 		content, err := os.ReadFile(path)
 		if err == nil {
-			err = os.WriteFile(a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i)), content, 0o600)
+			err = os.WriteFile(a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i)), content, 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("copying cloud-init: %w", err)
@@ -115,10 +115,13 @@ func (a *Action) Reset(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := a.format(); err != nil {
+	if err := a.unmountAll(); err != nil {
 		return err
 	}
 	a.always(a.unmountAll)
+	if err := a.format(); err != nil {
+		return err
+	}
 	fromRecovery := a.System.String() == ""
 	if fromRecovery {
 		a.System = source.Source{Kind: source.File, Value: a.Disk.Recovery(disk.RecoveryImage)}
