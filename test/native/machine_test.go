@@ -87,7 +87,7 @@ func (m *machine) equip() {
 	Expect(m.registry.WriteCA(filepath.Join(m.share, "ca.pem"))).To(Succeed())
 	config, err := json.Marshal(map[string]any{
 		"registration": map[string]any{"uri": m.api.URI(), "caCert": m.api.CACert(), "token": apitest.Token},
-		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}, "reconciliation": "1s"},
+		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}, "reconciliation": "1s", "stableWindow": "1s"},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	write(filepath.Join(m.share, "agent.yaml"), string(config))

@@ -78,9 +78,9 @@ var _ = Describe("A reset", func() {
 		}
 		Expect(m.path("/oem/elemental/agent/config.yaml")).To(BeAnExistingFile())
 
-		By("being switched off and on")
+		By("being switched off and on: the system that GRUB boots by itself goes into recovery again")
 		m.within("{ sleep 0.5; echo reboot >/native/power; } &")
-		Eventually(m.last).Should(And(held, HaveField("OS.BootID", "boot-3")))
+		Eventually(m.last).Should(And(held, HaveField("OS.BootID", "boot-4")))
 
 		By("being ordered again")
 		Expect(os.Remove(failing)).To(Succeed())
