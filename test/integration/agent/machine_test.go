@@ -46,7 +46,7 @@ func newMachine(before ...func(m *machine)) *machine {
 	registry, err := image.Start(image.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(registry.Close)
-	m := &machine{api: apitest.New(), registry: registry, agentConfig: map[string]any{"hostname": map[string]any{"useExisting": true}, "stableWindow": "1s"}}
+	m := &machine{api: apitest.New(), registry: registry, agentConfig: map[string]any{"hostname": map[string]any{"useExisting": true}}}
 	DeferCleanup(m.api.Close)
 	m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":true,"resetOem":true}}}`)
 	for _, prepare := range before {
@@ -111,6 +111,7 @@ func (m *machine) logs() {
 		}
 	}
 	fmt.Fprintf(GinkgoWriter, "---- boots %+v\n", m.Boots())
+	fmt.Fprintf(GinkgoWriter, "---- attempt %+v\n", m.attempt())
 }
 
 func (m *machine) push(version string, os image.OS) image.Image {

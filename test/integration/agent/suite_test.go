@@ -66,7 +66,7 @@ func work(ctx context.Context, command, root, path string) error {
 	}
 	policy := upgrade.DefaultPolicy
 	policy.Registry = retry.Policy{First: 20 * time.Millisecond, Max: 100 * time.Millisecond, Attempts: 5}
-	policy.AssessInterval = 20 * time.Millisecond
+	policy.AssessInterval, policy.StableWindow = 20*time.Millisecond, 100*time.Millisecond
 	worker, err := agent.New(agent.Options{
 		Config: settings, ConfigPath: path, Host: system.NewHost(root), UpgradePolicy: policy,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
