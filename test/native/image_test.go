@@ -7,9 +7,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -74,7 +76,8 @@ func layer(content files) v1.Layer {
 	GinkgoHelper()
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
-	for path, text := range content {
+	for _, path := range slices.Sorted(maps.Keys(content)) { // one digest for the same files
+		text := content[path]
 		Expect(writer.WriteHeader(&tar.Header{Name: path, Size: int64(len(text)), Mode: 0o755})).To(Succeed())
 		_, err := writer.Write([]byte(text))
 		Expect(err).NotTo(HaveOccurred())

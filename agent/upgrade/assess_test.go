@@ -1,0 +1,124 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("An attempt after its reboot", func() {
+	var (
+		w   *world
+		dir string
+	)
+	BeforeEach(func() { w, dir = newWorld(), memoryDir() })
+
+	DescribeTable("is judged by the boot",
+		func(change func(), phase string, healthy bool, boots int, message string) {
+			change()
+			w.live(dir, wanted("a1"))
+			Expect(w.last()).To(And(HaveField("Phase", phase), HaveField("Healthy", healthy), HaveField("Message", message)))
+			Expect(w.boots).To(Equal(boots))
+		},
+		Entry("good at last", func() { w.verdicts = []assess.Verdict{undecided, undecided, good} },
+			wire.PhaseSucceeded, false, 2, ""),
+		Entry("good with warnings", func() {
+			w.checks = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
+		},
+			wire.PhaseSucceeded, false, 2, "warning: wanted check x failed: y"),
+		Entry("bad: back to the former snapshot, once", func() { w.verdicts = []assess.Verdict{bad, good} },
+			wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"),
+		Entry("bad by a check of the user", func() {
+			w.checks = []assess.Verdict{{State: assess.Bad, Reasons: []string{"required check x failed: y"}}}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: required check x failed: y"),
+		Entry("good only with pauses: the time is up", func() {
+			for range 151 {
+				w.verdicts = append(w.verdicts, good, undecided)
+			}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
+			"it is good, and has to be so for 2s with the same kubelet; not good after 10m0s"),
+		Entry("good with ever another kubelet: the time is up", func() {
+			for n := range 301 {
+				w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Good, Kubelet: fmt.Sprint(n)})
+			}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
+			"it is good, and has to be so for 2s with the same kubelet; not good after 10m0s"),
+		Entry("never decided: the time is up", func() {
+			for range 301 {
+				w.verdicts = append(w.verdicts, undecided)
+			}
+		}, wire.PhaseRolledBack, true, 3,
+			"booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: waiting for the kubelet; not good after 10m0s"),
+		Entry("the former one is bad as well", func() { w.verdicts = []assess.Verdict{bad, bad} },
+			wire.PhaseRolledBack, false, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
+				"; the former OS is not healthy: the kubelet is broken"),
+		Entry("a fallback by the boot loader", func() { w.bootsInto = func() int32 { return 1 } },
+			wire.PhaseRolledBack, true, 2, "booted snapshot 1 in passive mode, wanted 2 ("+digestOf("2")+")"),
+		Entry("a fallback to recovery", func() { w.bootsInto = func() int32 { return 0 } },
+			wire.PhaseRolledBack, false, 2, "booted the recovery system, wanted snapshot 2 ("+digestOf("2")+")"),
+		Entry("bad, and the way back leads nowhere", func() {
+			w.verdicts = []assess.Verdict{bad}
+			w.bootsInto = func() int32 { return 2 }
+		}, wire.PhaseRolledBack, false, 5, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
+			"; snapshot 1 was to be booted again, but 2 was"),
+	)
+
+	It("has no more time when the agent is started again in between", func() {
+		calm := newWorld()
+		calm.live(memoryDir(), wanted("a1"))
+		w.killAt = slices.Index(calm.calls, "assess") + 100 // nothing but assess from there
+		w.verdicts = slices.Repeat([]assess.Verdict{undecided}, 301)
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
+		Expect(w.did("assess")).To(Equal(300+2+2), "every two seconds, once more by the other agent, and the former OS twice")
+	})
+
+	It("is bad when its assessment does not end", func() {
+		w.policy.AssessTimeout, w.policy.StableWindow = 50*time.Millisecond, 0
+		w.hangs = true
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true),
+			HaveField("Message", HaveSuffix("but its assessment failed: not good after 50ms"))))
+	})
+
+	DescribeTable("that the boot loader falls back from too far, goes on to what ran before", func(gone bool, boots int, booted int32, message string) {
+		// Snapshot 2 was found bad by an attempt before.
+		w.snapshots[2] = snap{digest: digestOf("7"), whole: true}
+		w.snapshots[3], w.booted, w.link = snap{digest: digestOf("1"), whole: true}, 3, 3
+		w.bootsInto = func() int32 {
+			w.bootsInto = nil
+			if gone {
+				delete(w.snapshots, 3)
+			}
+			return 2
+		}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true), HaveField("Message", message)))
+		Expect(w.boots).To(Equal(boots))
+		Expect(w.booted).To(Equal(booted))
+		Expect(w.link).To(Equal(booted), "it stays there")
+	},
+		Entry("as long as that is there", false, 3, int32(3), "booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3"),
+		Entry("unless that is gone", true, 2, int32(2),
+			"booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3; the former snapshot 3 does not exist any more"),
+	)
+
+	It("makes the good snapshot the default before it says that it fell back", func() {
+		w.bootsInto = func() int32 { return 1 }
+		w.live(dir, wanted("a1"))
+		Expect(w.link).To(BeEquivalentTo(1))
+		Expect(w.snapshots).NotTo(HaveKey(BeEquivalentTo(2)), "the next upgrade would make it the first fallback")
+		w.bootsInto = nil
+		w.reboot()
+		Expect(w.booted).To(BeEquivalentTo(1))
+	})
+})
