@@ -111,7 +111,7 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	if done, err := m.clean(ctx, facts); err != nil || !done {
 		return false, err
 	}
-	return m.write(ctx, m.Marker())
+	return m.write(ctx, facts)
 }
 
 // verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that was booted meanwhile,
@@ -150,14 +150,19 @@ func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (b
 	return true, m.save(marker)
 }
 
-func (m *Machine) write(ctx context.Context, marker Marker) (bool, error) {
+func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error) {
+	marker := m.Marker()
 	wanted := image.Image{URI: marker.ImageURI, Digest: marker.Digest, Bytes: marker.ImageBytes}
 	// Normally nothing is left to download here; the cache may have been lost with its disk.
 	if err := m.persist(ctx, func() error { return m.Images.Download(ctx, wanted) }); err != nil {
 		return m.failedToWrite(ctx, err)
 	}
 	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
-	if message, err := m.shortOfSpace(ctx); err != nil || message != "" {
+	message, err := m.shortOfSpace(ctx)
+	if message != "" && err == nil {
+		m.keepBooted(ctx, facts) // a try before this one may have chosen the next boot
+	}
+	if err != nil || message != "" {
 		return m.endedBy(message, err)
 	}
 	reference, stop, err := m.Images.Serve(marker.Digest)

@@ -52,6 +52,28 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 	return p.editGrub(ctx, released)
 }
 
+// bootBooted has the next boot, until BootNewest or BootAlways says otherwise, choose what runs now: the CLI makes the new snapshot the
+// default before it records it, and long before anybody has looked whether it is whole. It needs an entry of its own, since the
+// default's leads to the new one by then. The assessment, which overrules saved_entry, leaves next_entry alone.
+func (p *Plugin) bootBooted(ctx context.Context) error {
+	booted, err := p.booted()
+	if err != nil || booted == 0 {
+		return err
+	}
+	state, err := p.readState()
+	if err != nil || state.Snapshotter.Type == btrfs {
+		return err
+	}
+	others, err := p.fallbacks(state, booted, 0)
+	if err != nil {
+		return err
+	}
+	if err := p.listFallbacks(ctx, append([]int32{booted}, others...)); err != nil {
+		return err
+	}
+	return p.editGrub(ctx, map[string]string{nextEntry: passiveEntry + strconv.Itoa(int(booted))})
+}
+
 // KeepBooting renews the entry of btrfs's snapshots where the assessment overrules GRUB's choice. A link needs no renewal, and to set it
 // again would undo what somebody has upgraded to since.
 func (p *Plugin) KeepBooting(ctx context.Context, snapshot int32) error {

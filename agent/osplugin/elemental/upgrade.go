@@ -30,6 +30,9 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 		}
 		command.Env = append(command.Env, hooks)
 	}
+	if err := p.bootBooted(ctx); err != nil {
+		return fmt.Errorf("having the next boot choose what runs: %w", err)
+	}
 	result, err := p.host.Runner.Run(ctx, command)
 	if err != nil {
 		return fmt.Errorf("running elemental upgrade: %w", err)

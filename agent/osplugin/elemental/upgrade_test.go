@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -21,15 +22,39 @@ var _ = Describe("Writing an image", func() {
 	ctx := context.Background()
 	request := osplugin.Upgrade{Attempt: "a1", Image: "127.0.0.1:5001/elemental/os@" + twoDigest}
 
-	BeforeEach(func() { r = newRig() })
+	BeforeEach(func() {
+		r = newRig()
+		r.snapshot(1, "older")
+		r.snapshot(2, "old")
+		r.link(2)
+		r.state(`1: {digest: "sha256:0"}`, `2: {digest: "sha256:1", active: true}`)
+		r.boot(2, "active")
+		r.grub("/oem/grubenv")
+		r.grub(oemEnv, "passive_snaps=1", "default_fallback=0 1 2")
+	})
+
+	It("has what runs booted again until the image is known to be whole", func() {
+		var met []string
+		r.runner.On("elemental", func(system.Command) system.Result {
+			met = append(r.grubenv(), strings.Split(r.read(oemEnv), "\n")...)
+			return system.Result{}
+		})
+		Expect(r.plugin.Upgrade(ctx, request)).To(Succeed())
+		Expect(met).To(ConsistOf("next_entry=passive2", "passive_snaps=2 1", "default_fallback=0 1 2 3"))
+		Expect(r.grubenv()).To(ConsistOf("next_entry=passive2"))
+		Expect(r.plugin.BootNewest(ctx)).To(Succeed())
+		Expect(r.grubenv()).To(BeEmpty())
+	})
 
 	DescribeTable("calls the CLI as it wants to be called",
 		func(version wire.OSVersion, call string, env []string) {
 			r.runner.Say("elemental", "")
 			request.Version = version
 			Expect(r.plugin.Upgrade(ctx, request)).To(Succeed())
-			Expect(r.runner.Calls()).To(Equal([]string{call}))
-			Expect(r.runner.Commands()[0].Env).To(Equal(env))
+			commands := r.runner.Commands()
+			last := commands[len(commands)-1]
+			Expect(last.String()).To(Equal(call))
+			Expect(last.Env).To(Equal(env))
 		},
 		Entry("plainly", wire.OSVersion{}, "elemental upgrade", []string{
 			"ELEMENTAL_UPGRADE_SYSTEM=oci:127.0.0.1:5001/elemental/os@" + twoDigest,
