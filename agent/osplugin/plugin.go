@@ -84,6 +84,9 @@ type Upgrader interface {
 	Space(ctx context.Context) (Space, error)
 	// Clean removes what an upgrade that was killed left behind. It never touches the booted snapshot.
 	Clean(ctx context.Context) error
+	// MakeRoom has so many bytes free where snapshots are written, as far as Space says, at the cost of a fallback that the upgrade
+	// would remove at its end.
+	MakeRoom(ctx context.Context, bytes int64) error
 	// Upgrade writes an image to a new snapshot. Whether it did is told by Written, never by the error
 	// alone.
 	Upgrade(ctx context.Context, request Upgrade) error
@@ -117,7 +120,7 @@ type Upgrade struct {
 
 // Space is free disk space in bytes.
 type Space struct {
-	// State is free where snapshots are written.
+	// State is free where snapshots are written, or can be made so by MakeRoom.
 	State int64
 	// Work is free in the agent's work directory, where downloads are kept.
 	Work int64

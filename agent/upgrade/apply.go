@@ -165,6 +165,9 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 	if err != nil || message != "" {
 		return m.endedBy(message, err)
 	}
+	if err := m.Plugin.MakeRoom(ctx, m.Marker().needed()); err != nil {
+		return false, fmt.Errorf("making room for the image: %w", err)
+	}
 	reference, stop, err := m.Images.Serve(marker.Digest)
 	if err != nil {
 		return false, err

@@ -127,6 +127,10 @@ func (w *world) Space(context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: w.free, Work: w.free}, w.boundary("space", func() error { return nil })
 }
 
+func (w *world) MakeRoom(_ context.Context, bytes int64) error {
+	return w.boundary(fmt.Sprintf("make room for %d", bytes), func() error { return nil })
+}
+
 func (w *world) Clean(context.Context) error {
 	return w.boundary("clean", func() error {
 		if w.busy != nil && w.busy() {

@@ -102,6 +102,21 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
+	It("makes room by the fallback that it costs anyway when the image would not fit besides", func() {
+		for attempt, more := range []files{large, {}} {
+			uri, _ := push(m.registry, fmt.Sprint("v", attempt+2), kernel, more)
+			m.upgrade(fmt.Sprint("a", attempt), wire.OSVersion{ImageURI: uri})
+			Expect(m.ends(fmt.Sprint("a", attempt))).To(HaveField("Phase", wire.PhaseSucceeded))
+		}
+		m.expectWhole("3", "2")
+		m.within(fmt.Sprintf(fill, 150))
+		uri, digest := push(m.registry, "v4", kernel, large)
+		m.upgrade("a4", wire.OSVersion{ImageURI: uri})
+		Expect(m.ends("a4")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("Removing a snapshot before the upgrade that would remove it"))
+		m.expectWhole("4", "3")
+	})
+
 	It("does not boot a snapshot that a full state partition has cut off", func() {
 		uri, _ := push(m.registry, "v2", kernel, large)
 		m.hold("rsync")

@@ -144,6 +144,9 @@ func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
 	})
 }
 
+// MakeRoom does nothing: there is enough.
+func (p *Plugin) MakeRoom(context.Context, int64) error { return nil }
+
 // BootNewest does nothing: nothing but the default is ever booted.
 func (p *Plugin) BootNewest(context.Context) error { return nil }
 

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
@@ -118,26 +117,4 @@ func (p *Plugin) goDown(ctx context.Context, verb string) error {
 		return err
 	}
 	return fmt.Errorf("the host does not go down: %q and %q had no effect", "systemctl "+verb, "systemctl "+verb+" --force")
-}
-
-// Space measures free space on the state partition and where the work directory is.
-func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
-	state, err := p.available(ctx, p.statePath())
-	if err != nil {
-		return osplugin.Space{}, err
-	}
-	work, err := p.available(ctx, p.workDir)
-	return osplugin.Space{State: state, Work: work}, err
-}
-
-func (p *Plugin) available(ctx context.Context, path string) (int64, error) {
-	output, err := system.Check(ctx, p.host.Runner, "df", "-B1", "--output=avail", path)
-	if err != nil {
-		return 0, err
-	}
-	var bytes int64
-	if _, err := fmt.Sscan(system.LastLine(output), &bytes); err != nil {
-		return 0, fmt.Errorf("df said %q about %s: %w", strings.TrimSpace(output), path, err)
-	}
-	return bytes, nil
 }

@@ -17,7 +17,8 @@ import (
 // installState is what is read of the toolkit's state.yaml.
 type installState struct {
 	Snapshotter struct {
-		Type string `yaml:"type"`
+		Type     string `yaml:"type"`
+		MaxSnaps int    `yaml:"max-snaps"`
 	} `yaml:"snapshotter"`
 	Recovery struct {
 		Label string `yaml:"label"`

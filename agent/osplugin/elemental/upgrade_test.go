@@ -5,8 +5,6 @@ package elemental_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -230,15 +228,5 @@ var _ = Describe("Going down", func() {
 		r.runner.Say("systemctl poweroff --force", "")
 		Expect(r.plugin.PowerOff(context.Background())).To(MatchError(ContainSubstring("does not go down")))
 		Expect(r.clock.Slept()).To(HaveLen(1))
-	})
-})
-
-var _ = Describe("Space", func() {
-	It("is that of the state partition and of the work directory", func() {
-		r := newRig()
-		r.runner.Say("df", "    Avail\n      100\n")
-		r.runner.Say(fmt.Sprintf("df -B1 --output=avail %s", r.path(stateDir)), "    Avail\n 4294967296\n")
-		Expect(os.MkdirAll(r.path(stateDir), 0o755)).To(Succeed())
-		Expect(r.plugin.Space(context.Background())).To(Equal(osplugin.Space{State: 4 << 30, Work: 100}))
 	})
 })

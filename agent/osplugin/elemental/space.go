@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+const (
+	// defaultMaxSnaps is how many snapshots the CLI keeps, the default among them, where its installation does not say.
+	// Source: elemental-toolkit, loopdevice snapshotter.
+	defaultMaxSnaps = 2
+	// blockSize is the unit of stat(2), in bytes.
+	blockSize = 512
+)
+
+// Space measures free space on the state partition, with what MakeRoom can add to it, and where the work directory is.
+func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
+	free, err := p.available(ctx, p.statePath())
+	if err != nil {
+		return osplugin.Space{}, err
+	}
+	superfluous, err := p.superfluous()
+	if err != nil {
+		return osplugin.Space{}, err
+	}
+	for _, id := range superfluous {
+		free += p.allocated(id)
+	}
+	work, err := p.available(ctx, p.workDir)
+	return osplugin.Space{State: free, Work: work}, err
+}
+
+// MakeRoom removes snapshots, oldest first, that the CLI would remove at the end of the upgrade that comes, until that much is free: it
+// holds the new tree, the image of it and all former snapshots until then.
+func (p *Plugin) MakeRoom(ctx context.Context, bytes int64) error {
+	superfluous, err := p.superfluous()
+	if err != nil {
+		return err
+	}
+	for _, id := range superfluous {
+		free, err := p.available(ctx, p.statePath())
+		if err != nil || free >= bytes {
+			return err
+		}
+		p.log.Info("Removing a snapshot before the upgrade that would remove it at its end, to have space for the new one", "snapshot", id)
+		if err := p.Discard(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// superfluous are the snapshots that the CLI would remove at the end of an upgrade, oldest first. It keeps so many, the new one among
+// them, and never removes the one that runs.
+func (p *Plugin) superfluous() ([]int32, error) {
+	booted, err := p.booted()
+	if err != nil {
+		return nil, err
+	}
+	state, err := p.readState()
+	if err != nil || state.Snapshotter.Type == btrfs || booted == 0 {
+		return nil, err
+	}
+	kept := state.Snapshotter.MaxSnaps
+	if kept <= 0 {
+		kept = defaultMaxSnaps
+	}
+	// What somebody has upgraded to since, and has not booted, is no fallback.
+	others, err := p.fallbacks(state, booted, p.nextActive())
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(others)
+	return others[:max(len(others)-max(kept-2, 0), 0)], nil // two are the new one and the one that runs
+}
+
+// allocated is how many bytes the image of a snapshot takes on the disk; 0 if it has none.
+func (p *Plugin) allocated(id int32) int64 {
+	info, err := os.Stat(filepath.Join(p.snapshotPath(id), snapshotImage))
+	if err != nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return stat.Blocks * blockSize
+}
+
+func (p *Plugin) available(ctx context.Context, path string) (int64, error) {
+	output, err := system.Check(ctx, p.host.Runner, "df", "-B1", "--output=avail", path)
+	if err != nil {
+		return 0, err
+	}
+	var bytes int64
+	if _, err := fmt.Sscan(system.LastLine(output), &bytes); err != nil {
+		return 0, fmt.Errorf("df said %q about %s: %w", strings.TrimSpace(output), path, err)
+	}
+	return bytes, nil
+}
