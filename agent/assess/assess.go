@@ -76,7 +76,8 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 	return nil
 }
 
-// jobs: a unit that is still to be started may fail yet, or take others down.
+// jobs: a unit that is still to be started may fail yet, or take others down. One that was not there at the look before has just
+// begun: a timer that starts something every few seconds would keep the boot from ever being good.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
 	if question.IgnoreUnits {
 		return nil
@@ -85,9 +86,17 @@ func jobs(ctx context.Context, host *system.Host, question Question, verdict *Ve
 	if err != nil {
 		return err
 	}
-	pending = slices.DeleteFunc(pending, func(job string) bool { return slices.Contains(question.Before.Jobs, job) })
-	if len(pending) > 0 {
-		verdict.add(Undecided, "systemd has still to do: "+strings.Join(pending, ", "))
+	verdict.Jobs = []string{}
+	var waiting []string
+	for _, each := range pending {
+		verdict.Jobs = append(verdict.Jobs, each.id)
+		known := slices.Contains(question.Before.Jobs, each.what)
+		if !known && (question.Seen == nil || slices.Contains(question.Seen, each.id)) {
+			waiting = append(waiting, each.what)
+		}
+	}
+	if len(waiting) > 0 {
+		verdict.add(Undecided, "systemd has still to do: "+strings.Join(waiting, ", "))
 	}
 	return nil
 }
@@ -99,7 +108,11 @@ func Units(ctx context.Context, host *system.Host) (UnitStates, error) {
 		return UnitStates{}, err
 	}
 	pending, err := pendingJobs(ctx, host)
-	return UnitStates{Failed: failed, Jobs: pending}, err
+	states := UnitStates{Failed: failed}
+	for _, each := range pending {
+		states.Jobs = append(states.Jobs, each.what)
+	}
+	return states, err
 }
 
 // failedUnits lists the systemd units that have failed, sorted.
@@ -116,20 +129,23 @@ func failedUnits(ctx context.Context, host *system.Host) ([]string, error) {
 	return failed, nil
 }
 
-// pendingJobs lists what systemd has to do, sorted, as "start NAME".
-func pendingJobs(ctx context.Context, host *system.Host) ([]string, error) {
+// job is something that systemd has to do: its number, which no other has in the same boot, and "start NAME".
+type job struct{ id, what string }
+
+// pendingJobs lists what systemd has to do, sorted.
+func pendingJobs(ctx context.Context, host *system.Host) ([]job, error) {
 	lines, err := list(ctx, host, "list-jobs", "--no-legend", "--plain")
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
-	var pending []string
+	var pending []job
 	for _, fields := range lines {
 		// Number, unit, type, state; some versions say in words that there is none.
 		if _, err := strconv.Atoi(fields[0]); err == nil && len(fields) >= 3 {
-			pending = append(pending, fields[2]+" "+fields[1])
+			pending = append(pending, job{id: fields[0], what: fields[2] + " " + fields[1]})
 		}
 	}
-	slices.Sort(pending)
+	slices.SortFunc(pending, func(a, b job) int { return strings.Compare(a.what, b.what) })
 	return pending, nil
 }
 

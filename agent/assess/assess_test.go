@@ -5,9 +5,9 @@ package assess_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -40,13 +40,6 @@ var _ = Describe("The assessment of a boot", func() {
 		return path
 	}
 
-	// run has a process.
-	run := func(pid, name, started string, args ...string) {
-		GinkgoHelper()
-		write("/proc/"+pid+"/stat", pid+" ("+name+") S 1"+strings.Repeat(" 0", 17)+" "+started+" 0 0\n", 0o444)
-		write("/proc/"+pid+"/cmdline", strings.Join(args, "\x00")+"\x00", 0o444)
-	}
-
 	BeforeEach(func() {
 		runner = &systemtest.Runner{}
 		host = &system.Host{Root: GinkgoT().TempDir(), Runner: runner, Clock: systemtest.NewClock()}
@@ -54,11 +47,11 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(askKubelet, "inactive\nactive\ninactive\n")
 		runner.Say(askFailed, "")
 		runner.Say(askJobs, "")
-		run("812", "kubelet", "100", "/usr/bin/kubelet", "--healthz-port=0")
+		runProcess(host, "812", "kubelet", "S", "100", "/usr/bin/kubelet", "--healthz-port=0")
 	})
 
 	It("is good when all is", func() {
-		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Good, Kubelet: "kubelet 812 (started at 100) "}))
+		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Good, Kubelet: "kubelet 812 (started at 100) ", Jobs: []string{}}))
 	})
 
 	DescribeTable("follows the toolkit's",
@@ -133,8 +126,22 @@ var _ = Describe("The assessment of a boot", func() {
 		Entry("all", node, assess.Undecided, []string{"systemd has still to do: start a.service, stop b.mount"}),
 		Entry("but for what it had to do before", assess.Question{Before: assess.UnitStates{Jobs: []string{"start a.service"}}},
 			assess.Undecided, []string{"systemd has still to do: stop b.mount"}),
+		Entry("but for what it has only just begun", assess.Question{Seen: []string{"7"}}, assess.Undecided,
+			[]string{"systemd has still to do: start a.service"}),
+		Entry("and nothing that ends before the next look", assess.Question{Seen: []string{}}, assess.Good, nil),
 		Entry("unless nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
 	)
+
+	It("is not kept from being good by a timer that starts something again and again", func() {
+		question := assess.Question{}
+		for number, state := range []assess.State{assess.Undecided, assess.Good, assess.Good} {
+			runner.Say(askJobs, fmt.Sprintf("%d often.service start running\n", number))
+			verdict, err := assess.Boot(ctx, host, question)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(verdict.State).To(Equal(state), "look %d", number)
+			question.Seen = verdict.Jobs
+		}
+	})
 
 	It("knows what was wrong before, and takes no words for a job", func() {
 		runner.Say(askFailed, "b.service loaded failed failed B\na.service loaded failed failed A\n")

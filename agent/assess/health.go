@@ -6,7 +6,6 @@ package assess
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +18,9 @@ import (
 
 // k3sConfigDir has what a kubelet in a process of K3s is configured with. RKE2's has --config-dir.
 const k3sConfigDir = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
+
+// maxConfig is the longest configuration of a kubelet that is read, in bytes.
+const maxConfig = 1 << 20
 
 // healthz is where a kubelet says that it is well: the part of KubeletConfiguration that counts here, with its defaults.
 // Source: kubernetes, staging/src/k8s.io/kubelet/config/v1beta1.
@@ -36,7 +38,7 @@ func healthURL(host *system.Host, of process) (string, error) {
 		return "", err
 	}
 	for _, file := range files {
-		content, err := os.ReadFile(host.Path(file))
+		content, err := system.ReadRegular(host.Path(file), maxConfig)
 		if err != nil {
 			return "", fmt.Errorf("reading its configuration: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -35,11 +36,6 @@ var _ = Describe("A kubelet", func() {
 		path = host.Path(path)
 		Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
 		Expect(os.WriteFile(path, []byte(content), 0o644)).To(Succeed())
-	}
-	run := func(pid, name, state, started string, args ...string) {
-		GinkgoHelper()
-		write("/proc/"+pid+"/stat", pid+" ("+name+") "+state+" 1"+strings.Repeat(" 0", 17)+" "+started+" 0 0\n")
-		write("/proc/"+pid+"/cmdline", strings.Join(args, "\x00")+"\x00")
 	}
 	judge := func() assess.Verdict {
 		GinkgoHelper()
@@ -77,7 +73,7 @@ var _ = Describe("A kubelet", func() {
 		for i := range args {
 			args[i] = replace(args[i])
 		}
-		run("812", name, "S", "100", args...)
+		runProcess(host, "812", name, "S", "100", args...)
 		Expect(judge()).To(Equal(assess.Verdict{State: assess.Good, Kubelet: name + " 812 (started at 100) "}))
 		well = http.StatusInternalServerError
 		Expect(judge()).To(And(HaveField("State", assess.Undecided), HaveField("Reasons", []string{
@@ -95,26 +91,50 @@ var _ = Describe("A kubelet", func() {
 	)
 
 	It("need not say it", func() {
-		run("812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
+		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
 		Expect(judge()).To(HaveField("State", assess.Good))
 	})
 
 	It("has another name when it was started again, also as the same process number", func() {
-		run("812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
+		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
 		before := judge().Kubelet
 		Expect(judge().Kubelet).To(Equal(before))
-		run("812", "kubelet", "S", "200", "kubelet", "--healthz-port=0")
+		runProcess(host, "812", "kubelet", "S", "200", "kubelet", "--healthz-port=0")
 		Expect(judge().Kubelet).NotTo(Equal(before))
+	})
+
+	DescribeTable("is not what only has its name", func(file, content string) {
+		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
+		runProcess(host, "99", "kubelet", "S", "200", "kubelet", "--config=/none")
+		write("/proc/99/"+file, content)
+		Expect(judge()).To(Equal(assess.Verdict{State: assess.Good, Kubelet: "kubelet 812 (started at 100) "}))
+	},
+		Entry("in a container", "status", "Uid:\t0\t0\t0\t0\nNSpid:\t99\t7\n"),
+		Entry("in a Pod that sees the host's processes", "cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/cri-containerd-1.scope\n"),
+		Entry("in a Pod, with a group for each controller", "cgroup", "2:memory:/kubepods/besteffort/pod1\n1:name=systemd:/kubepods/besteffort/pod1\n"),
+		Entry("of a user", "status", "Uid:\t1000\t1000\t1000\t1000\nNSpid:\t99\n"),
+	)
+
+	It("cannot make the assessment wait for its configuration", func() {
+		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--config=/fifo")
+		Expect(syscall.Mkfifo(host.Path("/fifo"), 0o644)).To(Succeed())
+		Expect(judge()).To(HaveField("Reasons", ConsistOf(ContainSubstring("/fifo is not a regular file"))))
+	})
+
+	It("cannot have the agent read without an end", func() {
+		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--config=/long")
+		write("/long", strings.Repeat("#", 1<<20+1))
+		Expect(judge()).To(HaveField("Reasons", ConsistOf(ContainSubstring("/long is longer than 1048576 bytes"))))
 	})
 
 	DescribeTable("is waited for", func(change func(), reason string) {
 		change()
 		Expect(judge()).To(And(HaveField("State", assess.Undecided), HaveField("Reasons", ConsistOf(ContainSubstring(reason)))))
 	},
-		Entry("when only its unit is active", func() { run("1", "systemd", "S", "1", "init") }, "no kubelet runs (process kubelet, k3s-server, k3s-agent)"),
-		Entry("when it has ended and nobody has noticed", func() { run("812", "kubelet", "Z", "100") }, "no kubelet runs"),
-		Entry("when it does not answer", func() { run("812", "kubelet", "S", "100", "kubelet", "--healthz-port=1") }, "the kubelet does not answer at http://127.0.0.1:1/healthz"),
-		Entry("when its configuration cannot be read", func() { run("812", "kubelet", "S", "100", "kubelet", "--config=/none") }, "reading its configuration"),
-		Entry("when its port is none", func() { run("812", "kubelet", "S", "100", "kubelet", "--healthz-port=x") }, `its option --healthz-port is "x"`),
+		Entry("when only its unit is active", func() { runProcess(host, "1", "systemd", "S", "1", "init") }, "no kubelet runs (process kubelet, k3s-server, k3s-agent)"),
+		Entry("when it has ended and nobody has noticed", func() { runProcess(host, "812", "kubelet", "Z", "100") }, "no kubelet runs"),
+		Entry("when it does not answer", func() { runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=1") }, "the kubelet does not answer at http://127.0.0.1:1/healthz"),
+		Entry("when its configuration cannot be read", func() { runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--config=/none") }, "reading its configuration"),
+		Entry("when its port is none", func() { runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=x") }, `its option --healthz-port is "x"`),
 	)
 })

@@ -38,7 +38,8 @@ func (p process) identity() string {
 	return fmt.Sprintf("%s %s (started at %s)", p.name, p.pid, p.started)
 }
 
-// findKubelets returns those that run, in the order of their numbers.
+// findKubelets returns those of the host that run, in the order of their numbers. A container may run a program of that name too:
+// what it says of itself names files of the container's, and is nobody's health but its own.
 func findKubelets(host *system.Host) ([]process, error) {
 	entries, err := os.ReadDir(host.Path(processDir))
 	if err != nil {
@@ -53,7 +54,14 @@ func findKubelets(host *system.Host) ([]process, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for the kubelet: %w", err)
 		}
-		if slices.Contains(kubeletNames, one.name) {
+		if !slices.Contains(kubeletNames, one.name) {
+			continue
+		}
+		ours, err := ofHost(host, one.pid)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the kubelet: %w", err)
+		}
+		if ours {
 			found = append(found, one)
 		}
 	}
@@ -85,6 +93,34 @@ func readProcess(host *system.Host, pid string) (process, error) {
 	}
 	args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 	return process{pid: pid, name: named[:end], started: fields[startField], args: args}, nil
+}
+
+// ofHost says whether root runs a process outside of all containers: it has no number but the host's, and no Pod's control group, which
+// a kubelet always calls kubepods. Source: proc_pid_status(5), kubernetes pkg/kubelet/cm.
+func ofHost(host *system.Host, pid string) (bool, error) {
+	directory := host.Path(filepath.Join(processDir, pid))
+	status, err := os.ReadFile(filepath.Join(directory, "status"))
+	if gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	groups, err := os.ReadFile(filepath.Join(directory, "cgroup"))
+	if err != nil && !gone(err) {
+		return false, err
+	}
+	user, numbers := statusField(string(status), "Uid:"), statusField(string(status), "NSpid:")
+	return len(user) > 0 && user[0] == "0" && len(numbers) == 1 && !strings.Contains(string(groups), "/kubepods"), nil
+}
+
+func statusField(status, name string) []string {
+	for line := range strings.Lines(status) {
+		if value, found := strings.CutPrefix(line, name); found {
+			return strings.Fields(value)
+		}
+	}
+	return nil
 }
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }

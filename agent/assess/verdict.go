@@ -29,6 +29,8 @@ type Question struct {
 	Before UnitStates
 	// IgnoreUnits leaves units that have failed, or are still to be started, out altogether.
 	IgnoreUnits bool
+	// Seen are the Jobs of the verdict before; nil for the first one. Others than those have only just begun.
+	Seen []string
 }
 
 // UnitStates are what is not well with systemd's units.
@@ -48,6 +50,8 @@ type Verdict struct {
 	Warnings []string
 	// Kubelet names the processes of the kubelet. One that was started again has another name.
 	Kubelet string
+	// Jobs are the numbers of what systemd has still to do; nil when that was not asked.
+	Jobs []string
 }
 
 // Message is the reasons and warnings in one line.

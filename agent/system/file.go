@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 )
@@ -51,6 +53,28 @@ func RemoveFile(path string) error {
 		return fmt.Errorf("removing %s: %w", path, err)
 	}
 	return syncDirectory(filepath.Dir(path))
+}
+
+// ReadRegular reads a file that somebody else names: nothing but a regular file, whose opening does not wait for a writer, and no more
+// than so many bytes.
+func ReadRegular(path string, limit int64) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%s is longer than %d bytes", path, limit)
+	}
+	return content, err
 }
 
 // ReadJSON decodes a file into value and says whether the file was there.

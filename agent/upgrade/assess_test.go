@@ -4,6 +4,7 @@
 package upgrade_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -45,7 +46,7 @@ var _ = Describe("An attempt after its reboot", func() {
 				w.verdicts = append(w.verdicts, good, undecided)
 			}
 		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
-			"it is good, and has to be so for 2s with the same kubelet; not good after 10m0s"),
+			"waiting for the kubelet; not good after 10m0s"),
 		Entry("good with ever another kubelet: the time is up", func() {
 			for n := range 301 {
 				w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Good, Kubelet: fmt.Sprint(n)})
@@ -80,6 +81,30 @@ var _ = Describe("An attempt after its reboot", func() {
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
 		Expect(w.did("assess")).To(Equal(300+2+2), "every two seconds, once more by the other agent, and the former OS twice")
+	})
+
+	It("is good when it is, however long the agent was away", func() {
+		calm := newWorld()
+		calm.live(memoryDir(), wanted("a1"))
+		w.killAt = slices.Index(calm.calls, "assess") + 1
+		Expect(w.agent(dir).Advance(context.Background(), wanted("a1"), nil)).To(MatchError(errRebooted))
+		Expect(w.agent(dir).Advance(context.Background(), wanted("a1"), nil)).To(MatchError(errKilled))
+		w.killed, w.killAt = false, 0
+		w.clock.Advance(11 * time.Minute)
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
+	})
+
+	It("is bad when it was not good before its time was up, however good it is for a while then", func() {
+		w.verdicts = slices.Concat(slices.Repeat([]assess.Verdict{undecided}, 301), []assess.Verdict{good, good, good})
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
+	})
+
+	It("tells systemd's jobs of two looks apart", func() {
+		w.verdicts = []assess.Verdict{{State: assess.Undecided, Jobs: []string{"7"}}, {State: assess.Good, Jobs: []string{}}}
+		w.live(dir, wanted("a1"))
+		Expect(w.seen[:3]).To(Equal([][]string{nil, {"7"}, {}}))
 	})
 
 	It("is bad when its assessment does not end", func() {

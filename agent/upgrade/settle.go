@@ -29,21 +29,28 @@ func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdi
 }
 
 // settle asks until the verdict is final. A boot that has not become good by that uptime is bad, and one that is good has to be so for
-// a while, with the same kubelet.
+// a while, with the same kubelet. That while may end later than the time does: an agent that was started again, or was away, has
+// seen nothing of what was good before.
 func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration) (assess.Verdict, error) {
 	good := steady{window: m.Policy.StableWindow}
+	var began time.Duration
 	for {
 		verdict, err := m.ask(ctx, until, func(ctx context.Context) (assess.Verdict, error) { return m.Plugin.Assess(ctx, question) })
 		if err != nil {
 			return verdict, err
 		}
-		good.look(&verdict, m.Clock.Uptime())
+		now := m.Clock.Uptime()
+		if began == 0 {
+			began = now
+		}
+		good.look(&verdict, now)
+		question.Seen = verdict.Jobs
 		switch {
 		case verdict.State == assess.Good:
 			return m.ask(ctx, until, m.Plugin.Check)
 		case verdict.State == assess.Bad:
 			return verdict, nil
-		case m.Clock.Uptime() >= until:
+		case now >= until && !good.sinceBy(max(began, until)):
 			return m.late(verdict), nil
 		}
 		if marker.Phase == wire.PhaseAssessing && marker.Message != verdict.Message() {
@@ -80,6 +87,9 @@ func (s *steady) look(verdict *assess.Verdict, now time.Duration) {
 		verdict.Reasons = []string{fmt.Sprintf("it is good, and has to be so for %s with the same kubelet", s.window)}
 	}
 }
+
+// sinceBy says whether it is good, and has been so since that uptime or longer.
+func (s *steady) sinceBy(uptime time.Duration) bool { return s.good && s.since <= uptime }
 
 // ask once, for no longer than there is time. A boot for which no time is left is looked at all the same, when the agent was started
 // again, but for no longer than one check may take.

@@ -36,6 +36,8 @@ func (r *running) runKubelet() error {
 		// Fields of which nobody asks are 0.
 		boot.KubeletProcess + "/stat":    fmt.Sprintf("%s (kubelet) S 1%s %d 0\n", pid, strings.Repeat(" 0", 17), time.Now().UnixMilli()),
 		boot.KubeletProcess + "/cmdline": "/usr/bin/kubelet\x00--config=" + kubeletConfig + "\x00",
+		boot.KubeletProcess + "/status":  "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t" + pid + "\n",
+		boot.KubeletProcess + "/cgroup":  "0::/system.slice/kubelet.service\n",
 	}
 	for path, content := range files {
 		if err := r.disk.WriteFile(path, []byte(content)); err != nil {
