@@ -79,7 +79,7 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 // jobs: a unit that is still to be started may fail yet, or take others down. One that was not there at the look before has just
 // begun: a timer that starts something every few seconds would keep the boot from ever being good.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
-	if question.IgnoreUnits {
+	if question.IgnoreUnits || question.Before.Jobs == nil {
 		return nil
 	}
 	pending, err := pendingJobs(ctx, host)
@@ -108,7 +108,7 @@ func Units(ctx context.Context, host *system.Host) (UnitStates, error) {
 		return UnitStates{}, err
 	}
 	pending, err := pendingJobs(ctx, host)
-	states := UnitStates{Failed: failed}
+	states := UnitStates{Failed: failed, Jobs: []string{}}
 	for _, each := range pending {
 		states.Jobs = append(states.Jobs, each.what)
 	}

@@ -30,7 +30,7 @@ var _ = Describe("The assessment of a boot", func() {
 		host   *system.Host
 	)
 	ctx := context.Background()
-	node := assess.Question{Bootstrapped: true}
+	node := assess.Question{Bootstrapped: true, Before: assess.UnitStates{Jobs: []string{}}}
 
 	write := func(path, content string, mode os.FileMode) string {
 		GinkgoHelper()
@@ -126,14 +126,15 @@ var _ = Describe("The assessment of a boot", func() {
 		Entry("all", node, assess.Undecided, []string{"systemd has still to do: start a.service, stop b.mount"}),
 		Entry("but for what it had to do before", assess.Question{Before: assess.UnitStates{Jobs: []string{"start a.service"}}},
 			assess.Undecided, []string{"systemd has still to do: stop b.mount"}),
-		Entry("but for what it has only just begun", assess.Question{Seen: []string{"7"}}, assess.Undecided,
+		Entry("but for what it has only just begun", assess.Question{Before: node.Before, Seen: []string{"7"}}, assess.Undecided,
 			[]string{"systemd has still to do: start a.service"}),
-		Entry("and nothing that ends before the next look", assess.Question{Seen: []string{}}, assess.Good, nil),
+		Entry("and nothing that ends before the next look", assess.Question{Before: node.Before, Seen: []string{}}, assess.Good, nil),
+		Entry("unless it is not known what it had to do before", assess.Question{}, assess.Good, nil),
 		Entry("unless nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
 	)
 
 	It("is not kept from being good by a timer that starts something again and again", func() {
-		question := assess.Question{}
+		question := node
 		for number, state := range []assess.State{assess.Undecided, assess.Good, assess.Good} {
 			runner.Say(askJobs, fmt.Sprintf("%d often.service start running\n", number))
 			verdict, err := assess.Boot(ctx, host, question)
@@ -146,7 +147,7 @@ var _ = Describe("The assessment of a boot", func() {
 	It("knows what was wrong before, and takes no words for a job", func() {
 		runner.Say(askFailed, "b.service loaded failed failed B\na.service loaded failed failed A\n")
 		runner.Say(askJobs, "No jobs running.\n")
-		Expect(assess.Units(ctx, host)).To(Equal(assess.UnitStates{Failed: []string{"a.service", "b.service"}}))
+		Expect(assess.Units(ctx, host)).To(Equal(assess.UnitStates{Failed: []string{"a.service", "b.service"}, Jobs: []string{}}))
 		runner.Say(askJobs, "12 b.mount stop running\n7 a.service start waiting\n")
 		Expect(assess.Units(ctx, host)).To(HaveField("Jobs", []string{"start a.service", "stop b.mount"}))
 	})

@@ -37,8 +37,8 @@ type Question struct {
 type UnitStates struct {
 	// Failed units, sorted.
 	Failed []string `json:"failed,omitempty"`
-	// Jobs that are pending, as "start NAME", sorted.
-	Jobs []string `json:"jobs,omitempty"`
+	// Jobs that are pending, as "start NAME", sorted; nil when that is not known, as of what an older agent has kept.
+	Jobs []string `json:"jobs"`
 }
 
 // Verdict on a boot.

@@ -24,6 +24,8 @@ const (
 var (
 	// ErrNoSuchSnapshot: a snapshot that shall be booted cannot be.
 	ErrNoSuchSnapshot = errors.New("no such snapshot")
+	// ErrCorrupt: a snapshot does not hold what it was to hold, or nothing says that it does.
+	ErrCorrupt = errors.New("the snapshot is corrupt")
 	// ErrUnsupported: the plugin or the host cannot do what is asked for, now or later.
 	ErrUnsupported = errors.New("not supported")
 	// ErrRestart is returned by Reboot of a plugin that has no machine to reboot: the agent has to end,
@@ -80,6 +82,9 @@ type Facts struct {
 
 // Upgrader writes images and chooses what is booted.
 type Upgrader interface {
+	// Exclusive waits until nobody else installs, upgrades or resets the OS, and keeps others from it until release is called. It says
+	// once, by waiting, why it has to wait.
+	Exclusive(ctx context.Context, waiting func(reason string)) (release func(), err error)
 	// Space measures free disk space.
 	Space(ctx context.Context) (Space, error)
 	// Clean removes what an upgrade that was killed left behind. It never touches the booted snapshot.
@@ -93,8 +98,8 @@ type Upgrader interface {
 	// Written returns the snapshot that was completely written for an attempt from an image with this
 	// digest and is what a boot would choose; 0 if there is none.
 	Written(ctx context.Context, attempt, digest string) (int32, error)
-	// VerifySnapshot returns an error unless a snapshot that was written in this boot or a former one holds, on the disk, what it was to
-	// hold.
+	// VerifySnapshot returns ErrCorrupt unless a snapshot that was written in this boot or a former one holds, on the disk, what it
+	// was to hold, and another error when that cannot be told.
 	VerifySnapshot(ctx context.Context, snapshot int32) error
 	// Discard removes a snapshot that is not booted. What is booted becomes the default if that was the one.
 	Discard(ctx context.Context, snapshot int32) error

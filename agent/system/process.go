@@ -30,6 +30,9 @@ const unshare = "unshare"
 
 var ownNamespaces = []string{"--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--kill-child", "--"}
 
+// ErrLocked: somebody else holds what is to be locked.
+var ErrLocked = errors.New("somebody else holds it")
+
 // Command is a process to run.
 type Command struct {
 	Name string
@@ -41,8 +44,8 @@ type Command struct {
 	Private bool
 	// Timeout is after how long the command is killed. Default: never.
 	Timeout time.Duration
-	// Lock is a file that one command at a time holds, with all processes that it has started: it is let go of by the last of them.
-	Lock string
+	// Held is inherited by the process and all that it starts: what is locked by it (Lock) stays so until the last of them has ended.
+	Held *os.File
 }
 
 // String is the command as one would type it, without the environment.
@@ -93,13 +96,8 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 		ownGroup(process)
 	}
 	process.WaitDelay = outputPatience
-	if command.Lock != "" {
-		held, err := lock(command.Lock)
-		if err != nil {
-			return Result{}, fmt.Errorf("running %q: %w", command, err)
-		}
-		defer func() { _ = held.Close() }()
-		process.ExtraFiles = []*os.File{held}
+	if command.Held != nil {
+		process.ExtraFiles = []*os.File{command.Held}
 	}
 	err := process.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {

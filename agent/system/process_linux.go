@@ -25,8 +25,9 @@ func ownGroup(process *exec.Cmd) {
 	}
 }
 
-// lock takes a file for the caller and for whoever inherits it. It belongs to the open file: closed here, it is held by the others.
-func lock(path string) (*os.File, error) {
+// Lock takes a file for the caller and for whoever inherits it, or fails with ErrLocked. It belongs to the open file: closed here, it
+// is held by the others.
+func Lock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func lock(path string) (*os.File, error) {
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("another command is at work that holds %s: wait for its end, or reboot", path)
+		err = fmt.Errorf("%s: %w", path, ErrLocked)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

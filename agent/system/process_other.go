@@ -17,4 +17,5 @@ func dieWithParent() *syscall.SysProcAttr { return nil }
 
 func ownGroup(*exec.Cmd) {}
 
-func lock(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+// Lock needs Linux; the agent runs nowhere else.
+func Lock(string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -5,6 +5,7 @@ package system_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,19 +34,20 @@ var _ = Describe("Processes", func() {
 		Expect(err).To(MatchError(`running "sleep 60": it was killed, since it did not end in 50ms`))
 	})
 
-	It("that share a lock run one at a time, until the last child of the one before has ended", func() {
+	It("hold a lock that they inherit until the last child of them has ended", func() {
 		path := filepath.Join(GinkgoT().TempDir(), "run", "lock")
-		locked := func(script string) (system.Result, error) {
-			return system.Processes{}.Run(context.Background(), system.Command{Name: "/bin/sh", Args: []string{"-c", script}, Lock: path})
-		}
-		child, err := locked("sleep 60 >/dev/null 2>&1 & echo $!")
+		held, err := system.Lock(path)
 		Expect(err).NotTo(HaveOccurred())
-		_, err = locked("true")
-		Expect(err).To(MatchError(ContainSubstring("another command is at work that holds " + path)))
+		child, err := system.Processes{}.Run(context.Background(),
+			system.Command{Name: "/bin/sh", Args: []string{"-c", "sleep 60 >/dev/null 2>&1 & echo $!"}, Held: held})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(held.Close()).To(Succeed())
+		_, err = system.Lock(path)
+		Expect(err).To(MatchError(system.ErrLocked))
 		Expect(run("kill " + child.Stdout)).To(HaveField("ExitCode", 0))
 		Eventually(func() error {
-			_, err := locked("true")
-			return err
+			held, err := system.Lock(path)
+			return errors.Join(err, held.Close())
 		}).Should(Succeed())
 	})
 

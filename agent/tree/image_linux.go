@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,9 @@ import (
 )
 
 // CompareImage compares a manifest with the file system in an image, as it is on the disk: what the kernel remembers of it is
-// dropped first. It mounts the image, and leaves it mounted: whoever calls it has a mount namespace that ends with it.
-func CompareImage(ctx context.Context, runner system.Runner, manifest, image string) error {
+// dropped first. An image that cannot be mounted is a Difference, as is a manifest that is not there. Whoever calls it has a mount
+// namespace that ends with it.
+func CompareImage(ctx context.Context, runner system.Runner, manifest, image string) (err error) {
 	if err := forget(image); err != nil {
 		return err
 	}
@@ -24,12 +26,17 @@ func CompareImage(ctx context.Context, runner system.Runner, manifest, image str
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.Remove(root)) }()
 	if _, err := system.Check(ctx, runner, "mount", "-o", "ro,loop", image, root); err != nil {
-		return err
+		return cmp.Or(ctx.Err(), differ("%s", err))
 	}
+	defer func() {
+		_, unmounted := system.Check(context.WithoutCancel(ctx), runner, "umount", "--lazy", root)
+		err = errors.Join(err, unmounted)
+	}()
 	listed, err := os.Open(manifest)
 	if err != nil {
-		return fmt.Errorf("the list of the files that were to be written: %w", err)
+		return differ("the list of the files that were to be written: %s", err)
 	}
 	defer func() { _ = listed.Close() }()
 	return Compare(listed, root)

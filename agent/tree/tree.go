@@ -16,7 +16,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
+
+// ExitDiffers is the exit code of who finds that a tree is not what was recorded of it. Others say that this could not be told.
+const ExitDiffers = 3
+
+// Difference says why a tree is not what was recorded of it, or why nothing says that it is.
+type Difference struct{ Reason string }
+
+func (d *Difference) Error() string { return d.Reason }
+
+func differ(format string, args ...any) error {
+	return &Difference{Reason: fmt.Sprintf(format, args...)}
+}
 
 // transient are the directories whose content is not copied, and files that are not.
 // Source: elemental-toolkit v2.3.2, GetDefaultSystemExcludes.
@@ -33,6 +46,11 @@ type entry struct {
 	Path string `json:"path"`
 	// Mode is a fs.FileMode.
 	Mode uint32 `json:"mode"`
+	// UID and GID own it.
+	UID uint32 `json:"uid,omitempty"`
+	GID uint32 `json:"gid,omitempty"`
+	// Device is the number of a device file.
+	Device uint64 `json:"device,omitempty"`
 	// Of files.
 	Size int64  `json:"size,omitempty"`
 	Sum  string `json:"sum,omitempty"`
@@ -101,6 +119,12 @@ func look(root, relative string) (entry, error) {
 		return entry{}, err
 	}
 	seen := entry{Path: relative, Mode: uint32(info.Mode())}
+	if of, ok := info.Sys().(*syscall.Stat_t); ok {
+		seen.UID, seen.GID = of.Uid, of.Gid
+		if info.Mode()&fs.ModeDevice != 0 {
+			seen.Device = uint64(of.Rdev)
+		}
+	}
 	switch {
 	case info.Mode().IsRegular():
 		seen.Size = info.Size()
@@ -124,7 +148,7 @@ func sum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Compare returns an error unless all that a manifest lists is in a tree as it was recorded. More may be there.
+// Compare returns a Difference unless all that a manifest lists is in a tree as it was recorded. More may be there.
 func Compare(manifest io.Reader, root string) error {
 	lines := json.NewDecoder(manifest)
 	files, differing, first := 0, 0, ""
@@ -132,16 +156,16 @@ func Compare(manifest io.Reader, root string) error {
 		recorded := entry{}
 		err := lines.Decode(&recorded)
 		if errors.Is(err, io.EOF) {
-			return errors.New("the list of the files that were to be written is cut off")
+			return differ("the list of the files that were to be written is cut off")
 		}
 		if err != nil {
-			return fmt.Errorf("reading the list of the files that were to be written: %w", err)
+			return differ("reading the list of the files that were to be written: %s", err)
 		}
 		if recorded.Path == end {
 			break
 		}
 		if recorded, err = recorded.unquoted(); err != nil {
-			return fmt.Errorf("reading the list of the files that were to be written: %w", err)
+			return differ("reading the list of the files that were to be written: %s", err)
 		}
 		files++
 		if reason := recorded.differs(root); reason != "" {
@@ -152,7 +176,7 @@ func Compare(manifest io.Reader, root string) error {
 		}
 	}
 	if differing > 0 {
-		return fmt.Errorf("%d of %d files are not as they were written, the first of them: %s", differing, files, first)
+		return differ("%d of %d files are not as they were written, the first of them: %s", differing, files, first)
 	}
 	return nil
 }
@@ -170,6 +194,8 @@ func (e entry) differs(root string) string {
 		return ""
 	case seen.Mode != e.Mode:
 		return fmt.Sprintf("has mode %s in place of %s", fs.FileMode(seen.Mode), fs.FileMode(e.Mode))
+	case seen.UID != e.UID || seen.GID != e.GID:
+		return fmt.Sprintf("belongs to %d:%d in place of %d:%d", seen.UID, seen.GID, e.UID, e.GID)
 	case seen != e:
 		return "has other content"
 	}

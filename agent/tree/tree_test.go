@@ -5,9 +5,14 @@ package tree_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -60,8 +65,26 @@ var _ = Describe("A tree", func() {
 			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool is missing"),
 	)
 
+	DescribeTable("belongs to whom it belonged, and is the device that it was", func(of, message string) {
+		// To give a file away takes root, to change the list does not.
+		path := fmt.Sprintf("%q", strconv.Quote("usr/bin/tool"))
+		lines := strings.Split(manifest.String(), "\n")
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, path) })
+		recorded := map[string]any{}
+		Expect(json.Unmarshal([]byte(lines[at]), &recorded)).To(Succeed())
+		recorded[of] = 12345
+		changed, err := json.Marshal(recorded)
+		Expect(err).NotTo(HaveOccurred())
+		lines[at] = string(changed)
+		Expect(tree.Compare(strings.NewReader(strings.Join(lines, "\n")), copied)).To(MatchError(MatchRegexp(message)))
+	},
+		Entry("user", "uid", `/usr/bin/tool belongs to \d+:\d+ in place of 12345:\d+`),
+		Entry("group", "gid", `/usr/bin/tool belongs to \d+:\d+ in place of \d+:12345`),
+		Entry("device", "device", "/usr/bin/tool has other content"),
+	)
+
 	It("cannot be compared with a list that is cut off", func() {
 		manifest.Truncate(bytes.LastIndexByte(manifest.Bytes()[:manifest.Len()-1], '\n') + 1)
-		Expect(tree.Compare(manifest, copied)).To(MatchError(ContainSubstring("cut off")))
+		Expect(tree.Compare(manifest, copied)).To(And(MatchError(ContainSubstring("cut off")), BeAssignableToTypeOf(&tree.Difference{})))
 	})
 })

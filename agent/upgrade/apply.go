@@ -5,6 +5,7 @@ package upgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -79,8 +81,19 @@ func (m *Machine) remember(facts osplugin.Facts, marker Marker) error {
 	})
 }
 
-// apply writes the image. It is also where a restarted agent finds itself, in this boot or another.
+// apply writes the image. It is also where a restarted agent finds itself, in this boot or another. After a failure it lets some time
+// pass: what was in the way may be gone then.
 func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
+	before := m.Marker().Failures
+	again, err := m.alone(ctx, func() (bool, error) { return m.applyAlone(ctx) })
+	after := m.Marker().Failures
+	if err == nil && again && after > before && after < m.Policy.MaxFailures {
+		err = system.Wait(ctx, m.Clock, m.Policy.Act.Delay(after))
+	}
+	return again, err
+}
+
+func (m *Machine) applyAlone(ctx context.Context) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {
@@ -93,6 +106,9 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return false, err
 	}
 	marker = m.Marker()
+	if marker.Failures >= m.Policy.MaxFailures {
+		return m.giveUp(ctx, facts, marker)
+	}
 	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
 	if err != nil {
 		return false, err
@@ -100,7 +116,7 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	if written != 0 {
 		return m.verify(ctx, facts, written)
 	}
-	if marker.Failures >= m.Policy.MaxFailures || marker.Starts >= m.Policy.MaxStarts {
+	if marker.Starts >= m.Policy.MaxStarts {
 		return m.giveUp(ctx, facts, marker)
 	}
 	marker.Starts++
@@ -115,17 +131,19 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 }
 
 // verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that was booted meanwhile,
-// by somebody else or because the power was lost, is left again when they are not.
+// by somebody else or because the power was lost, is left again when they are not. One of which that cannot be told is looked at
+// again, and never booted.
 func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int32) (bool, error) {
 	cause := m.Plugin.VerifySnapshot(ctx, written)
-	if cause == nil || ctx.Err() != nil {
+	switch {
+	case cause == nil || ctx.Err() != nil:
 		return m.appliedUnless(ctx.Err(), facts, written)
-	}
-	if facts.Snapshot == written {
+	case facts.Snapshot == written:
 		return m.leave(ctx, facts, cause)
-	}
-	if err := m.Plugin.Discard(ctx, written); err != nil {
-		return false, fmt.Errorf("removing the snapshot that was not written as it should be (%w): %w", cause, err)
+	case errors.Is(cause, osplugin.ErrCorrupt):
+		if err := m.Plugin.Discard(ctx, written); err != nil {
+			cause = fmt.Errorf("%w; removing it failed: %w", cause, err)
+		}
 	}
 	return m.failedToWrite(ctx, cause)
 }

@@ -94,14 +94,23 @@ func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, message 
 
 // keep makes the booted snapshot the default, and removes the one that is bad: the CLI would make it the first fallback of the next.
 func (m *Machine) keep(ctx context.Context, facts osplugin.Facts) error {
-	marker := m.Marker()
-	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, marker.WantedSnapshot); err != nil {
-		return fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
+	_, err := m.alone(ctx, func() (bool, error) {
+		marker := m.Marker()
+		if err := m.Plugin.BootAlways(ctx, facts.Snapshot, marker.WantedSnapshot); err != nil {
+			return false, fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
+		}
+		m.discard(ctx, marker.WantedSnapshot)
+		return false, ctx.Err()
+	})
+	return err
+}
+
+// discard removes a snapshot that is bad, as far as that is possible. It is no longer recorded then, so that Clean removes the rest of
+// it before the next image is written; an attempt ends all the same.
+func (m *Machine) discard(ctx context.Context, snapshot int32) {
+	if err := m.Plugin.Discard(ctx, snapshot); err != nil {
+		m.Log.Error("Removing a bad snapshot failed", "snapshot", snapshot, "error", err)
 	}
-	if err := m.Plugin.Discard(ctx, marker.WantedSnapshot); err != nil {
-		return fmt.Errorf("removing snapshot %d, which is bad: %w", marker.WantedSnapshot, err)
-	}
-	return nil
 }
 
 // former judges the OS that the host fell back to.
@@ -156,7 +165,9 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 }
 
 func (m *Machine) bootFormer(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
-	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot, marker.WantedSnapshot)
+	_, err := m.alone(ctx, func() (bool, error) {
+		return false, m.Plugin.BootAlways(ctx, marker.FromSnapshot, marker.WantedSnapshot)
+	})
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
 		message := fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot)
 		if facts.Snapshot != marker.WantedSnapshot {

@@ -42,19 +42,19 @@ var _ = Describe("An attempt after its reboot", func() {
 			w.checks = []assess.Verdict{{State: assess.Bad, Reasons: []string{"required check x failed: y"}}}
 		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: required check x failed: y"),
 		Entry("good only with pauses: the time is up", func() {
-			for range 151 {
+			for range 31 {
 				w.verdicts = append(w.verdicts, good, undecided)
 			}
 		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
 			"waiting for the kubelet; not good after 10m0s"),
 		Entry("good with ever another kubelet: the time is up", func() {
-			for n := range 301 {
+			for n := range 61 {
 				w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Good, Kubelet: fmt.Sprint(n)})
 			}
 		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
-			"it is good, and has to be so for 2s with the same kubelet; not good after 10m0s"),
+			"it is good, and has to be so for 30s with the same kubelet; not good after 10m0s"),
 		Entry("never decided: the time is up", func() {
-			for range 301 {
+			for range 61 {
 				w.verdicts = append(w.verdicts, undecided)
 			}
 		}, wire.PhaseRolledBack, true, 3,
@@ -76,11 +76,11 @@ var _ = Describe("An attempt after its reboot", func() {
 	It("has no more time when the agent is started again in between", func() {
 		calm := newWorld()
 		calm.live(memoryDir(), wanted("a1"))
-		w.killAt = slices.Index(calm.calls, "assess") + 100 // nothing but assess from there
-		w.verdicts = slices.Repeat([]assess.Verdict{undecided}, 301)
+		w.killAt = slices.Index(calm.calls, "assess") + 20 // nothing but assess from there
+		w.verdicts = slices.Repeat([]assess.Verdict{undecided}, 61)
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
-		Expect(w.did("assess")).To(Equal(300+2+2), "every two seconds, once more by the other agent, and the former OS twice")
+		Expect(w.did("assess")).To(Equal(60+2+4), "every ten seconds, once more by the other agent, and the former OS for half a minute")
 	})
 
 	It("is good when it is, however long the agent was away", func() {
@@ -96,7 +96,7 @@ var _ = Describe("An attempt after its reboot", func() {
 	})
 
 	It("is bad when it was not good before its time was up, however good it is for a while then", func() {
-		w.verdicts = slices.Concat(slices.Repeat([]assess.Verdict{undecided}, 301), []assess.Verdict{good, good, good})
+		w.verdicts = slices.Concat(slices.Repeat([]assess.Verdict{undecided}, 61), []assess.Verdict{good, good, good})
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("not good after 10m0s"))))
 	})

@@ -31,6 +31,9 @@ func (m *Machine) leave(ctx context.Context, facts osplugin.Facts, cause error) 
 		}
 		marker = m.Marker()
 	}
+	if marker.FromSnapshot == facts.Snapshot {
+		return m.fail(cause.Error() + "; it ran before the upgrade, too, so that nothing is known to go back to")
+	}
 	if marker.Failures >= 2*m.Policy.MaxFailures {
 		return m.fail(fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was", cause, marker.FromSnapshot, facts.Snapshot))
 	}
@@ -50,9 +53,7 @@ func (m *Machine) discardLeft(ctx context.Context, facts osplugin.Facts) error {
 	if marker.LeftSnapshot == 0 || marker.LeftSnapshot == facts.Snapshot {
 		return nil
 	}
-	if err := m.Plugin.Discard(ctx, marker.LeftSnapshot); err != nil {
-		return fmt.Errorf("removing snapshot %d, which was left: %w", marker.LeftSnapshot, err)
-	}
+	m.discard(ctx, marker.LeftSnapshot)
 	marker.LeftSnapshot = 0
 	return m.save(marker)
 }

@@ -41,6 +41,8 @@ type Reporter interface {
 type Policy struct {
 	// Registry says how often an image registry is tried.
 	Registry retry.Policy
+	// Act is how long to wait after a failure of writing the image.
+	Act retry.Policy
 	// MaxFailures of writing the image.
 	MaxFailures int
 	// MaxStarts of writing the image, those included that were cut off.
@@ -57,7 +59,7 @@ type Policy struct {
 
 // DefaultPolicy is used when none is given.
 var DefaultPolicy = Policy{
-	Registry: retry.Registry, MaxFailures: 3, MaxStarts: 20,
+	Registry: retry.Registry, Act: retry.Act, MaxFailures: 3, MaxStarts: 20,
 	AssessTimeout: 10 * time.Minute, AssessInterval: 2 * time.Second, StableWindow: 30 * time.Second, FlushTimeout: 5 * time.Second,
 }
 

@@ -95,9 +95,16 @@ func (m Marker) Wire() *wire.Attempt {
 }
 
 func readMarker(workDir string) (Marker, error) {
-	marker := Marker{}
+	marker := struct {
+		Marker
+		// KnownFailed are the failed units as agents before UnitsBefore kept them.
+		KnownFailed []string `json:"knownFailed,omitempty"`
+	}{}
 	_, err := system.ReadJSON(filepath.Join(workDir, MarkerFile), &marker)
-	return marker, err
+	if marker.UnitsBefore.Failed == nil {
+		marker.UnitsBefore.Failed = marker.KnownFailed
+	}
+	return marker.Marker, err
 }
 
 func writeMarker(workDir string, marker Marker) error {

@@ -11,12 +11,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
@@ -50,25 +50,31 @@ type world struct {
 	// idle: the host is no node yet.
 	idle bool
 
-	digest     string
-	bytes      int64
-	free       int64
-	unpacked   int64
-	verdicts   []assess.Verdict
-	checks     []assess.Verdict // of the user
-	seen       [][]string       // what each assessment was told of the one before
-	resolve    []error
-	write      []func() error
-	bootsInto  func() int32 // overrules GRUB
-	clock      *systemtest.Clock
-	policy     upgrade.Policy
-	hangs      bool        // an assessment does not end by itself
-	busy       func() bool // what a killed upgrade left cannot be removed
-	written    int
-	corrupts   int // how many of the next snapshots are not as they should be
-	calls      []string
-	reported   []wire.Attempt
-	downloaded map[string]bool
+	digest    string
+	bytes     int64
+	free      int64
+	unpacked  int64
+	verdicts  []assess.Verdict
+	checks    []assess.Verdict // of the user
+	seen      [][]string       // what each assessment was told of the one before
+	resolve   []error
+	write     []func() error
+	bootsInto func() int32 // overrules GRUB
+	clock     *systemtest.Clock
+	policy    upgrade.Policy
+	others    []string    // why it has to be waited
+	keeps     bool        // no snapshot can be removed
+	uncertain int         // how often it cannot be told whether a snapshot is as it should be
+	hangs     bool        // an assessment does not end by itself
+	busy      func() bool // what a killed upgrade left cannot be removed
+	written   int
+	corrupts  int // how many of the next snapshots are not as they should be
+	calls     []string
+	// exclusive: nobody else changes the OS; exclusiveAt says so of each call.
+	exclusive   bool
+	exclusiveAt []bool
+	reported    []wire.Attempt
+	downloaded  map[string]bool
 
 	// killAt is the number of the call at which the agent is killed, before or after it is done.
 	killAt    int
@@ -78,7 +84,7 @@ type world struct {
 
 func newWorld() *world {
 	policy := upgrade.DefaultPolicy
-	policy.StableWindow = policy.AssessInterval
+	policy.AssessInterval = 10 * time.Second
 	return &world{
 		clock: systemtest.NewClock(), policy: policy,
 		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30, unpacked: 200 << 20,
@@ -93,7 +99,7 @@ func (w *world) boundary(name string, act func() error) error {
 	if w.killed {
 		return errKilled
 	}
-	w.calls = append(w.calls, name)
+	w.calls, w.exclusiveAt = append(w.calls, name), append(w.exclusiveAt, w.exclusive)
 	if len(w.calls) == w.killAt && !w.killAfter {
 		w.killed = true
 		return errKilled
@@ -122,6 +128,18 @@ func (w *world) Facts(context.Context) (facts osplugin.Facts, err error) {
 		return nil
 	})
 	return facts, err
+}
+
+func (w *world) Exclusive(_ context.Context, waiting func(string)) (func(), error) {
+	for _, reason := range w.others {
+		waiting(reason)
+	}
+	w.others = nil
+	if err := w.boundary("exclusive", func() error { return nil }); err != nil {
+		return nil, err
+	}
+	w.exclusive = true
+	return func() { w.exclusive = false }, nil
 }
 
 func (w *world) Space(context.Context) (osplugin.Space, error) {
@@ -190,8 +208,12 @@ func (w *world) Written(_ context.Context, attempt, digest string) (found int32,
 
 func (w *world) VerifySnapshot(_ context.Context, id int32) error {
 	return w.boundary("verify snapshot", func() error {
+		if w.uncertain > 0 {
+			w.uncertain--
+			return errors.New("it was killed")
+		}
 		if w.snapshots[id].corrupt {
-			return errors.New("3 of 9 files are not as they were written")
+			return fmt.Errorf("%w: 3 of 9 files are not as they were written", osplugin.ErrCorrupt)
 		}
 		return nil
 	})
@@ -199,6 +221,9 @@ func (w *world) VerifySnapshot(_ context.Context, id int32) error {
 
 func (w *world) Discard(_ context.Context, id int32) error {
 	return w.boundary("discard", func() error {
+		if w.keeps {
+			return errBusy
+		}
 		delete(w.snapshots, id)
 		if w.link == id {
 			w.link = w.booted
@@ -274,60 +299,6 @@ func (w *world) reboot() {
 	if w.booted == 0 {
 		w.mode = osplugin.ModeRecovery
 	}
-}
-
-func (w *world) Resolve(_ context.Context, uri, digest string) (image.Image, error) {
-	resolved := image.Image{URI: uri, Digest: w.digest, Bytes: w.bytes}
-	if digest != "" {
-		resolved.Digest = digest
-	}
-	return resolved, w.boundary("resolve", func() error {
-		if len(w.resolve) == 0 {
-			return nil
-		}
-		err := w.resolve[0]
-		w.resolve = w.resolve[1:]
-		return err
-	})
-}
-
-func (w *world) Verify(_ context.Context, wanted image.Image, by *wire.ImageVerification) error {
-	if by == nil {
-		return nil
-	}
-	return w.boundary("verify", func() error {
-		if by.Rules[0].PublicKeys[0] == wanted.Digest { // who signed it
-			return nil
-		}
-		return &image.Terminal{Message: "it is not signed"}
-	})
-}
-
-func (w *world) Download(_ context.Context, wanted image.Image) error {
-	return w.boundary("download", func() error { w.downloaded[wanted.Digest] = true; return nil })
-}
-
-func (w *world) Unpacked(_ context.Context, digest string) (int64, error) {
-	Expect(w.downloaded).To(HaveKeyWithValue(digest, true))
-	return w.unpacked, w.boundary("unpacked", func() error { return nil })
-}
-
-func (w *world) Serve(digest string) (string, func(), error) {
-	if !w.downloaded[digest] {
-		return "", nil, errors.New("not downloaded")
-	}
-	return "127.0.0.1:1/elemental/os@" + digest, func() {}, nil
-}
-
-func (w *world) Drop(keep ...string) error {
-	return w.boundary("drop", func() error {
-		for digest := range w.downloaded {
-			if !slices.Contains(keep, digest) {
-				delete(w.downloaded, digest)
-			}
-		}
-		return nil
-	})
 }
 
 // Attempt comes after each marker that was stored, so it is where a kill between two of them happens.

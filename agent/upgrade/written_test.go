@@ -22,7 +22,7 @@ var _ = Describe("An attempt that writes", func() {
 			Expect(w.link).To(Equal(w.booted))
 		},
 		Entry("but another try", 1, wire.PhaseSucceeded, "", 2, 2),
-		Entry("and gives up", 9, wire.PhaseFailed, "writing the image failed (3 of 3): 3 of 9 files are not as they were written", 3, 1),
+		Entry("and gives up", 9, wire.PhaseFailed, "writing the image failed (3 of 3): the snapshot is corrupt: 3 of 9 files are not as they were written", 3, 1),
 	)
 
 	// cutOff cuts the power when the CLI is run, with snapshot 2 as the default.

@@ -6,11 +6,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
 )
 
 // memoryLimit is when garbage is collected while the agent works, in bytes. Before and after, the agent
@@ -27,6 +30,14 @@ func main() {
 	stop()
 	if err != nil && !stopped {
 		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode tells the agent, which calls itself, that a tree differs from what was recorded, and all else that it could not be told.
+func exitCode(err error) int {
+	if difference := (*tree.Difference)(nil); errors.As(err, &difference) {
+		return tree.ExitDiffers
+	}
+	return 1
 }

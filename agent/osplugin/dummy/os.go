@@ -100,6 +100,11 @@ func (p *Plugin) Space(context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: freeBytes, Work: freeBytes}, nil
 }
 
+// Exclusive has nobody to wait for.
+func (p *Plugin) Exclusive(context.Context, func(string)) (release func(), err error) {
+	return func() {}, nil
+}
+
 // Clean has nothing to do.
 func (p *Plugin) Clean(context.Context) error { return nil }
 

@@ -47,7 +47,8 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 		return err
 	}
 	if err := p.listFallbacks(ctx, fallbacks); err != nil {
-		return err
+		// The default is good, whatever would be tried after it.
+		p.log.Error("Listing the fallbacks for GRUB failed", "default", snapshot, "fallbacks", fallbacks, "error", err)
 	}
 	return p.editGrub(ctx, released)
 }

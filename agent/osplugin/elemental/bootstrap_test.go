@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -186,6 +187,32 @@ var _ = Describe("A reset", func() {
 		copied, err := os.Stat(r.path("/oem/91_custom.yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(copied.Mode().Perm()).To(BeEquivalentTo(0o600))
+	})
+
+	It("does its work where it cannot do that", func() {
+		Expect(os.Symlink("/nowhere", r.path("/oem/91_custom.yaml"))).To(Succeed())
+		r.write("/elsewhere", "x")
+		Expect(os.Chmod(r.path("/elsewhere"), 0o644)).To(Succeed())
+		Expect(os.Symlink(r.path("/elsewhere"), r.path("/oem/92_custom.yaml"))).To(Succeed())
+		Expect(r.plugin.Init(ctx)).To(Succeed())
+		elsewhere, err := os.Stat(r.path("/elsewhere"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(elsewhere.Mode().Perm()).To(BeEquivalentTo(0o644), "a link leads where it is not the agent's")
+	})
+
+	It("is not done again for what the next boot has not got anyhow", func() {
+		r.boot(0, "recovery")
+		r.mount("0:22 / /run", "254:2 / /oem", "254:1 / /run/elemental/efi")
+		r.runner.Say("elemental reset", "")
+		r.runner.Say("losetup", "")
+		r.runner.On("mount -o remount,ro", func(system.Command) system.Result {
+			done := strings.Contains(strings.Join(r.runner.Calls(), ";"), "elemental reset")
+			if done {
+				return system.Result{ExitCode: 32, Stderr: "mount point is busy"}
+			}
+			return system.Result{}
+		})
+		Expect(r.plugin.Reset(ctx, nil)).To(Succeed())
 	})
 
 	It("mounts /oem again, which the CLI leaves unmounted", func() {

@@ -76,11 +76,21 @@ func (p *Plugin) unmount(ctx context.Context, mounts []mount, chosen func(target
 	slices.SortStableFunc(left, func(a, b mount) int { return strings.Count(b.target, "/") - strings.Count(a.target, "/") })
 	for _, each := range left {
 		p.log.Info("Unmounting what is left of a killed elemental command", "target", each.target)
-		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil {
+		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil && p.stillMounted(each.target) {
 			return err
 		}
 	}
 	return nil
+}
+
+// stillMounted says whether something is mounted there now: a mount that was propagated is unmounted together with its origin.
+func (p *Plugin) stillMounted(target string) bool {
+	mounts, err := p.mounts()
+	if err != nil {
+		return true
+	}
+	_, found := mountedAt(mounts, target)
+	return found
 }
 
 func isUpgradeMount(target string) bool {

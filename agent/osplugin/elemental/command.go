@@ -13,9 +13,7 @@ import (
 // from saying so. Images are fetched before, so that none of them takes more than minutes.
 const longestRun = 2 * time.Hour
 
-// cli is a run of the CLI that writes a disk: one at a time, in namespaces that end with it.
+// cli is a run of the CLI that writes a disk, in namespaces that end with it. Whoever calls it is alone.
 func (p *Plugin) cli(args, env []string) system.Command {
-	return system.Command{
-		Name: "elemental", Args: args, Env: env, Private: p.host.Real(), Timeout: longestRun, Lock: p.host.Path(elementalLock),
-	}
+	return system.Command{Name: "elemental", Args: args, Env: env, Private: p.host.Real(), Timeout: longestRun, Held: p.held}
 }

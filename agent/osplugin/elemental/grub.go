@@ -4,6 +4,7 @@
 package elemental
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,16 +64,7 @@ func (p *Plugin) writeBlock(ctx context.Context, file string, set, unset []strin
 	if len(set)+len(unset) == 0 {
 		return nil
 	}
-	backup := p.backupOf(file)
-	content, err := os.ReadFile(p.host.Path(file))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil {
-		err = system.WriteFile(backup, content, blockMode)
-	} else {
-		err = system.RemoveFile(backup)
-	}
+	backup, err := p.backUp(file)
 	if err != nil {
 		return err
 	}
@@ -88,6 +80,26 @@ func (p *Plugin) writeBlock(ctx context.Context, file string, set, unset []strin
 		}
 	}
 	return overwrite(p.host.Path(file), backup)
+}
+
+// backUp copies a block, to memory when the disk is full: the way back to the former OS takes no space.
+func (p *Plugin) backUp(file string) (path string, err error) {
+	content, err := os.ReadFile(p.host.Path(file))
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return "", err
+	}
+	for _, path = range p.backupsOf(file) {
+		if missing {
+			err = system.RemoveFile(path)
+		} else {
+			err = system.WriteFile(path, content, blockMode)
+		}
+		if err == nil {
+			return path, nil
+		}
+	}
+	return "", err
 }
 
 // overwrite writes one file over another, in its place: GRUB reads and writes a block where it lies.
@@ -107,8 +119,10 @@ func overwrite(path, from string) error {
 	return nil
 }
 
-// backupOf is a copy of a block as the agent wrote it last.
-func (p *Plugin) backupOf(file string) string { return filepath.Join(p.workDir, filepath.Base(file)) }
+// backupsOf are where a copy of a block as the agent wrote it last may be: the one that lasts first.
+func (p *Plugin) backupsOf(file string) []string {
+	return []string{filepath.Join(p.workDir, filepath.Base(file)), p.host.Path(filepath.Join(runDir, filepath.Base(file)))}
+}
 
 const blockMode = 0o644
 
@@ -117,14 +131,22 @@ func (p *Plugin) readGrub(ctx context.Context, file string) (map[string]string, 
 		return map[string]string{}, nil
 	}
 	output, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.host.Path(file), "list")
-	if err != nil && file == grubEnv && ctx.Err() == nil {
-		// grub2-editenv writes in place: who is killed meanwhile leaves a block that neither it nor GRUB can read.
-		return p.renewGrub(ctx, err)
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return variablesOf(output), nil
+	case ctx.Err() != nil:
 		return nil, err
 	}
-	return variablesOf(output), nil
+	// grub2-editenv writes in place: who is killed meanwhile leaves a block that neither it nor GRUB can read.
+	var variables map[string]string
+	renew := func() (renewed error) {
+		variables, renewed = p.renewGrub(ctx, file, err)
+		return renewed
+	}
+	if file == grubOEMEnv {
+		return variables, p.withEFI(ctx, renew)
+	}
+	return variables, renew()
 }
 
 func variablesOf(listed string) map[string]string {
@@ -139,19 +161,15 @@ func variablesOf(listed string) map[string]string {
 
 // renewGrub replaces an environment block that cannot be read by what the agent wrote last, but for what holds for one boot. GRUB took
 // all its variables for unset.
-func (p *Plugin) renewGrub(ctx context.Context, reason error) (map[string]string, error) {
-	p.log.Warn("Writing GRUB's variables anew, which cannot be read", "file", grubEnv, "error", reason)
-	block := p.host.Path(grubEnv)
-	backup, err := system.Check(ctx, p.host.Runner, "grub2-editenv", p.backupOf(grubEnv), "list")
+func (p *Plugin) renewGrub(ctx context.Context, file string, reason error) (map[string]string, error) {
+	p.log.Warn("Writing GRUB's variables anew, which cannot be read", "file", file, "error", reason)
+	block := p.host.Path(file)
+	variables, err := p.keptVariables(ctx, file)
 	if err != nil {
-		backup = "" // there is none, or it is not a block
+		return nil, err
 	}
 	if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", block, "create"); err != nil {
 		return nil, errors.Join(reason, err)
-	}
-	variables := variablesOf(backup)
-	for _, name := range []string{nextEntry, lastAttempt} {
-		delete(variables, name)
 	}
 	var set []string
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -162,4 +180,37 @@ func (p *Plugin) renewGrub(ctx context.Context, reason error) (map[string]string
 	}
 	_, err = system.Check(ctx, p.host.Runner, "grub2-editenv", append([]string{block, "set"}, set...)...)
 	return variables, err
+}
+
+// keptVariables are those that a block had when the agent wrote it last, and those that the CLI sets by what is installed.
+func (p *Plugin) keptVariables(ctx context.Context, file string) (map[string]string, error) {
+	variables := map[string]string{}
+	if file == grubOEMEnv {
+		state, err := p.readState()
+		if err != nil {
+			return nil, err
+		}
+		variables = state.labels()
+	}
+	for _, backup := range p.backupsOf(file) {
+		if kept, err := system.Check(ctx, p.host.Runner, "grub2-editenv", backup, "list"); err == nil { // else it is not there, or no block
+			maps.Copy(variables, variablesOf(kept))
+			break
+		}
+	}
+	for _, name := range []string{nextEntry, lastAttempt} {
+		delete(variables, name)
+	}
+	return variables, nil
+}
+
+// labels by which GRUB finds the partitions.
+// Source: elemental-toolkit v2.3.2, pkg/types, GetGrubLabels.
+func (s installState) labels() map[string]string {
+	return map[string]string{
+		"state_label":      cmp.Or(s.State.Label, stateLabel),
+		"recovery_label":   cmp.Or(s.Recovery.Label, recoveryLabel),
+		"oem_label":        cmp.Or(s.OEM.Label, oemLabel),
+		"persistent_label": cmp.Or(s.Persistent.Label, persistentLabel),
+	}
 }

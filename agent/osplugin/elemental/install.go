@@ -129,6 +129,11 @@ func (p *Plugin) unmountInstall(ctx context.Context) error {
 
 // runInstall trusts the exit code: what was installed is not seen until it is booted.
 func (p *Plugin) runInstall(ctx context.Context, options installOptions) error {
+	release, err := p.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	written, err := filepath.Glob(p.host.Path(installedFilePattern))
 	if err != nil {
 		return err

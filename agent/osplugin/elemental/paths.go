@@ -39,11 +39,13 @@ const (
 	// Source: elemental-toolkit v2.3.2, pkg/elemental, CopyCloudConfig.
 	customFilePattern = oemDir + "/9*_custom.yaml"
 
+	// runDir is the agent's until the next boot.
+	runDir = "/run/elemental-agent"
 	// elementalLock is held by each installation, upgrade and reset, until its last process has ended.
-	elementalLock = "/run/elemental-agent/elemental.lock"
+	elementalLock = runDir + "/elemental.lock"
 
 	// installedMark is there from the end of an installation to the next boot.
-	installedMark = "/run/elemental-agent/installed"
+	installedMark = runDir + "/installed"
 
 	modePattern   = "/run/elemental/%s_mode"
 	bootIDFile    = "/proc/sys/kernel/random/boot_id"
@@ -84,6 +86,7 @@ const (
 	recoveryLabel   = "COS_RECOVERY"
 	stateLabel      = "COS_STATE"
 	persistentLabel = "COS_PERSISTENT"
+	oemLabel        = "COS_OEM"
 )
 
 // correlationLabel of a snapshot is the attempt it was written for.

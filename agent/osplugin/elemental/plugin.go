@@ -27,6 +27,8 @@ type Plugin struct {
 	workDir       string
 	configPath    string
 	rebootTimeout time.Duration
+	// held is the lock of the OS, while nobody else may change it.
+	held *os.File
 }
 
 var _ osplugin.Plugin = (*Plugin)(nil)
@@ -59,22 +61,26 @@ func (p *Plugin) Init(context.Context) error {
 	if err := os.MkdirAll(p.host.Path(oemDir), 0o755); err != nil {
 		return fmt.Errorf("creating %s: %w", oemDir, err)
 	}
-	return p.hideCopied()
+	p.hideCopied()
+	return nil
 }
 
 // hideCopied leaves the files that a host was installed or reset with to root alone: the CLI copies them with mode 0644, the host's
-// key and the registration token among them.
-func (p *Plugin) hideCopied() error {
-	copied, err := filepath.Glob(p.host.Path(customFilePattern))
-	if err != nil {
-		return err
-	}
+// key and the registration token among them. One that it cannot change, as where /oem is mounted read-only, keeps no agent from its work.
+func (p *Plugin) hideCopied() {
+	copied, _ := filepath.Glob(p.host.Path(customFilePattern)) // the pattern is a constant
 	for _, path := range copied {
-		if err := os.Chmod(path, 0o600); err != nil {
-			return fmt.Errorf("leaving %s to root alone: %w", path, err)
+		info, err := os.Lstat(path)
+		if err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0) {
+			continue
+		}
+		if err == nil {
+			err = os.Chmod(path, 0o600)
+		}
+		if err != nil {
+			p.log.Warn("A file that may hold the host's key can be read by others: set its mode to 0600", "file", path, "error", err)
 		}
 	}
-	return nil
 }
 
 // Assess judges the running boot.

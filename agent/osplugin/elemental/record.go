@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -19,13 +18,15 @@ import (
 
 // forget removes what the toolkit has recorded of a snapshot. All else in its file stays as it is.
 func (p *Plugin) forget(snapshot int32) error {
-	path := filepath.Join(p.statePath(), stateFile)
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(p.stateFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the installation state: %w", err)
+	}
+	if content, err = p.wholeState(content); err != nil {
+		return err
 	}
 	document := yaml.Node{}
 	if err := yaml.Unmarshal(content, &document); err != nil {
@@ -40,7 +41,7 @@ func (p *Plugin) forget(snapshot int32) error {
 	if err := errors.Join(encoder.Encode(&document), encoder.Close()); err != nil {
 		return fmt.Errorf("encoding the installation state: %w", err)
 	}
-	return system.WriteFile(path, changed.Bytes(), stateFileMode)
+	return system.WriteFile(p.stateFile(), changed.Bytes(), stateFileMode)
 }
 
 const (

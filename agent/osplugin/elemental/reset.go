@@ -87,6 +87,11 @@ func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 			return fmt.Errorf("decoding the registration's reset options: %w", err)
 		}
 	}
+	release, err := p.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	configuration, err := p.keptConfig()
 	if err != nil {
 		return err

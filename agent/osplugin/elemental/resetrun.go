@@ -36,7 +36,11 @@ func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 	case result.ExitCode != 0:
 		err = fmt.Errorf("elemental reset: exit code %d: %s", result.ExitCode, reasonOf(result))
 	}
-	return errors.Join(err, p.mountOEM(ctx), p.cleanMounts(ctx))
+	if left := p.cleanMounts(ctx); left != nil {
+		// The next boot has none of these mounts, and a reset that went well is not to be repeated.
+		p.log.Warn("Unmounting what the reset has left failed", "error", left)
+	}
+	return errors.Join(err, p.mountOEM(ctx))
 }
 
 // beforeReset lets go of what the CLI formats: it would unmount that where it runs only, and the kernel does not let a file system

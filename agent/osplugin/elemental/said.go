@@ -66,7 +66,7 @@ func reasonOf(result system.Result) string {
 		}
 	}
 	if len(reason) > longestReason {
-		reason = reason[:longestReason] + "..."
+		reason = strings.ToValidUTF8(reason[:longestReason], "") + "..."
 	}
 	return reason
 }

@@ -4,6 +4,7 @@
 package elemental
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 // installState is what is read of the toolkit's state.yaml.
@@ -20,16 +23,17 @@ type installState struct {
 		Type     string `yaml:"type"`
 		MaxSnaps int    `yaml:"max-snaps"`
 	} `yaml:"snapshotter"`
-	Recovery struct {
-		Label string `yaml:"label"`
-	} `yaml:"recovery"`
-	Persistent struct {
-		Label string `yaml:"label"`
-	} `yaml:"persistent"`
-	State struct {
+	Recovery   partitionState `yaml:"recovery"`
+	OEM        partitionState `yaml:"oem"`
+	Persistent partitionState `yaml:"persistent"`
+	State      struct {
 		Label     string                  `yaml:"label"`
 		Snapshots map[int32]snapshotState `yaml:"snapshots"`
 	} `yaml:"state"`
+}
+
+type partitionState struct {
+	Label string `yaml:"label"`
 }
 
 type snapshotState struct {
@@ -55,20 +59,84 @@ func (p *Plugin) snapshotPath(id int32) string {
 	return filepath.Join(p.snapshotsPath(), strconv.Itoa(int(id)))
 }
 
-// readState reads state.yaml. A host without one has no recorded snapshots.
+// readState reads state.yaml. A host without one has no recorded snapshots, and neither has one whose file cannot be read, and was
+// never kept: the CLI writes it in place, so that a loss of power leaves half of it.
 func (p *Plugin) readState() (installState, error) {
 	state := installState{}
-	content, err := os.ReadFile(filepath.Join(p.statePath(), stateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return state, nil
-	}
-	if err != nil {
+	content, err := os.ReadFile(p.stateFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return state, fmt.Errorf("reading the installation state: %w", err)
 	}
+	if err == nil {
+		if content, err = p.wholeState(content); err != nil {
+			return state, err
+		}
+	}
 	if err := yaml.Unmarshal(content, &state); err != nil {
-		return state, fmt.Errorf("decoding the installation state: %w", err)
+		return installState{}, fmt.Errorf("decoding the installation state: %w", err)
+	}
+	if state.Snapshotter.Type == "" {
+		state.Snapshotter.Type = p.bootedKind()
 	}
 	return state, nil
+}
+
+func (p *Plugin) stateFile() string { return filepath.Join(p.statePath(), stateFile) }
+
+// keptState is a copy of the installation state from before the last upgrade.
+func (p *Plugin) keptState() string { return filepath.Join(p.workDir, stateFile) }
+
+// wholeState is a state that can be read: the one that is given, or what was kept of it; nothing when that cannot be read either.
+func (p *Plugin) wholeState(content []byte) ([]byte, error) {
+	if isState(content) {
+		return content, nil
+	}
+	kept, err := os.ReadFile(p.keptState())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading what was kept of the installation state: %w", err)
+	}
+	p.log.Warn("The installation state cannot be read", "file", p.stateFile(), "kept", isState(kept))
+	if !isState(kept) {
+		return nil, nil
+	}
+	return kept, nil
+}
+
+func isState(content []byte) bool {
+	state := installState{}
+	return len(bytes.TrimSpace(content)) > 0 && yaml.Unmarshal(content, &state) == nil
+}
+
+// keepState keeps the installation state before an upgrade changes it, or writes back what was kept of one that cannot be read: the CLI
+// does not begin with that.
+func (p *Plugin) keepState() error {
+	content, err := os.ReadFile(p.stateFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the installation state: %w", err)
+	}
+	if isState(content) {
+		return system.WriteFile(p.keptState(), content, stateFileMode)
+	}
+	kept, err := p.wholeState(content)
+	if err != nil || kept == nil {
+		return err
+	}
+	return system.WriteFile(p.stateFile(), kept, stateFileMode)
+}
+
+// bootedKind is the snapshotter of the running system; empty when that is not btrfs.
+func (p *Plugin) bootedKind() string {
+	mounts, err := p.mounts()
+	if err != nil {
+		return ""
+	}
+	if root, found := mountedAt(mounts, "/"); found && btrfsSnapshot.MatchString(root.root) {
+		return btrfs
+	}
+	return ""
 }
 
 // whole says whether a snapshot has something to boot. A full state partition leaves an empty image

@@ -15,6 +15,11 @@ import (
 // Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
 // and a full disk is 0.
 func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
+	release, err := p.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	command := p.cli([]string{"upgrade"}, []string{
 		"ELEMENTAL_UPGRADE_SYSTEM=oci:" + request.Image,
 		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
@@ -29,6 +34,9 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 			return err
 		}
 		command.Env = append(command.Env, hooks)
+	}
+	if err := p.keepState(); err != nil {
+		return err
 	}
 	if err := p.bootBooted(ctx); err != nil {
 		return fmt.Errorf("having the next boot choose what runs: %w", err)

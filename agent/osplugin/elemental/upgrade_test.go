@@ -80,6 +80,13 @@ var _ = Describe("Writing an image", func() {
 			"Could not find kernel: no Kernel in the agent's registry/x; failed deploying recovery image"))
 	})
 
+	It("cuts what was said between two characters", func() {
+		r.runner.Fail("elemental", 1, strings.Repeat("ä", 400))
+		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError(HaveSuffix("ä...")))
+		r.runner.Fail("elemental", 1, "x"+strings.Repeat("ä", 400))
+		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError(HaveSuffix("ä...")))
+	})
+
 	It("knows a killed CLI", func() {
 		r.runner.Fail("elemental", -1, "")
 		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade was killed"))
@@ -158,6 +165,20 @@ var _ = Describe("Cleaning up after a killed upgrade", func() {
 			"umount "+r.path("/run/elemental/recovery"),
 			"umount "+r.path("/run/elemental/workingtree"),
 			"losetup -ln -O NAME,MAJ:MIN,BACK-MAJ:MIN"))
+	})
+
+	It("does not mind a mount that went with another one", func() {
+		r.mount("7:0 / /", "254:4 / /run/elemental/workingtree", "254:2 / "+snapshots+"/3/snapshot.workDir/oem")
+		r.runner.On("umount", func(command system.Command) system.Result {
+			if strings.HasSuffix(command.Args[0], "oem") {
+				r.mount("7:0 / /")
+				return system.Result{}
+			}
+			return system.Result{ExitCode: 32, Stderr: "not mounted"}
+		})
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		r.mount("7:0 / /", "254:4 / /run/elemental/workingtree")
+		Expect(r.plugin.Clean(ctx)).To(MatchError(ContainSubstring("not mounted")))
 	})
 
 	It("leaves mounts alone that are as they should be", func() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 	treeList = "tree.json"
 
 	// recordDir holds the hooks that record that list, for the run of the CLI that comes.
-	recordDir  = "/run/elemental-agent/upgrade.d"
-	recordHook = "/run/elemental-agent/record.yaml"
+	recordDir  = runDir + "/upgrade.d"
+	recordHook = runDir + "/record.yaml"
 
 	cliConfig      = "/etc/elemental/config.yaml"
 	cliConfigFiles = "/etc/elemental/config.d/*.yaml"
@@ -113,15 +114,19 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 	result, err := p.host.Runner.Run(ctx, system.Command{
 		Name:    self,
 		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), filepath.Join(p.snapshotPath(snapshot), snapshotImage)},
-		Private: true,
+		Private: true, Timeout: longestRun,
 	})
 	if err != nil {
 		return fmt.Errorf("verifying snapshot %d: %w", snapshot, err)
 	}
-	if result.ExitCode != 0 {
-		return fmt.Errorf("verifying snapshot %d: %s", snapshot, strings.TrimPrefix(system.LastLine(result.Stderr), "Error: "))
+	said := strings.TrimPrefix(system.LastLine(result.Stderr), "Error: ")
+	switch result.ExitCode {
+	case 0:
+		return nil
+	case tree.ExitDiffers:
+		return fmt.Errorf("verifying snapshot %d: %w: %s", snapshot, osplugin.ErrCorrupt, said)
 	}
-	return nil
+	return fmt.Errorf("verifying snapshot %d: exit code %d: %s", snapshot, result.ExitCode, said)
 }
 
 // Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place. Those of btrfs are snapper's.

@@ -1,0 +1,100 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("An attempt on a host that is in trouble", func() {
+	var (
+		w   *world
+		dir string
+	)
+	BeforeEach(func() { w, dir = newWorld(), memoryDir() })
+
+	It("waits for somebody else who changes the OS, says so, and counts no failure", func() {
+		w.others = []string{"an upgrade is at work"}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", "")))
+		waiting := slices.IndexFunc(w.reported, func(said wire.Attempt) bool { return said.Message == "waiting: an upgrade is at work" })
+		Expect(waiting).To(BeNumerically(">=", 0))
+		Expect(w.reported[waiting+1].Message).To(BeEmpty(), "it has waited")
+		Expect(w.did("upgrade")).To(Equal(1))
+	})
+
+	It("is alone from before it removes what others left until the image is written, and when it chooses what is booted", func() {
+		w.verdicts = []assess.Verdict{bad}
+		w.live(dir, wanted("a1"))
+		for _, act := range []string{"clean", "upgrade", "verify snapshot", "boot always 1", "discard"} {
+			at := slices.Index(w.calls, act)
+			Expect(at).To(BeNumerically(">=", 0), act)
+			Expect(w.exclusiveAt[at]).To(BeTrue(), act)
+		}
+		Expect(w.exclusiveAt[slices.Index(w.calls, "assess")]).To(BeFalse(), "an assessment changes nothing")
+	})
+
+	It("lets some time pass between two failures", func() {
+		broken := func() error { return errors.New("no space left on device") }
+		w.write = []func() error{broken, broken, broken}
+		before := w.clock.Now()
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseFailed))
+		Expect(w.clock.Now().Sub(before)).To(And(BeNumerically(">=", 3*time.Second), BeNumerically("<=", 6*time.Second)), "two pauses, the second twice as long")
+	})
+
+	DescribeTable("ends although a bad snapshot cannot be removed", func(change func(), phase string, booted int) {
+		w.keeps = true
+		change()
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(phase))
+		Expect(w.booted).To(BeEquivalentTo(booted))
+		Expect(w.link).To(BeEquivalentTo(booted))
+	},
+		Entry("after a boot that was bad", func() { w.verdicts = []assess.Verdict{bad} }, wire.PhaseRolledBack, 1),
+		Entry("after it was not written as it should be", func() { w.corrupts = 9 }, wire.PhaseFailed, 1),
+	)
+
+	DescribeTable("boots nothing of which it cannot tell whether it is whole", func(uncertain int, phase string, verified, written int) {
+		w.uncertain = uncertain
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(phase))
+		Expect(w.did("verify snapshot")).To(Equal(verified))
+		Expect(w.written).To(Equal(written), "what may be good is not written again")
+		Expect(w.link).To(Equal(w.booted))
+	},
+		Entry("until it can", 2, wire.PhaseSucceeded, 3, 1),
+		Entry("and gives up", 9, wire.PhaseFailed, 3, 1),
+	)
+
+	It("goes down for nothing when there is nothing to go back to", func() {
+		w.live(dir, wanted("a1"))
+		Expect(w.booted).To(BeEquivalentTo(2))
+		boots := w.boots
+		// The work directory is gone, and with it the list of what was written.
+		broken := w.snapshots[2]
+		broken.corrupt = true
+		w.snapshots[2], w.checks = broken, []assess.Verdict{bad}
+		w.live(memoryDir(), wanted("a1"))
+		Expect(w.boots).To(Equal(boots))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("nothing is known to go back to"))))
+	})
+
+	It("knows the units that had failed from the marker of an older agent, and no jobs", func() {
+		old := `{"attempt":"a1","phase":"Rebooting","knownFailed":["old.service"],"fromBootID":"boot-0","fromSnapshot":1,"wantedSnapshot":2}`
+		Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte(old), 0o600)).To(Succeed())
+		Expect(w.agent(dir).Marker().UnitsBefore).To(Equal(assess.UnitStates{Failed: []string{"old.service"}}))
+	})
+})
