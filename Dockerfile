@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Two images from one build: "manager", which the Deployment runs, and "agent", from which an OS image takes its
-# /elemental-agent. Both hold one static binary that "go version -m" can take apart, which is what tools for bills of
+# /elemental-agent, and its units from /systemd. Both hold one static binary that "go version -m" can take apart, which is what tools for bills of
 # materials (SBOM) read. "make docker-build" passes the versions. Both images that are pulled are pinned by digest, which decides;
 # the tag is for the reader. They can be others, from a mirror; in full, because podman knows no registry by default.
 ARG GO_IMAGE=docker.io/library/golang:1.26.8@sha256:3c3e25a4da13fd0478eed2df1eb35a0e667094a7124d3993a6a1d30f71c17e79
@@ -28,4 +28,5 @@ ENTRYPOINT ["/manager"]
 
 FROM scratch AS agent
 COPY --from=build /out/elemental-agent /elemental-agent
+COPY agent/units/*.service /systemd/
 ENTRYPOINT ["/elemental-agent"]

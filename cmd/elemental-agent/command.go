@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/watchdog"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
 )
 
@@ -64,6 +65,11 @@ func runCommand(given *flags) *cobra.Command {
 
 // run starts the agent again in this process when its OS has no machine to reboot.
 func run(ctx context.Context, given *flags) error {
+	watched, err := watchdog.FromEnvironment()
+	if err != nil {
+		return err
+	}
+	go watched.Run(ctx, system.WallClock{}, slog.Default())
 	for {
 		worker, err := newAgent(given)
 		if err != nil {
