@@ -13,6 +13,7 @@
 //	upgrade                    one attempt, with its marker on disk
 //	image, assess              fetching images, judging boots
 //	osplugin                   the operating system: elemental, dummy
+//	diagnose, watchdog, units  what a person asks of a host; systemd
 //	report, retry, system      the report, waits after failures, the boundary to the host
 //
 // It has no global state: any number of agents can run in a process, each with its own Options.

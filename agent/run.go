@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/diagnose"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/loop"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
@@ -29,6 +30,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
 	}
 	facts := a.firstFacts(ctx)
+	a.checkPersistence(facts)
 	if facts.Mode == osplugin.ModeRecovery && !identity.Exists(a.workDir) {
 		return a.idle(ctx, "the recovery system does not know who the host is")
 	}
@@ -62,6 +64,17 @@ func (a *Agent) firstFacts(ctx context.Context) osplugin.Facts {
 		a.Log.Error("Observing the booted OS failed", "error", err)
 	}
 	return facts
+}
+
+// checkPersistence tells the journal if the host forgets who it is, and what it was doing, with the next reboot. The agent goes on: this
+// boot can be reported all the same. Live media and recovery keep nothing by intention.
+func (a *Agent) checkPersistence(facts osplugin.Facts) {
+	if !a.Host.Real() || facts.Mode == osplugin.ModeLive || facts.Mode == osplugin.ModeRecovery {
+		return
+	}
+	if err := diagnose.Persistent(a.Host, a.Config.Agent.WorkDir); err != nil {
+		a.Log.Error("The work directory has to be persistent: name a directory on the persistent partition in agent.workDir", "error", err)
+	}
 }
 
 // present is who the host is now, after the end of a reset that it does not know to be over.

@@ -94,6 +94,9 @@ func (m Marker) Wire() *wire.Attempt {
 	}
 }
 
+// ReadMarker returns the marker in a work directory for who looks at the host; a zero one where there is none.
+func ReadMarker(workDir string) (Marker, error) { return readMarker(workDir) }
+
 func readMarker(workDir string) (Marker, error) {
 	marker := struct {
 		Marker

@@ -41,7 +41,7 @@ func newCommand() *cobra.Command {
 	persistent.StringVar(&given.config, "config", config.DefaultPath, "configuration file; it is not resolved beneath --root")
 	persistent.StringVar(&given.root, "root", "/", "directory that all other paths of the host are resolved beneath")
 	persistent.BoolVar(&given.debug, "debug", false, "log more")
-	root.AddCommand(runCommand(&given), registerCommand(&given), installCommand(&given), resetCommand(&given), statusCommand(&given), versionCommand(), treeCommand())
+	root.AddCommand(runCommand(&given), registerCommand(&given), installCommand(&given), resetCommand(&given), checkCommand(&given), statusCommand(&given), bundleCommand(&given), versionCommand(), treeCommand())
 	return root
 }
 
@@ -133,19 +133,6 @@ func resetCommand(given *flags) *cobra.Command {
 	}
 	command.Flags().BoolVar(&again, "again", false, "try anew what could not be done in the tries that there are for one order")
 	return command
-}
-
-func statusCommand(given *flags) *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Print the name of the host and the fingerprint of its key, to compare before it is approved", Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := config.Load(given.config)
-			if err != nil {
-				return err
-			}
-			return agent.Status(command.OutOrStdout(), system.NewHost(given.root), settings)
-		},
-	}
 }
 
 func newAgent(given *flags) (*agent.Agent, error) {

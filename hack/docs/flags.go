@@ -21,7 +21,9 @@ var commands = []struct {
 	{"elemental-agent register", "elemental-agent", []string{"register"}},
 	{"elemental-agent install", "elemental-agent", []string{"install"}},
 	{"elemental-agent reset", "elemental-agent", []string{"reset"}},
+	{"elemental-agent check", "elemental-agent", []string{"check"}},
 	{"elemental-agent status", "elemental-agent", []string{"status"}},
+	{"elemental-agent support-bundle", "elemental-agent", []string{"support-bundle"}},
 }
 
 // flagsPage has what the programs say about themselves.

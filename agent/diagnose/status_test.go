@@ -1,0 +1,151 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/diagnose"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// deadAPI answers nobody.
+const deadAPI = "https://127.0.0.1:1/r"
+
+func (m *machine) status() string {
+	GinkgoHelper()
+	out := &bytes.Buffer{}
+	Expect(diagnose.Status(out, m.Subject)).To(Succeed())
+	return out.String()
+}
+
+var _ = Describe("Status", func() {
+	var m *machine
+	BeforeEach(func() { m = newMachine(deadAPI, "", "T") })
+
+	It("shows the key that the API knows the host by", func() {
+		own := m.identify()
+		key, err := own.PublicKey()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(m.status()).To(And(MatchRegexp("Name: +"+own.Name), ContainSubstring("Key:           "+wire.KeyFingerprint(key)+"\n"),
+			MatchRegexp("Waits for: +the API to register it"), MatchRegexp("Last attempt: +none")))
+	})
+
+	It("makes no key where there is none", func() {
+		Expect(m.status()).To(MatchRegexp("Key: +none in .*\n(.*\n)*Waits for: +its registration"))
+		Expect(filepath.Join(m.Host.Path(workDir), identity.KeyFile)).NotTo(BeAnExistingFile())
+	})
+
+	It("tells what it can without a configuration", func() {
+		Expect(os.Remove(m.ConfigPath)).To(Succeed())
+		own := m.identify()
+		Expect(m.status()).To(And(MatchRegexp("Name: +"+own.Name), MatchRegexp("Registration: +unknown: reading configuration")))
+	})
+
+	DescribeTable("says what the host waits for",
+		func(file, content, waits string) {
+			m.identify()
+			write(filepath.Join(m.Host.Path(workDir), "registered.json"), "{}")
+			write(filepath.Join(m.Host.Path(workDir), file), content)
+			Expect(m.status()).To(MatchRegexp("Waits for: +" + waits + "\n"))
+		},
+		Entry("nothing", "bootstrap.json", "{}", "orders of the API"),
+		Entry("a reset", "reset.json", "{}", "its reset in the recovery system"),
+		Entry("fetched", "upgrade.json", `{"attempt":"a","phase":"Fetched"}`, "the API to let the image be written"),
+		Entry("reverting", "upgrade.json", `{"attempt":"a","phase":"Reverting"}`, "the reboot into the former OS"),
+		Entry("over", "upgrade.json", `{"attempt":"a","phase":"RolledBack"}`, "orders of the API"),
+		Entry("not readable", "upgrade.json", `{`, "unknown: decoding .*upgrade.json: .*"),
+	)
+
+	It("shows the last attempt with a line for each verdict", func() {
+		write(filepath.Join(m.Host.Path(workDir), "upgrade.json"), `{"attempt":"a1","phase":"RolledBack","imageURI":"oci:x","fromSnapshot":1,
+			"wantedSnapshot":2,"message":"assessment failed: required check disk: full; units failed: b.service"}`)
+		Expect(m.status()).To(And(MatchRegexp("Last attempt: +a1"), MatchRegexp("Phase: +RolledBack"), MatchRegexp("from 1 to 2"),
+			MatchRegexp("Verdict: +assessment failed: required check disk: full\n"), MatchRegexp("(?m)^ +units failed: b.service$")))
+	})
+})
+
+func unpack(path string) map[string]string {
+	GinkgoHelper()
+	file, err := os.Open(path)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = file.Close() }()
+	unzipped, err := gzip.NewReader(file)
+	Expect(err).NotTo(HaveOccurred())
+	archive, found := tar.NewReader(unzipped), map[string]string{}
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		Expect(err).NotTo(HaveOccurred())
+		content, err := io.ReadAll(archive)
+		Expect(err).NotTo(HaveOccurred())
+		found[strings.TrimPrefix(header.Name, "elemental-support/")] = string(content)
+	}
+}
+
+var _ = Describe("A support bundle", func() {
+	const (
+		token   = "registration-token-of-this-host"
+		jwt     = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJtLTEifQ.c2lnbmF0dXJl"
+		kubeadm = "abcdef.0123456789abcdef"
+	)
+
+	It("has what is to be known and no secret", func(ctx SpecContext) {
+		m := newMachine(deadAPI, "", token)
+		m.identify()
+		key, err := os.ReadFile(filepath.Join(m.Host.Path(workDir), identity.KeyFile))
+		Expect(err).NotTo(HaveOccurred())
+		write(filepath.Join(m.Host.Path(workDir), "upgrade.json"), `{"attempt":"a1","imageURI":"oci:https://me:hunter2@r/x"}`)
+		write(m.Host.Path("/oem/elemental/agent/bootstrap.yaml"), "bootstrap data "+kubeadm)
+		write(m.Host.Path("/oem/grubenv"), "saved_entry=active\n")
+		runner := &systemtest.Runner{}
+		for _, command := range []string{"systemctl", "df", "losetup", "lsblk", "ip"} {
+			runner.Say(command, "output of "+command)
+		}
+		runner.Say("journalctl", "said "+token+" Bearer "+jwt+" join "+kubeadm+"\n"+string(key))
+		m.Host.Runner = runner
+
+		path := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
+		Expect(diagnose.WriteBundle(ctx, path, m.Subject)).To(Succeed())
+		found := unpack(path)
+		Expect(found).To(And(HaveKey("check.txt"), HaveKey("status.txt"), HaveKey("config.yaml"), HaveKey("work/upgrade.json"),
+			HaveKeyWithValue("host/oem/grubenv", "saved_entry=active\n"), HaveKeyWithValue("commands/0-journalctl.txt", ContainSubstring("said REMOVED"))))
+		Expect(found["config.yaml"]).To(ContainSubstring(deadAPI))
+		body := strings.Split(string(key), "\n")[1]
+		for name, content := range found {
+			for _, secret := range []string{token, jwt, kubeadm, body, "hunter2", "bootstrap data"} {
+				Expect(content).NotTo(ContainSubstring(secret), name)
+			}
+		}
+		information, err := os.Stat(path)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(information.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+	})
+
+	It("has what is left of a broken host, and replaces no file", func(ctx SpecContext) {
+		m := newMachine(deadAPI, "", token)
+		Expect(os.WriteFile(m.ConfigPath, []byte("registration: {token: "+token+"\n"), 0o600)).To(Succeed())
+		m.Host.Runner = &systemtest.Runner{}
+		path := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
+		Expect(diagnose.WriteBundle(ctx, path, m.Subject)).To(Succeed())
+		found := unpack(path)
+		Expect(found["check.txt"]).To(ContainSubstring("FAILED  configuration"))
+		Expect(found["config.yaml"]).NotTo(ContainSubstring(token))
+		Expect(diagnose.WriteBundle(ctx, path, m.Subject)).To(MatchError(os.ErrExist))
+	})
+})
