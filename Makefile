@@ -206,6 +206,13 @@ test-e2e-kind: docker-build release ## Run the e2e suite on kind, with hosts of 
 fuzz: ## Run each fuzz target for a while (FUZZTIME=20s)
 	hack/test/fuzz.sh $(FUZZTIME)
 
+# The packages that decide.
+MUTATE ?= agent/upgrade agent/osplugin/elemental agent/assess internal/owner internal/preflight internal/workload/kubevirt internal/token hooks
+
+.PHONY: mutate
+mutate: tools ## Change one condition at a time, and fail if no test notices it: hours (MUTATE="agent/assess hooks": of these packages)
+	go run ./hack/mutate $(MUTATE)
+
 .PHONY: bench
 bench: tools lab-binaries ## Measure scale: idle hosts, registration bursts, label to agent
 	$(GO_TEST_LAB) ./test/bench/... $(GINKGO_FLAGS)

@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("A package whose conditions are changed", func() {
+	const (
+		source = `package a
+
+func small(n int, sure bool) bool {
+	switch {
+	case n > 3:
+		return false
+	case sure:
+		return true
+	}
+	for i := 0; i < n; i++ {
+		if n == 2 && !sure {
+			return false
+		}
+	}
+	return true
+}
+`
+		test = `package a
+
+import (
+	"flag"
+	"testing"
+)
+
+var _ = flag.Bool("ginkgo.fail-fast", false, "")
+
+func TestSmall(t *testing.T) {
+	if small(4, true) || !small(2, true) || !small(1, false) {
+		t.Fail()
+	}
+}
+`
+		atThree = "a/a.go\t>= instead of >\tcase n > 3:\tthree is not looked at\n"
+		unasked = "a/a.go\twithout the right side\tif n == 2 && !sure {\tnobody asks for it\n"
+	)
+	var root, out string
+
+	write := func(name, content string) string {
+		GinkgoHelper()
+		path := filepath.Join(root, name)
+		Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+		Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+		return path
+	}
+	try := func(ctx context.Context, explained string) error {
+		GinkgoHelper()
+		printed := &bytes.Buffer{}
+		err := mutate(ctx, tester{root: root, timeout: 10 * time.Second}, []string{"a"}, write("explained.txt", explained), printed)
+		out = printed.String()
+		return err
+	}
+
+	BeforeEach(func() {
+		root = GinkgoT().TempDir()
+		write("go.mod", "module example.com/a\n\ngo 1.26.0\n")
+		write("a/a.go", source)
+		write("a/a_test.go", test)
+		write("a/a_plan9.go", "package a\n\nfunc never(n int) bool { return n == 1 }\n")
+	})
+
+	It("survives what its tests do not look at, and keeps its files", func(ctx SpecContext) {
+		Expect(try(ctx, "")).To(MatchError(ContainSubstring("were noticed by no test")))
+		Expect(out).To(ContainSubstring("a/a.go:5: >= instead of >: case n > 3:\n"), "three is not asked for")
+		Expect(out).To(ContainSubstring("a/a.go:11: without the right side: if n == 2 && !sure {\n"), "two and sure is not asked for")
+		Expect(out).NotTo(ContainSubstring("a/a.go:5: <= instead of >"), "four is")
+		Expect(out).To(ContainSubstring("a/a.go:7: negated: case sure:\n"), "a case is a condition")
+		Expect(out).NotTo(ContainSubstring("a_plan9.go"), "it is not compiled")
+		Expect(os.ReadFile(filepath.Join(root, "a/a.go"))).To(BeEquivalentTo(source))
+	})
+	It("leaves out what is explained", func(ctx SpecContext) {
+		Expect(try(ctx, "# why\n"+atThree+unasked)).NotTo(Succeed())
+		Expect(out).NotTo(ContainSubstring("a.go:5"))
+		Expect(out).NotTo(ContainSubstring("a.go:11"))
+	})
+	It("takes no explanation without a reason", func(ctx SpecContext) {
+		Expect(try(ctx, "a/a.go\t>= instead of >\tcase n > 3:\t")).To(MatchError(ContainSubstring("explained.txt:1: want file, kind, source line and reason")))
+	})
+	It("is not looked at when its tests fail as it is", func(ctx SpecContext) {
+		write("a/a_test.go", "package a\n\nfunc TestSmall(t *testing.T) { t.Fail() }\n")
+		Expect(try(ctx, "")).To(MatchError(ContainSubstring("the tests of a fail without a change")))
+	})
+	It("passes when all is noticed", func(ctx SpecContext) {
+		write("a/a.go", "package a\n\nfunc small(n int, sure bool) bool { return n != 4 }\n")
+		Expect(try(ctx, "")).To(Succeed())
+		Expect(out).To(ContainSubstring("==> a: 1 changes: 1 noticed, 0 not compiled, 0 explained, 0 SURVIVED\n"))
+	})
+})
