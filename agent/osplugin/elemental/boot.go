@@ -148,12 +148,12 @@ func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32) error {
 
 // withEFI does something while the EFI partition can be written.
 func (p *Plugin) withEFI(ctx context.Context, do func() error) (err error) {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return err
 	}
-	efi, found := mountedAt(mounts, efiDir)
-	if !found || slices.Contains(efi.options, "rw") {
+	efi, found := system.MountedAt(mounts, efiDir)
+	if !found || slices.Contains(efi.Options, "rw") {
 		return do()
 	}
 	if _, err := system.Check(ctx, p.host.Runner, "mount", "-o", "remount,rw", p.host.Path(efiDir)); err != nil {

@@ -56,27 +56,27 @@ func (p *Plugin) Clean(ctx context.Context) error {
 // everything else. The CLI runs in a mount namespace of its own, which leaves none; those of one that was called by hand, or by
 // an agent of old, are beneath each other, and may have been propagated to where the trees of snapshots lie.
 func (p *Plugin) cleanMounts(ctx context.Context) error {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return err
 	}
 	if err := p.unmount(ctx, mounts, isUpgradeMount); err != nil {
 		return err
 	}
-	if efi, found := mountedAt(mounts, efiDir); found && slices.Contains(efi.options, "rw") {
+	if efi, found := system.MountedAt(mounts, efiDir); found && slices.Contains(efi.Options, "rw") {
 		_, err = system.Check(ctx, p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
 	}
 	return err
 }
 
 // unmount unmounts the targets that are chosen, deepest first.
-func (p *Plugin) unmount(ctx context.Context, mounts []mount, chosen func(target string) bool) error {
-	left := slices.DeleteFunc(slices.Clone(mounts), func(each mount) bool { return !chosen(each.target) })
+func (p *Plugin) unmount(ctx context.Context, mounts []system.Mount, chosen func(target string) bool) error {
+	left := slices.DeleteFunc(slices.Clone(mounts), func(each system.Mount) bool { return !chosen(each.Target) })
 	slices.Reverse(left)
-	slices.SortStableFunc(left, func(a, b mount) int { return strings.Count(b.target, "/") - strings.Count(a.target, "/") })
+	slices.SortStableFunc(left, func(a, b system.Mount) int { return strings.Count(b.Target, "/") - strings.Count(a.Target, "/") })
 	for _, each := range left {
-		p.log.Info("Unmounting what is left of a killed elemental command", "target", each.target)
-		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.target)); err != nil && p.stillMounted(each.target) {
+		p.log.Info("Unmounting what is left of a killed elemental command", "target", each.Target)
+		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.Target)); err != nil && p.stillMounted(each.Target) {
 			return err
 		}
 	}
@@ -85,11 +85,11 @@ func (p *Plugin) unmount(ctx context.Context, mounts []mount, chosen func(target
 
 // stillMounted says whether something is mounted there now: a mount that was propagated is unmounted together with its origin.
 func (p *Plugin) stillMounted(target string) bool {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return true
 	}
-	_, found := mountedAt(mounts, target)
+	_, found := system.MountedAt(mounts, target)
 	return found
 }
 

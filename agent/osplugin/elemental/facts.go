@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 var (
@@ -85,25 +86,25 @@ func (p *Plugin) version() (string, error) {
 // booted is the snapshot that is the root file system: the file of its loop device, or its subvolume. Other snapshots may be
 // attached to loop devices too, by a CLI that runs or was killed.
 func (p *Plugin) booted() (int32, error) {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return 0, err
 	}
-	root, found := mountedAt(mounts, "/")
+	root, found := system.MountedAt(mounts, "/")
 	if !found {
-		return 0, fmt.Errorf("finding the booted snapshot: %s has no root file system", mountsFile)
+		return 0, fmt.Errorf("finding the booted snapshot: %s has no root file system", system.MountsFile)
 	}
-	if match := btrfsSnapshot.FindStringSubmatch(root.root); match != nil {
+	if match := btrfsSnapshot.FindStringSubmatch(root.Root); match != nil {
 		return parseID(match[1])
 	}
-	file, err := p.host.ReadTrimmed(fmt.Sprintf(backingFilePattern, root.device))
+	file, err := p.host.ReadTrimmed(fmt.Sprintf(backingFilePattern, root.Device))
 	if err != nil {
 		return 0, err
 	}
 	match := loopSnapshot.FindStringSubmatch(file)
 	if match == nil {
 		return 0, fmt.Errorf("finding the booted snapshot: the root file system is on device %s with the file %q and the subvolume %q, "+
-			"neither of which is a snapshot of the elemental toolkit", root.device, file, root.root)
+			"neither of which is a snapshot of the elemental toolkit", root.Device, file, root.Root)
 	}
 	return parseID(match[1])
 }

@@ -118,7 +118,7 @@ func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 // unmountInstall unmounts what an "elemental install" that was killed has left mounted. The next one could
 // not partition a disk that is in use, and never clears that up.
 func (p *Plugin) unmountInstall(ctx context.Context) error {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return err
 	}

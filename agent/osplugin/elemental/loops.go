@@ -23,11 +23,11 @@ type loop struct {
 // makes them without autoclear, so that they outlive it: they hold the space of files that are deleted since, and the CLI
 // takes each snapshot that is attached for one that is booted. The root file system's own is not touched.
 func (p *Plugin) detachLoops(ctx context.Context) error {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return err
 	}
-	root, _ := mountedAt(mounts, "/")
+	root, _ := system.MountedAt(mounts, "/")
 	own, err := p.ownPartitions(mounts)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (p *Plugin) detachLoops(ctx context.Context) error {
 		return err
 	}
 	for _, each := range loops {
-		if each.device == root.device || !slices.Contains(own, each.on) {
+		if each.device == root.Device || !slices.Contains(own, each.on) {
 			continue
 		}
 		p.log.Info("Detaching what is left of a killed elemental command", "device", each.name)
@@ -49,15 +49,15 @@ func (p *Plugin) detachLoops(ctx context.Context) error {
 }
 
 // ownPartitions are the devices of the state and the recovery partition, only one of which is mounted as a rule.
-func (p *Plugin) ownPartitions(mounts []mount) ([]string, error) {
+func (p *Plugin) ownPartitions(mounts []system.Mount) ([]string, error) {
 	state, err := p.readState()
 	if err != nil {
 		return nil, err
 	}
 	devices := []string{p.partition(state.Recovery.Label, recoveryLabel), p.partition(state.State.Label, stateLabel)}
 	for _, target := range []string{stateDir, legacyStateDir, recoveryDir} {
-		at, _ := mountedAt(mounts, target)
-		devices = append(devices, at.device)
+		at, _ := system.MountedAt(mounts, target)
+		devices = append(devices, at.Device)
 	}
 	return slices.DeleteFunc(devices, func(device string) bool { return device == "" }), nil
 }

@@ -49,7 +49,6 @@ const (
 
 	modePattern   = "/run/elemental/%s_mode"
 	bootIDFile    = "/proc/sys/kernel/random/boot_id"
-	mountsFile    = "/proc/self/mountinfo"
 	osReleaseFile = "/etc/os-release"
 	// identityFile of a snapshot that was written for an attempt says for which.
 	identityFile = "/usr/lib/elemental-agent/snapshot.json"

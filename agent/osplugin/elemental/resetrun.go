@@ -52,7 +52,7 @@ func (p *Plugin) beforeReset(ctx context.Context, options resetOptions) error {
 	if err := p.detachLoops(ctx); err != nil {
 		return err
 	}
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return err
 	}
@@ -66,14 +66,14 @@ func (p *Plugin) beforeReset(ctx context.Context, options resetOptions) error {
 	if err != nil {
 		return err
 	}
-	if efi, found := mountedAt(mounts, efiDir); found && slices.Contains(efi.options, "ro") {
+	if efi, found := system.MountedAt(mounts, efiDir); found && slices.Contains(efi.Options, "ro") {
 		_, err = system.Check(ctx, p.host.Runner, "mount", "-o", "remount,rw", p.host.Path(efiDir))
 	}
 	return err
 }
 
 // formattedTargets are where partitions are mounted that a reset formats.
-func (p *Plugin) formattedTargets(mounts []mount, options resetOptions) ([]string, error) {
+func (p *Plugin) formattedTargets(mounts []system.Mount, options resetOptions) ([]string, error) {
 	state, err := p.readState()
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (p *Plugin) formattedTargets(mounts []mount, options resetOptions) ([]strin
 	}
 	var targets []string
 	for _, each := range mounts {
-		if each.device != "" && slices.Contains(devices, each.device) {
-			targets = append(targets, each.target)
+		if each.Device != "" && slices.Contains(devices, each.Device) {
+			targets = append(targets, each.Target)
 		}
 	}
 	return targets, nil
@@ -94,11 +94,11 @@ func (p *Plugin) formattedTargets(mounts []mount, options resetOptions) ([]strin
 // mountOEM mounts /oem again where a CLI without a mount namespace of its own has left it unmounted, and with it all that the
 // agent wants to last.
 func (p *Plugin) mountOEM(ctx context.Context) error {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return err
 	}
-	if _, mounted := mountedAt(mounts, oemDir); len(mounts) == 0 || mounted {
+	if _, mounted := system.MountedAt(mounts, oemDir); len(mounts) == 0 || mounted {
 		return nil
 	}
 	if _, err := system.Check(ctx, p.host.Runner, "mount", p.host.Path(oemDir)); err != nil {

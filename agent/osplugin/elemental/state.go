@@ -129,11 +129,11 @@ func (p *Plugin) keepState() error {
 
 // bootedKind is the snapshotter of the running system; empty when that is not btrfs.
 func (p *Plugin) bootedKind() string {
-	mounts, err := p.mounts()
+	mounts, err := p.host.Mounts()
 	if err != nil {
 		return ""
 	}
-	if root, found := mountedAt(mounts, "/"); found && btrfsSnapshot.MatchString(root.root) {
+	if root, found := system.MountedAt(mounts, "/"); found && btrfsSnapshot.MatchString(root.Root) {
 		return btrfs
 	}
 	return ""
