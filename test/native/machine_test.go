@@ -73,6 +73,7 @@ func (m *machine) equip() {
 		Expect(os.MkdirAll(name, 0o755)).To(Succeed())
 	}
 	Expect(os.Symlink(self, filepath.Join(m.dir, "bin", grubName))).To(Succeed())
+	run("cp", self, filepath.Join(bin, kubeletName))
 	for directory, program := range map[string]string{"cli": programs.elemental, "agent": programs.agent} {
 		Expect(os.Mkdir(filepath.Join(m.share, directory), 0o755)).To(Succeed())
 		run("cp", program, filepath.Join(m.share, directory))

@@ -81,7 +81,8 @@ pivot_root . run/former
 umount -l /run/former && rmdir /run/former
 mount --make-rshared /
 
-# systemd: the toolkit's stages and assessment, and the agent's unit, which is started again whatever becomes of it.
+# systemd: the toolkit's stages and assessment, and the units of the kubelet and the agent, which are started again whatever becomes of
+# them.
 export PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp
 cd /
 elemental run-stage boot >>/native/stages.log 2>&1 || true
@@ -93,6 +94,12 @@ grub2-editenv /oem/grubenv unset last_boot_attempt
 if [ "$mode" = active ]; then grub2-editenv /oem/grubenv unset boot_assessment_check; fi
 touch /run/assessed
 elemental run-stage network >>/native/stages.log 2>&1 &
+if [ -e /etc/kubelet.yaml ]; then
+  while true; do
+    kubelet --config /etc/kubelet.yaml >>/native/kubelet.log 2>&1 || true
+    sleep 0.2
+  done &
+fi
 while true; do
   elemental-agent --config /native/agent.yaml run >>/native/agent.log 2>&1 &
   echo $! >/run/agent.pid
