@@ -95,6 +95,33 @@ var _ = Describe("An attempt after its reboot", func() {
 		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
 	})
 
+	It("is looked at for longer than its time by one agent", func() {
+		calm := newWorld()
+		calm.live(memoryDir(), wanted("a1"))
+		w.killAt = slices.Index(calm.calls, "assess") + 1
+		Expect(w.agent(dir).Advance(GinkgoT().Context(), wanted("a1"), nil)).To(MatchError(errRebooted))
+		Expect(w.agent(dir).Advance(GinkgoT().Context(), wanted("a1"), nil)).To(MatchError(errKilled))
+		w.clock.Advance(11 * time.Minute)
+		w.killed, w.killAt = false, len(w.calls)+8
+		Expect(w.agent(dir).Advance(GinkgoT().Context(), wanted("a1"), nil)).To(MatchError(errKilled))
+		w.killed, w.killAt = false, 0
+		Expect(w.agent(dir).Marker()).To(HaveField("AssessExtended", true))
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true), HaveField("Message", HaveSuffix("not good after 10m0s"))))
+		Expect(w.agent(dir).Marker()).To(HaveField("AssessExtended", false), "that was another boot")
+	})
+
+	DescribeTable("comes to its end when a step of the way back fails at first", func(step string) {
+		w.verdicts, w.refused[step] = []assess.Verdict{bad}, 2
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+		Expect(w.boots).To(Equal(3))
+		Expect(w.link).To(BeEquivalentTo(1))
+	},
+		Entry("the choice of the boot", "boot always 1"),
+		Entry("the removal of the bad snapshot", "discard"),
+	)
+
 	It("is bad when it was not good before its time was up, however good it is for a while then", func() {
 		w.verdicts = slices.Concat(slices.Repeat([]assess.Verdict{undecided}, 61), []assess.Verdict{good, good, good})
 		w.live(dir, wanted("a1"))

@@ -62,6 +62,8 @@ type Marker struct {
 	// the agent: each that is started anew would give the boot as much time again otherwise.
 	AssessedBootID string        `json:"assessedBootID,omitempty"`
 	AssessUntil    time.Duration `json:"assessUntil,omitempty"`
+	// AssessExtended says that an agent looked at a good boot for longer than AssessUntil, to see that it stays so.
+	AssessExtended bool `json:"assessExtended,omitempty"`
 	// Healthy says, after a roll-back, whether the former OS is good.
 	Healthy bool `json:"healthy,omitempty"`
 	// Message says what is wrong.

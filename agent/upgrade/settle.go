@@ -20,6 +20,7 @@ func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdi
 	marker := m.Marker()
 	if marker.AssessedBootID != facts.BootID {
 		marker.AssessedBootID, marker.AssessUntil = facts.BootID, m.Clock.Uptime()+m.Policy.AssessTimeout
+		marker.AssessExtended = false
 		if err := m.save(marker); err != nil {
 			return assess.Verdict{}, err
 		}
@@ -30,34 +31,26 @@ func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdi
 
 // settle asks until the verdict is final. A boot that has not become good by that uptime is bad, and one that is good has to be so for
 // a while, with the same kubelet. That while may end later than the time does: an agent that was started again, or was away, has
-// seen nothing of what was good before.
+// seen nothing of what was good before. Only one agent is given it: others would hold the attempt for as long as they keep being started.
 func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration) (assess.Verdict, error) {
-	good := steady{window: m.Policy.StableWindow}
-	var began time.Duration
+	good := steady{window: m.Policy.StableWindow, until: until, spent: marker.AssessExtended}
 	for {
 		verdict, err := m.ask(ctx, until, func(ctx context.Context) (assess.Verdict, error) { return m.Plugin.Assess(ctx, question) })
 		if err != nil {
 			return verdict, err
 		}
-		now := m.Clock.Uptime()
-		if began == 0 {
-			began = now
-		}
-		good.look(&verdict, now)
+		good.look(&verdict, m.Clock.Uptime())
 		question.Seen = verdict.Jobs
 		switch {
 		case verdict.State == assess.Good:
 			return m.ask(ctx, until, m.Plugin.Check)
 		case verdict.State == assess.Bad:
 			return verdict, nil
-		case now >= until && !good.sinceBy(max(began, until)):
+		case good.late():
 			return m.late(verdict), nil
 		}
-		if marker.Phase == wire.PhaseAssessing && marker.Message != verdict.Message() {
-			marker.Message = verdict.Message()
-			if err := m.save(marker); err != nil {
-				return verdict, err
-			}
+		if err := m.note(&marker, verdict, good.over()); err != nil {
+			return verdict, err
 		}
 		if err := system.Wait(ctx, m.Clock, m.Policy.AssessInterval); err != nil {
 			return verdict, err
@@ -65,16 +58,39 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 	}
 }
 
-// steady is how long a boot has been good.
+// note in the marker what is waited for, and that there is more time for it.
+func (m *Machine) note(marker *Marker, verdict assess.Verdict, extended bool) error {
+	message := marker.Message
+	if marker.Phase == wire.PhaseAssessing {
+		message = verdict.Message()
+	}
+	extended = extended || marker.AssessExtended
+	if message == marker.Message && extended == marker.AssessExtended {
+		return nil
+	}
+	marker.Message, marker.AssessExtended = message, extended
+	return m.save(*marker)
+}
+
+// steady is how long a boot has been good. All times are uptimes.
 type steady struct {
-	window  time.Duration
-	since   time.Duration // uptime
-	kubelet string
-	good    bool
+	window time.Duration
+	// until is when the boot has to be good, spent says that an agent before this one has looked at it for longer.
+	until time.Duration
+	spent bool
+	// began and now are the first and the last look.
+	began, now time.Duration
+	good       bool
+	since      time.Duration
+	kubelet    string
 }
 
 // look at another verdict: a good one that is not yet so for the window is undecided.
 func (s *steady) look(verdict *assess.Verdict, now time.Duration) {
+	s.now = now
+	if s.began == 0 {
+		s.began = now
+	}
 	if verdict.State != assess.Good {
 		s.good = false
 		return
@@ -88,8 +104,13 @@ func (s *steady) look(verdict *assess.Verdict, now time.Duration) {
 	}
 }
 
-// sinceBy says whether it is good, and has been so since that uptime or longer.
-func (s *steady) sinceBy(uptime time.Duration) bool { return s.good && s.since <= uptime }
+// over says whether the time is up.
+func (s *steady) over() bool { return s.now >= s.until }
+
+// late says whether the time is up. A boot that was good by then, or when this agent first looked, has more of it; once.
+func (s *steady) late() bool {
+	return s.over() && (s.spent || !s.good || s.since > max(s.began, s.until))
+}
 
 // ask once, for no longer than there is time. A boot for which no time is left is looked at all the same, when the agent was started
 // again, but for no longer than one check may take.

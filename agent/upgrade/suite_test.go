@@ -4,6 +4,7 @@
 package upgrade_test
 
 import (
+	"os"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,4 +14,17 @@ import (
 func TestUpgrade(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Upgrade attempts")
+}
+
+// memoryDir is a directory that costs nothing to flush, where there is one: markers are flushed often.
+func memoryDir() string {
+	GinkgoHelper()
+	const memory = "/dev/shm"
+	if _, err := os.Stat(memory); err != nil {
+		return GinkgoT().TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "upgrade-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	return dir
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +72,7 @@ type world struct {
 	// exclusive: nobody else changes the OS; exclusiveAt says so of each call.
 	exclusive   bool
 	exclusiveAt []bool
+	refused     map[string]int // how many of the next calls with that name fail
 	reported    []wire.Attempt
 	downloaded  map[string]bool
 
@@ -86,7 +86,7 @@ func newWorld() *world {
 	policy := upgrade.DefaultPolicy
 	policy.AssessInterval = 10 * time.Second
 	return &world{
-		clock: systemtest.NewClock(), policy: policy,
+		clock: systemtest.NewClock(), policy: policy, refused: map[string]int{},
 		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30, unpacked: 200 << 20,
 		snapshots: map[int32]snap{1: {digest: digestOf("1"), whole: true}}, downloaded: map[string]bool{},
 	}
@@ -103,6 +103,10 @@ func (w *world) boundary(name string, act func() error) error {
 	if len(w.calls) == w.killAt && !w.killAfter {
 		w.killed = true
 		return errKilled
+	}
+	if w.refused[name] > 0 {
+		w.refused[name]--
+		act = func() error { return errBusy }
 	}
 	err := act()
 	if len(w.calls) == w.killAt {
@@ -325,19 +329,6 @@ func (w *world) phases() []string {
 		phases = append(phases, attempt.Phase)
 	}
 	return slices.Compact(phases)
-}
-
-// memoryDir is a directory that costs nothing to flush, where there is one: markers are flushed often.
-func memoryDir() string {
-	GinkgoHelper()
-	const memory = "/dev/shm"
-	if _, err := os.Stat(memory); err != nil {
-		return GinkgoT().TempDir()
-	}
-	dir, err := os.MkdirTemp(memory, "upgrade-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	return dir
 }
 
 // agent is a process of the agent: it knows what is on the disk.
