@@ -30,7 +30,7 @@ const unshare = "unshare"
 
 var ownNamespaces = []string{"--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--kill-child", "--"}
 
-// ErrLocked: somebody else holds what is to be locked.
+// ErrLocked says that somebody else holds what is to be locked.
 var ErrLocked = errors.New("somebody else holds it")
 
 // Command is a process to run.

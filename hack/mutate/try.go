@@ -35,7 +35,7 @@ func (t tester) try(ctx context.Context, m mutant) (outcome, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	overlay, err := t.overlay(folder, m)
 	if err != nil {
 		return 0, err
