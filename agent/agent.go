@@ -91,7 +91,7 @@ func New(options Options) (*Agent, error) {
 func (a *Agent) choosePlugin() {
 	isDummy := a.Config.Agent.OSPlugin == config.PluginDummy
 	if a.Images == nil {
-		a.Images = image.NewStore(image.Options{Directory: filepath.Join(a.workDir, imagesDir), Clock: a.Host.Clock})
+		a.Images = image.NewStore(image.Options{Directory: filepath.Join(a.workDir, imagesDir), Insecure: a.Config.Agent.InsecureRegistries, Clock: a.Host.Clock})
 		if isDummy {
 			a.Images = dummy.Images{}
 		}

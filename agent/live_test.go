@@ -153,6 +153,24 @@ var _ = Describe("A host that runs from live media", func() {
 				ContainSubstring(pushed.PlatformDigest), ContainSubstring(pushed.URI())))
 		})
 
+		It("installs from a registry without TLS that its configuration lists, and from no other", func() {
+			plain, err := labimage.Start(labimage.Options{PlainHTTP: true})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(plain.Close)
+			unsigned, err := plain.Push(ctx, "os", "v1", labimage.OS{Version: "v1"})
+			Expect(err).NotTo(HaveOccurred())
+			api.SetConfig(`{"elemental":{"install":{"device":"/dev/vda","systemUri":"` + unsigned.URI() + `"},"agent":{"insecureRegistries":["` + plain.Host() + `"]}}}`)
+			api.SetImageVerification(nil)
+			images = nil // the agent's own
+			Expect(call(registerAndInstall)).To(MatchError(ContainSubstring("but for those that agent.insecureRegistries lists")))
+			Expect(runner.Calls()).To(BeEmpty())
+
+			w.config.Agent.InsecureRegistries = []string{plain.Host()}
+			runner.Say("elemental install", "")
+			Expect(call(registerAndInstall)).To(MatchError(context.Canceled))
+			Expect(runner.Calls()).To(ContainElement("elemental install"))
+		})
+
 		It("leaves its disk alone when nobody who counts has signed the image", func() {
 			stranger, err := labimage.NewSigner()
 			Expect(err).NotTo(HaveOccurred())

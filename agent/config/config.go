@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
 // Defaults of the configuration.
@@ -58,18 +59,20 @@ type Registration struct {
 
 // Agent configures the agent itself.
 type Agent struct {
-	WorkDir               string     `yaml:"workDir,omitempty" json:"workDir,omitempty"`
-	Hostname              Hostname   `yaml:"hostname,omitempty" json:"hostname,omitempty,omitzero"`
-	NoSMBIOS              bool       `yaml:"noSmbios,omitempty" json:"noSmbios,omitempty"`
-	Debug                 bool       `yaml:"debug,omitempty" json:"debug,omitempty"`
-	OSPlugin              string     `yaml:"osPlugin,omitempty" json:"osPlugin,omitempty"`
-	Reconciliation        Duration   `yaml:"reconciliation,omitempty" json:"reconciliation,omitempty,omitzero"`
-	StableWindow          Duration   `yaml:"stableWindow,omitempty" json:"stableWindow,omitempty,omitzero"`
-	InsecureAllowHTTP     bool       `yaml:"insecureAllowHttp,omitempty" json:"insecureAllowHttp,omitempty"`
-	InsecureSkipTLSVerify bool       `yaml:"insecureSkipTlsVerify,omitempty" json:"insecureSkipTlsVerify,omitempty"`
-	UseSystemCertPool     bool       `yaml:"useSystemCertPool,omitempty" json:"useSystemCertPool,omitempty"`
-	PostInstall           PostAction `yaml:"postInstall,omitempty" json:"postInstall,omitempty,omitzero"`
-	PostReset             PostAction `yaml:"postReset,omitempty" json:"postReset,omitempty,omitzero"`
+	WorkDir               string   `yaml:"workDir,omitempty" json:"workDir,omitempty"`
+	Hostname              Hostname `yaml:"hostname,omitempty" json:"hostname,omitempty,omitzero"`
+	NoSMBIOS              bool     `yaml:"noSmbios,omitempty" json:"noSmbios,omitempty"`
+	Debug                 bool     `yaml:"debug,omitempty" json:"debug,omitempty"`
+	OSPlugin              string   `yaml:"osPlugin,omitempty" json:"osPlugin,omitempty"`
+	Reconciliation        Duration `yaml:"reconciliation,omitempty" json:"reconciliation,omitempty,omitzero"`
+	StableWindow          Duration `yaml:"stableWindow,omitempty" json:"stableWindow,omitempty,omitzero"`
+	InsecureAllowHTTP     bool     `yaml:"insecureAllowHttp,omitempty" json:"insecureAllowHttp,omitempty"`
+	InsecureSkipTLSVerify bool     `yaml:"insecureSkipTlsVerify,omitempty" json:"insecureSkipTlsVerify,omitempty"`
+	// InsecureRegistries are prefixes of the names of images that may be fetched without verified TLS. Default: none.
+	InsecureRegistries []string   `yaml:"insecureRegistries,omitempty" json:"insecureRegistries,omitempty"`
+	UseSystemCertPool  bool       `yaml:"useSystemCertPool,omitempty" json:"useSystemCertPool,omitempty"`
+	PostInstall        PostAction `yaml:"postInstall,omitempty" json:"postInstall,omitempty,omitzero"`
+	PostReset          PostAction `yaml:"postReset,omitempty" json:"postReset,omitempty,omitzero"`
 }
 
 // Hostname says how a host gets its name.
@@ -153,7 +156,7 @@ func setDefault[T comparable](field *T, value T) {
 
 // Validate says what is wrong with a configuration, and what to do.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateURI(), c.validateAgent())
+	return errors.Join(c.validateURI(), c.validateAgent(), c.validateRegistries())
 }
 
 func (c *Config) validateURI() error {
@@ -170,6 +173,15 @@ func (c *Config) validateURI() error {
 		return fmt.Errorf("registration.uri %q: the scheme has to be https", c.Registration.URI)
 	case uri.Host == "":
 		return fmt.Errorf("registration.uri %q has no host", c.Registration.URI)
+	}
+	return nil
+}
+
+func (c *Config) validateRegistries() error {
+	for i, prefix := range c.Agent.InsecureRegistries {
+		if _, err := imageuri.ParsePrefix(prefix); err != nil {
+			return fmt.Errorf("agent.insecureRegistries[%d] %q: %w", i, prefix, err)
+		}
 	}
 	return nil
 }

@@ -75,6 +75,8 @@ agent:
 			Expect(err).To(MatchError(ContainSubstring(message)))
 		},
 		Entry("no URI", `agent: {}`, "registration.uri is missing: copy it"),
+		Entry("an insecure registry that is none", `{registration: {uri: "https://api/x"}, agent: {insecureRegistries: [r.test, "http://r.test"]}}`,
+			`agent.insecureRegistries[1] "http://r.test": use <registry> or <registry>/<beginning of the repository>`),
 		Entry("http", `registration: {uri: "http://api/x"}`, `is not https: use https, or set agent.insecureAllowHttp`),
 		Entry("another scheme", `registration: {uri: "ftp://api/x"}`, "the scheme has to be https"),
 		Entry("no host", `registration: {uri: "https:///x"}`, "has no host"),

@@ -69,7 +69,7 @@ func refusalOf(err error) *transport.Error {
 // bundlesOf lists what refers to a digest and says that it is a bundle, by the registry's list or, in one that keeps none, by the
 // tag that stands in for it.
 func (s *Store) bundlesOf(ctx context.Context, of name.Digest) ([]v1.Descriptor, error) {
-	referrers, err := remote.Referrers(of, append(s.options(ctx), remote.WithFilter("artifactType", imagetrust.BundleMediaType))...)
+	referrers, err := remote.Referrers(of, append(s.options(ctx, of.Context()), remote.WithFilter("artifactType", imagetrust.BundleMediaType))...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Store) bundlesOf(ctx context.Context, of name.Digest) ([]v1.Descriptor,
 // verifyBundle says why a bundle does not count; nothing if it does. What the registry says that it refers to is not looked at:
 // only what was signed counts.
 func (s *Store) verifyBundle(ctx context.Context, bundle name.Digest, digest string, rule *imagetrust.Rule) (string, error) {
-	stored, err := remote.Image(bundle, s.options(ctx)...)
+	stored, err := remote.Image(bundle, s.options(ctx, bundle.Context())...)
 	if isMissing(err) {
 		return "it is not there", nil
 	}

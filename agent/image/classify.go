@@ -18,9 +18,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-var errPlainHTTP = errors.New("refusing to speak plain HTTP")
-
-const noTLS = "it does not speak TLS; images are only fetched over verified TLS"
+const (
+	noTLS = "it does not speak TLS"
+	// onlyVerified says how an operator takes such a registry as it is.
+	onlyVerified = "images are only fetched over verified TLS, but for those that agent.insecureRegistries lists in the host's configuration, " +
+		"which is spec.config.elemental of the ElementalRegistration"
+)
 
 // explain turns a registry's error into one that says whether it is worth another try, without
 // anything in its text that changes from try to try.
@@ -33,7 +36,7 @@ func explain(ctx context.Context, reference name.Reference, err error) error {
 		return err
 	}
 	if reason := tlsReason(err); reason != "" {
-		return terminalf("registry %s: %s", reference.Context().RegistryStr(), reason)
+		return terminalf("registry %s: %s; %s", reference.Context().RegistryStr(), reason, onlyVerified)
 	}
 	var answer *transport.Error
 	if errors.As(err, &answer) {
@@ -43,7 +46,7 @@ func explain(ctx context.Context, reference name.Reference, err error) error {
 	// The library falls back to plain HTTP when TLS fails, so that this refusal usually comes with the
 	// reason that counts. Alone, it is a registry that sends its clients there.
 	if !known && errors.Is(err, errPlainHTTP) {
-		return terminalf("registry %s: %s", reference.Context().RegistryStr(), noTLS)
+		return terminalf("registry %s: %s; %s", reference.Context().RegistryStr(), noTLS, onlyVerified)
 	}
 	return &Unreachable{
 		Message: fmt.Sprintf("registry %s cannot be reached for image %s: %s", reference.Context().RegistryStr(), reference.Name(), reason),
@@ -126,14 +129,4 @@ func invalidReason(invalid x509.CertificateInvalidError) string {
 		return "expired or not yet valid; check the host's clock"
 	}
 	return "not usable for a server"
-}
-
-// tlsOnly refuses plain HTTP: the registry library falls back to it for private addresses.
-type tlsOnly struct{ http.RoundTripper }
-
-func (t tlsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Scheme != "https" {
-		return nil, errPlainHTTP
-	}
-	return t.RoundTripper.RoundTrip(request)
 }

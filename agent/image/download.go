@@ -35,7 +35,7 @@ func (s *Store) Download(ctx context.Context, wanted Image) error {
 	if err != nil {
 		return err
 	}
-	reference, err := parse(wanted.URI, wanted.Digest)
+	reference, err := s.parse(wanted.URI, wanted.Digest)
 	if err != nil {
 		return err
 	}

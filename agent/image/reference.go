@@ -13,10 +13,15 @@ import (
 
 // parse reads an image URI. A pinned digest replaces the tag, but not a digest that the operator wrote: another
 // host has found out the first, and could be wrong.
-func parse(uri, digest string) (name.Reference, error) {
+func (s *Store) parse(uri, digest string) (name.Reference, error) {
 	reference, err := imageuri.Parse(uri)
 	if err != nil {
 		return nil, &Terminal{Message: err.Error()}
+	}
+	if s.isInsecure(reference.Context()) {
+		if reference, err = name.ParseReference(reference.Name(), name.Insecure); err != nil {
+			return nil, terminalf("image %q: %s", uri, err)
+		}
 	}
 	if digest == "" {
 		return reference, nil

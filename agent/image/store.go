@@ -43,7 +43,11 @@ type Image struct {
 type Store struct {
 	directory string
 	platform  v1.Platform
-	transport http.RoundTripper
+	insecure  []string
+	verified  http.RoundTripper
+	// unverified accepts any certificate.
+	unverified http.RoundTripper
+	clock      system.Clock
 }
 
 // Options of a Store.
@@ -52,6 +56,8 @@ type Options struct {
 	Directory string
 	// Transport to registries. Default: the system's certificate authorities and proxy settings.
 	Transport http.RoundTripper
+	// Insecure are prefixes of the names of images that may be fetched without verified TLS, or without TLS. Default: none.
+	Insecure []string
 	// Architecture of the host as Go names it. Default: the agent's own.
 	Architecture string
 	// Clock that answers of registries are timed by. Default: the wall clock.
@@ -70,9 +76,12 @@ func NewStore(options Options) *Store {
 		options.Clock = system.WallClock{}
 	}
 	return &Store{
-		directory: options.Directory,
-		platform:  v1.Platform{OS: "linux", Architecture: options.Architecture},
-		transport: bounded{paced{RoundTripper: tlsOnly{options.Transport}, clock: options.Clock}},
+		directory:  options.Directory,
+		platform:   v1.Platform{OS: "linux", Architecture: options.Architecture},
+		insecure:   options.Insecure,
+		verified:   options.Transport,
+		unverified: withoutVerification(options.Transport),
+		clock:      options.Clock,
 	}
 }
 
@@ -94,11 +103,11 @@ func (s *Store) Resolve(ctx context.Context, uri, digest string) (Image, error) 
 }
 
 func (s *Store) resolve(ctx context.Context, uri, digest string) (v1.Image, Image, error) {
-	reference, err := parse(uri, digest)
+	reference, err := s.parse(uri, digest)
 	if err != nil {
 		return nil, Image{}, err
 	}
-	remoteImage, err := remote.Image(reference, s.options(ctx)...)
+	remoteImage, err := remote.Image(reference, s.options(ctx, reference.Context())...)
 	if err != nil {
 		return nil, Image{}, s.explainPlatform(ctx, reference, err)
 	}
@@ -117,10 +126,10 @@ func (s *Store) resolve(ctx context.Context, uri, digest string) (v1.Image, Imag
 	return remoteImage, resolved, nil
 }
 
-func (s *Store) options(ctx context.Context) []remote.Option {
+func (s *Store) options(ctx context.Context, of name.Repository) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx),
-		remote.WithTransport(s.transport),
+		remote.WithTransport(s.transport(of)),
 		remote.WithPlatform(s.platform),
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		// Retries are the business of the caller, who can tell what is worth one.

@@ -35,7 +35,7 @@ const (
 // signature may be one of the image itself or of the index that its URI names, which cosign signs unless it is told
 // otherwise: whoever signs an index signs the digests in it.
 func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerification) error {
-	reference, err := parse(wanted.URI, wanted.Digest)
+	reference, err := s.parse(wanted.URI, wanted.Digest)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func ownDigest(_ context.Context, wanted Image) (string, error) { return wanted.
 
 // indexDigest is the digest of the index that the URI names; empty where it names none, or by now one without the image.
 func (s *Store) indexDigest(ctx context.Context, wanted Image) (string, error) {
-	reference, err := parse(wanted.URI, "")
+	reference, err := s.parse(wanted.URI, "")
 	if err != nil {
 		return "", err
 	}
-	descriptor, err := remote.Get(reference, s.options(ctx)...)
+	descriptor, err := remote.Get(reference, s.options(ctx, reference.Context())...)
 	if isMissing(err) {
 		return "", nil
 	}
@@ -132,7 +132,7 @@ func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, di
 // verifyTagged looks at the signatures at the tag of a digest.
 func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	tag := repository.Tag(imagetrust.Tag(digest))
-	stored, err := remote.Get(tag, s.options(ctx)...)
+	stored, err := remote.Get(tag, s.options(ctx, repository)...)
 	if isMissing(err) {
 		return refused(), nil
 	}

@@ -195,6 +195,15 @@ type AgentConfig struct {
 	// insecureSkipTlsVerify skips the verification of the API's certificate.
 	// +optional
 	InsecureSkipTLSVerify bool `json:"insecureSkipTlsVerify,omitempty"`
+	// insecureRegistries are prefixes of the names of OS images, in whole parts as in imageVerification: what they begin is
+	// fetched over TLS without verification, or over plain HTTP where its registry speaks no TLS. All other images are fetched
+	// over verified TLS only. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	InsecureRegistries []string `json:"insecureRegistries,omitempty"`
 	// useSystemCertPool trusts the system's certificate authorities besides caCert.
 	// +optional
 	UseSystemCertPool bool `json:"useSystemCertPool,omitempty"`

@@ -7,12 +7,12 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -34,11 +34,11 @@ func For(verification *wire.ImageVerification, repository name.Repository) (*Rul
 	}
 	longest, found := 0, -1
 	for i, rule := range verification.Rules {
-		prefix, err := ParsePrefix(rule.Prefix)
+		prefix, err := imageuri.ParsePrefix(rule.Prefix)
 		if err != nil {
 			return nil, fmt.Errorf("imageVerification.rules[%d].prefix %q: %w", i, rule.Prefix, err)
 		}
-		if len(prefix) > longest && begins(repository.Name(), prefix) {
+		if len(prefix) > longest && imageuri.Begins(repository.Name(), prefix) {
 			longest, found = len(prefix), i
 		}
 	}
@@ -65,32 +65,6 @@ func compile(verification *wire.ImageVerification, index int) (*Rule, error) {
 	compiled.identities, err = compileIdentities(verification, index)
 	compiled.Problem = compiled.identities.problem
 	return compiled, err
-}
-
-// begins says whether a name begins with a prefix in whole parts: registry.test/os is none of registry.test/oss.
-func begins(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
-
-// ParsePrefix returns a prefix in the form that the names of repositories have, in which docker.io has another name.
-func ParsePrefix(prefix string) (string, error) {
-	const remedy = "use <registry> or <registry>/<beginning of the repository>, without scheme, tag or digest"
-	registry, path, hasPath := strings.Cut(prefix, "/")
-	parsed, err := name.NewRegistry(registry, name.StrictValidation)
-	if err != nil || registry == "" {
-		return "", errors.New(remedy)
-	}
-	if !hasPath {
-		return parsed.Name(), nil
-	}
-	for _, part := range strings.Split(path, "/") {
-		if part == "" {
-			return "", errors.New(remedy)
-		}
-	}
-	// A whole name has two letters at least, the beginning of one need not.
-	if _, err := name.NewRepository("registry.invalid/of/"+path, name.StrictValidation); err != nil {
-		return "", errors.New(remedy)
-	}
-	return parsed.Name() + "/" + path, nil
 }
 
 // ParseKey reads a PEM-encoded public key, as cosign writes it.

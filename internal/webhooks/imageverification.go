@@ -8,6 +8,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
 // validateImageVerification refuses what hosts could not verify images by.
@@ -19,7 +20,7 @@ func validateImageVerification(verification *infrav1.ImageVerification, path *fi
 	seen := map[string]bool{}
 	for i, rule := range verification.Rules {
 		at := path.Child("rules").Index(i)
-		prefix, err := imagetrust.ParsePrefix(rule.Prefix)
+		prefix, err := imageuri.ParsePrefix(rule.Prefix)
 		switch {
 		case err != nil:
 			errs = append(errs, field.Invalid(at.Child("prefix"), rule.Prefix, err.Error()))
@@ -36,6 +37,17 @@ func validateImageVerification(verification *infrav1.ImageVerification, path *fi
 			if _, err := imagetrust.SubjectPattern(identity.SubjectRegExp); err != nil {
 				errs = append(errs, field.Invalid(at.Child("identities").Index(j).Child("subjectRegExp"), identity.SubjectRegExp, err.Error()))
 			}
+		}
+	}
+	return errs
+}
+
+// validateInsecureRegistries refuses prefixes that no image's name could begin with.
+func validateInsecureRegistries(prefixes []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, prefix := range prefixes {
+		if _, err := imageuri.ParsePrefix(prefix); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), prefix, err.Error()))
 		}
 	}
 	return errs

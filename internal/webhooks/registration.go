@@ -5,6 +5,7 @@ package webhooks
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,15 +21,18 @@ type Registration struct{}
 
 var _ admission.Validator[*infrav1.ElementalRegistration] = &Registration{}
 
-// ValidateCreate refuses what no host could verify its image by.
+// ValidateCreate refuses what no host could verify its image by, and exceptions from verification that are none.
 func (*Registration) ValidateCreate(_ context.Context, registration *infrav1.ElementalRegistration) (admission.Warnings, error) {
-	return nil, invalid("ElementalRegistration", registration,
-		validateImageVerification(registration.Spec.ImageVerification, field.NewPath("spec", "imageVerification")))
+	return nil, invalid("ElementalRegistration", registration, slices.Concat(
+		validateImageVerification(registration.Spec.ImageVerification, field.NewPath("spec", "imageVerification")),
+		validateInsecureRegistries(registration.Spec.Config.Elemental.Agent.InsecureRegistries,
+			field.NewPath("spec", "config", "elemental", "agent", "insecureRegistries"))))
 }
 
 // ValidateUpdate is ValidateCreate for what changes: the token is renewed whatever else is wrong.
 func (w *Registration) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalRegistration) (admission.Warnings, error) {
-	if equality.Semantic.DeepEqual(before.Spec.ImageVerification, after.Spec.ImageVerification) {
+	if equality.Semantic.DeepEqual(before.Spec.ImageVerification, after.Spec.ImageVerification) &&
+		slices.Equal(before.Spec.Config.Elemental.Agent.InsecureRegistries, after.Spec.Config.Elemental.Agent.InsecureRegistries) {
 		return nil, nil
 	}
 	return w.ValidateCreate(ctx, after)

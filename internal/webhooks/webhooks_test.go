@@ -376,3 +376,15 @@ var _ = Describe("imageVerification", func() {
 		}, "imageVerification.rules"),
 	)
 })
+
+var _ = DescribeTable("insecureRegistries of a registration are", func(ctx SpecContext, refusal string, prefixes ...string) {
+	registration := &infrav1.ElementalRegistration{ObjectMeta: meta("r-")}
+	Expect(person.Create(ctx, registration)).To(Succeed())
+	registration.Spec.Config.Elemental.Agent.InsecureRegistries = prefixes
+	expect(person.Update(ctx, registration), refusal)
+},
+	Entry("prefixes of images", "", "192.168.122.10:30000", "registry.test/os"),
+	Entry("no URIs", "spec.config.elemental.agent.insecureRegistries[1]: Invalid value", "registry.test", "http://registry.test"),
+	Entry("no patterns", "spec.config.elemental.agent.insecureRegistries[0]: Invalid value", "*"),
+	Entry("none twice", "Duplicate value", "registry.test", "registry.test"),
+)
