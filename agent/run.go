@@ -129,7 +129,7 @@ func (a *Agent) loop(ctx context.Context, api *client.Client, host *identity.Ide
 	}
 	return loop.New(loop.Options{
 		API: api, Actor: phases, Board: board, Clock: a.Host.Clock, Log: a.Log, Policy: a.policy(), Wait: a.Wait,
-		Idle: a.Idle, Registration: !known, Registered: func() error { return a.markRegistered(host.Name) },
+		Quiet: a.followAuthorities(api), Idle: a.Idle, Registration: !known, Registered: func() error { return a.markRegistered(host.Name) },
 	}).Run(ctx)
 }
 

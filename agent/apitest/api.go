@@ -4,6 +4,7 @@
 package apitest
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -54,6 +55,10 @@ type API struct {
 	bootstrap    *wire.Bootstrap
 	config       json.RawMessage
 	verification *wire.ImageVerification
+	// presented is the certificate of connections; nil for the server's own.
+	presented *tls.Certificate
+	// authorities that are handed out; none where it is empty.
+	authorities string
 	// rotated says that the registration has another token than hosts know.
 	rotated bool
 	// slow requests are held until the client gives up.
@@ -71,9 +76,12 @@ func New() *API {
 	routes.HandleFunc("POST "+base+"/hosts/{host}/report", api.asHost(api.report))
 	routes.HandleFunc("GET "+base+"/hosts/{host}/bootstrap", api.asHost(api.bootstrapData))
 	routes.HandleFunc("GET "+base+"/hosts/{host}/reset", api.asHost(api.resetOptions))
+	routes.HandleFunc("GET "+base+"/hosts/{host}/authorities", api.asHost(api.knownBy))
 	routes.HandleFunc("POST "+base+"/hosts/{host}/wiped", api.asHost(api.wiped))
 	routes.HandleFunc("DELETE "+base+"/hosts/{host}", api.asHost(api.delete))
-	api.server = httptest.NewTLSServer(api.count(routes))
+	api.server = httptest.NewUnstartedServer(api.count(routes))
+	api.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: api.configFor}
+	api.server.StartTLS()
 	return api
 }
 

@@ -6,6 +6,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -183,6 +184,8 @@ type call struct {
 	asRegistration bool
 	asHost         bool
 	timeout        time.Duration
+	// over is set to what the answer has come over, unless it is nil.
+	over *tls.ConnectionState
 }
 
 // do returns the status of the answer (0 without one) and decodes a body of status 200 into answer.
@@ -195,9 +198,12 @@ func (c *Client) do(ctx context.Context, call call, answer any) (int, error) {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", call.doing, err)
+		return 0, fmt.Errorf("%s: %w", call.doing, explained(err))
 	}
 	defer response.Body.Close()
+	if call.over != nil && response.TLS != nil {
+		*call.over = *response.TLS
+	}
 	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode != http.StatusNotModified {
 		return response.StatusCode, readError(call.doing, response)
 	}

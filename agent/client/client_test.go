@@ -69,6 +69,19 @@ var _ = Describe("A client", func() {
 		Expect(c.Register(ctx)).To(MatchError(ContainSubstring("certificate")))
 	})
 
+	It("takes no authorities from an API that it has not verified", func() {
+		unverified := settings()
+		unverified.Agent.InsecureSkipTLSVerify = true
+		transport, err := client.NewTransport(unverified)
+		Expect(err).NotTo(HaveOccurred())
+		c := client.New(client.Options{URI: api.URI(), Token: apitest.Token, Identity: host, Transport: transport, Clock: system.WallClock{}})
+		Expect(c.Register(ctx)).To(Succeed())
+		api.HandOut(api.CACert())
+		_, err = c.Authorities(ctx)
+		Expect(err).To(And(MatchError(client.ErrUnusableAuthorities), MatchError(ContainSubstring("is not verified"))))
+		Expect(connect(apitest.Token).Authorities(ctx)).To(Equal(api.CACert()))
+	})
+
 	It("holds a request until something else is desired", func() {
 		c := connect(apitest.Token)
 		Expect(c.Register(ctx)).To(Succeed())

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
@@ -24,9 +25,39 @@ const (
 	bufferSize  = 2 << 10
 )
 
+// Transport to the API of a registration. What it trusts can be changed while it is used.
+type Transport struct {
+	current atomic.Pointer[http.Transport]
+}
+
 // NewTransport returns the transport for a registration: TLS 1.3 or 1.2 with the registration's
 // certificate authority and, if so configured, those of the system.
-func NewTransport(settings config.Config) (*http.Transport, error) {
+func NewTransport(settings config.Config) (*Transport, error) {
+	transport := &Transport{}
+	return transport, transport.Trust(settings)
+}
+
+// Trust has requests from now on trust what settings say. Those that are under way end as they are.
+func (t *Transport) Trust(settings config.Config) error {
+	next, err := newTransport(settings)
+	if err != nil {
+		return err
+	}
+	if former := t.current.Swap(next); former != nil {
+		former.CloseIdleConnections()
+	}
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	return t.current.Load().RoundTrip(request)
+}
+
+// CloseIdleConnections is what http.Client calls.
+func (t *Transport) CloseIdleConnections() { t.current.Load().CloseIdleConnections() }
+
+func newTransport(settings config.Config) (*http.Transport, error) {
 	pool, err := trusted(settings)
 	if err != nil {
 		return nil, err

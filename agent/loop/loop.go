@@ -65,6 +65,8 @@ type Options struct {
 	Registered func() error
 	// Registration says that the host has to register first.
 	Registration bool
+	// Quiet is called after each held request that brought no news. Default: nothing.
+	Quiet func(ctx context.Context)
 	// Idle is called whenever there is nothing left to do, and again after each held request that brought
 	// no news. Default: nothing.
 	Idle func()
@@ -83,6 +85,9 @@ func New(options Options) *Loop {
 	}
 	if options.Idle == nil {
 		options.Idle = func() {}
+	}
+	if options.Quiet == nil {
+		options.Quiet = func(context.Context) {}
 	}
 	return &Loop{Options: options, mailbox: newMailbox()}
 }
@@ -146,6 +151,7 @@ func (l *Loop) answered(ctx context.Context, asked time.Time, revision *string, 
 		return nil
 	}
 	l.Actor.Refresh()
+	l.Quiet(ctx)
 	if held := l.Clock.Now().Sub(asked); held < shortest {
 		return system.Wait(ctx, l.Clock, shortest-held)
 	}

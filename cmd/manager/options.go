@@ -6,8 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -148,10 +146,5 @@ func (o *options) endpointURL() string { return o.apiProtocol + "://" + o.apiEnd
 
 // apiCABundle is the CA that hosts are told to trust.
 func (o *options) apiCABundle() (string, error) {
-	file := filepath.Join(o.apiCertDir, "ca.crt")
-	bundle, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("reading the CA that hosts are to trust; put it beside tls.crt: %w", err)
-	}
-	return string(bundle), nil
+	return hostapi.Authorities(o.apiCertDir)
 }

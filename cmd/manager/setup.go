@@ -102,8 +102,7 @@ func addControllers(
 	ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, kubeconfigs client.Reader,
 	owners *owner.Owners, ahead *outlook.Viewer, o *options,
 ) error {
-	caBundle, err := o.apiCABundle()
-	if err != nil {
+	if _, err := o.apiCABundle(); err != nil {
 		return err
 	}
 	kube, connector := mgr.GetClient(), ahead.Workload
@@ -111,7 +110,7 @@ func addControllers(
 	for _, add := range []reconciler{
 		&cluster.Reconciler{Client: kube, Kubeconfigs: kubeconfigs, WatchFilterValue: o.watchFilter},
 		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, WatchFilterValue: o.watchFilter},
-		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: caBundle, WatchFilterValue: o.watchFilter},
+		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: o.apiCABundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
 		&predrain.Reconciler{
 			Client: kube, Workload: connector, Clusters: workloads, VirtualMachines: predrain.KubeVirt{},

@@ -47,9 +47,9 @@ type Reconciler struct {
 	// Endpoint is the base URL of the Elemental API as hosts reach it, for example
 	// "https://elemental.example.com:9090". Without a scheme it is https. Empty: hosts cannot register.
 	Endpoint string
-	// CACert is the PEM-encoded certificate authority of that endpoint, which agents trust. Empty: agents
+	// CACert returns the PEM-encoded certificate authorities of that endpoint, which agents trust. Empty: agents
 	// trust their system's.
-	CACert string
+	CACert func() (string, error)
 	// Clock. Default: the real one.
 	Clock clock.PassiveClock
 	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalRegistrations
@@ -129,10 +129,15 @@ func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.E
 		}
 		return ctrl.Result{}, err
 	}
+	// Before the object is touched: what it has in the end is written, whatever has failed.
+	authorities, err := r.CACert()
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	before := registration.DeepCopy()
 	said := &registration.Spec.Config.Elemental.Registration
 	said.URI = token.RegistrationURI(withScheme(r.Endpoint), registration.Namespace, registration.Name)
-	said.CACert = r.CACert
+	said.CACert = authorities
 	renewIn, err := r.renewToken(said, key)
 	if err != nil {
 		return ctrl.Result{}, err

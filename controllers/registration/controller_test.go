@@ -5,6 +5,7 @@ package registration_test
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -224,6 +225,26 @@ var _ = Describe("An ElementalRegistration", func() {
 			g.Expect(get(ctx, object)()).To(ready)
 			g.Expect(verify(ctx, object, "r1", clock.Now())).To(Succeed())
 		}).Should(Succeed())
+	})
+
+	It("hands out the authorities of the API as they are by now, and keeps those that it has while they cannot be read", func(ctx SpecContext) {
+		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) { r.Labels = nil }) // not the running manager's
+		own := *reconciler
+		own.Client = server.Client
+		reconcile := func() error {
+			_, err := own.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+			return err
+		}
+		Eventually(func(g Gomega) {
+			g.Expect(reconcile()).To(Succeed())
+			g.Expect(get(ctx, object)()).To(ready)
+		}).Should(Succeed())
+		own.CACert = func() (string, error) { return "of before and after", nil }
+		Expect(reconcile()).To(Succeed())
+		Expect(get(ctx, object)()).To(HaveField("Spec.Config.Elemental.Registration.CACert", "of before and after"))
+		own.CACert = func() (string, error) { return "", errors.New("no file") }
+		Expect(reconcile()).To(MatchError(ContainSubstring("no file")))
+		Expect(get(ctx, object)()).To(HaveField("Spec.Config.Elemental.Registration.CACert", "of before and after"))
 	})
 
 	It("says that the manager has no endpoint", func(ctx SpecContext) {

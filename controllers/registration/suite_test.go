@@ -43,7 +43,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	clock = clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))
 	reconciler = &registration.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Endpoint: endpoint, CACert: "pem", Clock: clock,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Endpoint: endpoint, CACert: func() (string, error) { return "pem", nil }, Clock: clock,
 		WatchFilterValue: watchFilter,
 	}
 	Expect(reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())

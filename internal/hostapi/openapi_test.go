@@ -127,7 +127,7 @@ var wireTypes = map[string]any{
 	"Registration": wire.Registration{}, "HostCreate": wire.HostCreate{}, "Desired": wire.Desired{}, "Upgrade": wire.Upgrade{},
 	"Report": wire.Report{}, "Address": wire.Address{}, "OS": wire.OS{}, "Attempt": wire.Attempt{},
 	"ImageVerification": wire.ImageVerification{}, "ImageVerificationRule": wire.ImageVerificationRule{}, "ImageIdentity": wire.ImageIdentity{},
-	"Bootstrap": wire.Bootstrap{}, "Reset": wire.Reset{}, "Error": wire.Error{},
+	"Bootstrap": wire.Bootstrap{}, "Reset": wire.Reset{}, "Authorities": wire.Authorities{}, "Error": wire.Error{},
 }
 
 // compare checks names, requiredness and kinds of the fields of a type.

@@ -32,6 +32,8 @@ const (
 	// Files in Options.CertDir.
 	certFile = "tls.crt"
 	keyFile  = "tls.key"
+	// authorityFile may be missing.
+	authorityFile = "ca.crt"
 
 	headerTimeout = 10 * time.Second // also bounds the TLS handshake
 	idleTimeout   = 90 * time.Second
@@ -74,7 +76,7 @@ type Options struct {
 	// Endpoint is the base URL under which hosts reach this server, for example
 	// "https://elemental.example.com:9090". It makes the audience of tokens.
 	Endpoint string
-	// CertDir holds tls.crt and tls.key. They are read again when they change.
+	// CertDir holds tls.crt and tls.key, which are read again when they change, and ca.crt: see Authorities.
 	CertDir string
 	// BindAddress to listen at. Default DefaultBindAddress.
 	BindAddress string

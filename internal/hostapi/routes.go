@@ -30,6 +30,7 @@ func routes() []route {
 		{"reportHost", http.MethodPost, hostPath + "/report", (*Server).reportHost},
 		{"getBootstrap", http.MethodGet, hostPath + "/bootstrap", (*Server).getBootstrap},
 		{"getReset", http.MethodGet, hostPath + "/reset", (*Server).getReset},
+		{"getAuthorities", http.MethodGet, hostPath + "/authorities", (*Server).getAuthorities},
 		{"reportWiped", http.MethodPost, hostPath + "/wiped", (*Server).reportWiped},
 		{"deleteHost", http.MethodDelete, hostPath, (*Server).deleteHost},
 		{"patchHost", http.MethodPatch, hostPath, (*Server).patchHost},

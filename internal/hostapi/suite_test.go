@@ -26,6 +26,8 @@ const bodyTimeout = 300 * time.Millisecond
 var (
 	plane *apiserver.Server
 	api   *apitest.API
+	// certDir is that of api.
+	certDir string
 	// shared connections of all specs that do not need their own.
 	shared *http.Client
 	// recorder of the Events of api.
@@ -44,6 +46,7 @@ var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
 	api = startAPI(func(options *hostapi.Options) {
 		options.BodyTimeout = bodyTimeout
+		certDir = options.CertDir
 		options.Recorder = recorder
 	})
 	shared = newHTTPClient(api)

@@ -84,6 +84,12 @@ type Reset struct {
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
+// Authorities are what the host shall know the Elemental API by from now on.
+type Authorities struct {
+	// CACert is PEM-encoded: one certificate authority, or those of before and after while one takes the other's place.
+	CACert string `json:"caCert"`
+}
+
 // Error is the body of every answer that is not 2xx.
 type Error struct {
 	// Code is the HTTP status.

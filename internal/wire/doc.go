@@ -13,6 +13,7 @@
 //	POST   hosts/<host>/report    host token                 Report -> 204
 //	GET    hosts/<host>/bootstrap host token                 -> Bootstrap, 404 while there is none
 //	GET    hosts/<host>/reset     host token                 -> Reset
+//	GET    hosts/<host>/authorities host token              -> Authorities, 404 where the API has none of its own
 //	DELETE hosts/<host>           host token                 202: the host resets itself now
 //	POST   hosts/<host>/wiped     host token                 204: the host has been reset, and is forgotten
 package wire
