@@ -14,7 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// ErrUnusableAuthorities: what the API wants to be known by is not what it can be known by now.
+// ErrUnusableAuthorities says that what the API wants to be known by is not what it can be known by now.
 var ErrUnusableAuthorities = errors.New("the certificate authorities that the Elemental API hands out are not taken")
 
 const unknownAuthority = "the API's certificate is signed by an authority that registration.caCert of the agent's configuration does not have: " +

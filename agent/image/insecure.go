@@ -69,6 +69,6 @@ func withoutVerification(verified http.RoundTripper) http.RoundTripper {
 	if unverified.TLSClientConfig == nil {
 		unverified.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	unverified.TLSClientConfig.InsecureSkipVerify = true //nolint:gosec // for registries that the operator has listed
+	unverified.TLSClientConfig.InsecureSkipVerify = true // for registries that the operator has listed
 	return unverified
 }
