@@ -94,11 +94,6 @@ func (a *API) Close() {
 // URI of the registration.
 func (a *API) URI() string { return a.server.URL + base }
 
-// CACert is the server's certificate.
-func (a *API) CACert() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw}))
-}
-
 // Desire changes what is desired of a host.
 func (a *API) Desire(name string, desired wire.Desired) {
 	a.update(func() {

@@ -5,10 +5,16 @@ package apitest
 
 import (
 	"crypto/tls"
+	"encoding/pem"
 	"net/http"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
+
+// CACert is the server's certificate.
+func (a *API) CACert() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw}))
+}
 
 // HandOut has hosts know the API by these authorities from now on, PEM-encoded.
 func (a *API) HandOut(authorities string) { a.update(func() { a.authorities = authorities }) }
@@ -36,5 +42,6 @@ func (a *API) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
 	if a.presented == nil {
 		return nil, nil
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*a.presented}}, nil
+	// A session that was begun with the former certificate would go on without looking at this one.
+	return &tls.Config{MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true, Certificates: []tls.Certificate{*a.presented}}, nil
 }
