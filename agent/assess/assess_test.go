@@ -130,8 +130,27 @@ var _ = Describe("The assessment of a boot", func() {
 			[]string{"systemd has still to do: start a.service"}),
 		Entry("and nothing that ends before the next look", assess.Question{Before: node.Before, Seen: []string{}}, assess.Good, nil),
 		Entry("unless it is not known what it had to do before", assess.Question{}, assess.Good, nil),
-		Entry("unless nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
+		Entry("unless nobody asked", assess.Question{IgnoreUnits: true, Before: node.Before}, assess.Good, nil),
 	)
+
+	It("takes lines for what they are", func() {
+		runner.Say(askFailed, "\n\nb.service loaded failed failed B\n")
+		runner.Say(askJobs, "\n12\n13 b.mount\n14 c.mount stop\n")
+		Expect(assess.Units(ctx, host)).To(Equal(assess.UnitStates{Failed: []string{"b.service"}, Jobs: []string{"stop c.mount"}}))
+	})
+
+	It("takes nothing back that is bad for certain", func() {
+		runner.On(askToolkit, func(system.Command) system.Result { return system.Result{ExitCode: 3, Stdout: "failed\n"} })
+		runner.Say(askKubelet, "inactive\n")
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Bad), HaveField("Reasons", HaveLen(2))))
+	})
+
+	It("runs what can be run", func() {
+		write(assess.RequiredDir+"/README", "not a check", 0o644)
+		Expect(os.Mkdir(host.Path(assess.RequiredDir+"/old"), 0o755)).To(Succeed())
+		Expect(assess.Checks(ctx, host)).To(HaveField("State", assess.Good))
+		Expect(runner.Calls()).To(BeEmpty())
+	})
 
 	It("is not kept from being good by a timer that starts something again and again", func() {
 		question := node

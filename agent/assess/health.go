@@ -101,7 +101,7 @@ func option(args []string, name string) string {
 func reachable(address string) string {
 	ip := net.ParseIP(address)
 	switch {
-	case ip == nil || !ip.IsUnspecified():
+	case !ip.IsUnspecified(): // nor is a name
 		return address
 	case ip.To4() == nil:
 		return "::1"

@@ -86,9 +86,23 @@ var _ = Describe("A kubelet", func() {
 			map[string]string{"/a.yaml": "healthzPort: 1", "/conf.d/20.conf": "healthzPort: PORT", "/conf.d/10.conf": "healthzPort: 2", "/conf.d/30.yaml": "healthzPort: 3"}),
 		Entry("by its command line", "kubelet", []string{"kubelet", "--config=/a.yaml", "-healthz-port=PORT", "--healthz-bind-address=127.0.0.1"},
 			map[string]string{"/a.yaml": "healthzPort: 1\nhealthzBindAddress: 192.0.2.1\n"}),
+		Entry("by an option that is given twice, the last of which has no value", "kubelet", []string{"kubelet", "--healthz-port", "PORT", "--healthz-port"}, nil),
+		Entry("not by what K3s itself is configured with", "k3s-agent", []string{"k3s", "--config=/k3s.yaml"},
+			map[string]string{"/k3s.yaml": "healthzBindAddress: 127.0.0.9", "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf": "healthzPort: PORT"}),
 		Entry("as K3s has it configured", "k3s-agent", []string{"/usr/local/bin/k3s agent"},
 			map[string]string{"/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf": "healthzPort: PORT"}),
 	)
+
+	It("is one of those that run, while others end", func() {
+		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
+		for pid, file := range map[string]string{"5": "stat", "6": "cmdline", "7": "status", "9": "cgroup"} {
+			runProcess(host, pid, "kubelet", "S", "200", "kubelet", "--healthz-port=0")
+			Expect(os.Remove(host.Path("/proc/" + pid + "/" + file))).To(Succeed())
+		}
+		runProcess(host, "8", "kubelet", "S", "200", "kubelet", "--healthz-port=0")
+		write("/proc/8/stat", "8")
+		Expect(judge()).To(Equal(assess.Verdict{State: assess.Good, Kubelet: "kubelet 812 (started at 100) "}))
+	})
 
 	It("need not say it", func() {
 		runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=0")
@@ -112,6 +126,7 @@ var _ = Describe("A kubelet", func() {
 		Entry("in a container", "status", "Uid:\t0\t0\t0\t0\nNSpid:\t99\t7\n"),
 		Entry("in a Pod that sees the host's processes", "cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/cri-containerd-1.scope\n"),
 		Entry("in a Pod, with a group for each controller", "cgroup", "2:memory:/kubepods/besteffort/pod1\n1:name=systemd:/kubepods/besteffort/pod1\n"),
+		Entry("of nobody that can be told", "status", "NSpid:\t99\n"),
 		Entry("of a user", "status", "Uid:\t1000\t1000\t1000\t1000\nNSpid:\t99\n"),
 	)
 
@@ -134,6 +149,19 @@ var _ = Describe("A kubelet", func() {
 		Entry("when only its unit is active", func() { runProcess(host, "1", "systemd", "S", "1", "init") }, "no kubelet runs (process kubelet, k3s-server, k3s-agent)"),
 		Entry("when it has ended and nobody has noticed", func() { runProcess(host, "812", "kubelet", "Z", "100") }, "no kubelet runs"),
 		Entry("when it does not answer", func() { runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=1") }, "the kubelet does not answer at http://127.0.0.1:1/healthz"),
+		Entry("where it listens and nowhere else", func() {
+			runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port="+port, "--healthz-bind-address=127.0.0.3")
+		}, "the kubelet does not answer at http://127.0.0.3:"),
+		Entry("where its name leads", func() {
+			runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=1", "--healthz-bind-address=localhost")
+		}, "the kubelet does not answer at http://localhost:1/healthz"),
+		Entry("at the loopback of IPv6", func() {
+			runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=1", "--healthz-bind-address=::")
+		}, "the kubelet does not answer at http://[::1]:1/healthz"),
+		Entry("when the kernel says nothing of it any more", func() {
+			runProcess(host, "812", "kubelet", "S", "100")
+			write("/proc/812/stat", "812 (kubelet) S 1"+strings.Repeat(" 0", 17)+"\n")
+		}, "no kubelet runs"),
 		Entry("when its configuration cannot be read", func() { runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--config=/none") }, "reading its configuration"),
 		Entry("when its port is none", func() { runProcess(host, "812", "kubelet", "S", "100", "kubelet", "--healthz-port=x") }, `its option --healthz-port is "x"`),
 	)

@@ -88,7 +88,10 @@ func readProcess(host *system.Host, pid string) (process, error) {
 		return process{}, nil
 	}
 	line, err := os.ReadFile(filepath.Join(directory, "cmdline"))
-	if err != nil && !gone(err) {
+	if gone(err) {
+		return process{}, nil
+	}
+	if err != nil {
 		return process{}, err
 	}
 	args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
@@ -99,19 +102,19 @@ func readProcess(host *system.Host, pid string) (process, error) {
 // a kubelet always calls kubepods. Source: proc_pid_status(5), kubernetes pkg/kubelet/cm.
 func ofHost(host *system.Host, pid string) (bool, error) {
 	directory := host.Path(filepath.Join(processDir, pid))
-	status, err := os.ReadFile(filepath.Join(directory, "status"))
-	if gone(err) {
-		return false, nil
+	said := map[string]string{}
+	for _, file := range []string{"status", "cgroup"} {
+		content, err := os.ReadFile(filepath.Join(directory, file))
+		if gone(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		said[file] = string(content)
 	}
-	if err != nil {
-		return false, err
-	}
-	groups, err := os.ReadFile(filepath.Join(directory, "cgroup"))
-	if err != nil && !gone(err) {
-		return false, err
-	}
-	user, numbers := statusField(string(status), "Uid:"), statusField(string(status), "NSpid:")
-	return len(user) > 0 && user[0] == "0" && len(numbers) == 1 && !strings.Contains(string(groups), "/kubepods"), nil
+	user, numbers := statusField(said["status"], "Uid:"), statusField(said["status"], "NSpid:")
+	return slices.Index(user, "0") == 0 && len(numbers) == 1 && !strings.Contains(said["cgroup"], "/kubepods"), nil
 }
 
 func statusField(status, name string) []string {

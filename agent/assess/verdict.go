@@ -63,13 +63,11 @@ func (v Verdict) Message() string {
 	return strings.Join(parts, "; ")
 }
 
-// add takes another finding into account: Bad outweighs Undecided, which outweighs Good.
+// add takes another finding into account that is not Good: Bad outweighs Undecided.
 func (v *Verdict) add(state State, reason string) {
-	if v.State != Bad && state != Good {
+	if v.State != Bad {
 		v.State = state
 	}
-	if reason != "" {
-		v.Reasons = append(v.Reasons, reason)
-		slices.Sort(v.Reasons)
-	}
+	v.Reasons = append(v.Reasons, reason)
+	slices.Sort(v.Reasons)
 }

@@ -50,6 +50,24 @@ func signed(method jwt.SigningMethod, with jwt.MapClaims, key any) string {
 	return raw
 }
 
+var _ = DescribeTable("Two texts", func(change func(string) (string, string), same bool) {
+	public, _ := newKey()
+	encoded, err := token.EncodePublicKey(public)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(token.SameKey(change(encoded))).To(Equal(same))
+},
+	Entry("are the same key", func(key string) (string, string) { return key, key + "\n" }, true),
+	Entry("are two keys", func(key string) (string, string) {
+		another, _ := newKey()
+		encoded, err := token.EncodePublicKey(another)
+		Expect(err).NotTo(HaveOccurred())
+		return key, encoded
+	}, false),
+	Entry("are one key and none", func(key string) (string, string) { return key, "none" }, false),
+	Entry("are none and one key", func(key string) (string, string) { return "none", key }, false),
+	Entry("are no keys, though the same", func(string) (string, string) { return "none", "none" }, false),
+)
+
 var _ = Describe("A host token", func() {
 	var (
 		public  ed25519.PublicKey
@@ -101,6 +119,7 @@ var _ = Describe("A host token", func() {
 		Entry("another host's sub", func(c jwt.MapClaims) { c["sub"] = "m-2" }, token.ErrOther),
 		Entry("another registration's aud", func(c jwt.MapClaims) { c["aud"] = other }, token.ErrOther),
 		Entry("a prefix of the aud", func(c jwt.MapClaims) { c["aud"] = uri[:len(uri)-1] }, token.ErrOther),
+		Entry("as long a life as may be", func(c jwt.MapClaims) { c["exp"] = now.Add(wire.HostTokenLifetime + wire.ClockSkew).Unix() }, nil),
 		Entry("expired within the forgiven skew", func(c jwt.MapClaims) { c["exp"] = now.Add(1-wire.ClockSkew).Unix() + 1 }, nil),
 		Entry("expired", func(c jwt.MapClaims) { c["exp"] = now.Add(-wire.ClockSkew - time.Second).Unix() }, token.ErrInvalid),
 		Entry("a clock ahead by less than the skew", func(c jwt.MapClaims) {
