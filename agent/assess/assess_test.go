@@ -118,6 +118,20 @@ var _ = Describe("The assessment of a boot", func() {
 		Expect(assess.Checks(ctx, host)).To(And(HaveField("State", assess.Good), HaveField("Warnings", HaveLen(1))))
 	})
 
+	It("comes after the user's programs before the upgrade, of which the first that fails is the last", func() {
+		Expect(assess.BeforeUpgrade(ctx, host)).To(BeEmpty())
+		first, second := write(assess.PreUpgradeDir+"/10-backup", "", 0o755), write(assess.PreUpgradeDir+"/20-notify", "", 0o755)
+		third := write(assess.PreUpgradeDir+"/30-never", "", 0o755)
+		for _, each := range []string{first, second, third} {
+			runner.Say(each, "")
+		}
+		Expect(assess.BeforeUpgrade(ctx, host)).To(BeEmpty())
+		Expect(runner.Calls()).To(Equal([]string{first, second, third}))
+		runner.Fail(second, 3, "nobody listens\n")
+		Expect(assess.BeforeUpgrade(ctx, host)).To(Equal("20-notify failed: nobody listens"))
+		Expect(runner.Calls()[3:]).To(Equal([]string{first, second}), "it is not tried again: it may have done half of its work")
+	})
+
 	DescribeTable("waits for what systemd has still to do",
 		func(question assess.Question, state assess.State, reasons []string) {
 			runner.Say(askJobs, "12 b.mount stop running\n7 a.service start waiting\n")

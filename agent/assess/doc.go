@@ -15,4 +15,7 @@
 // They run one after the other in the order of their names, once everything else is good (Checks), each for at
 // most CheckTimeout. The last line that a failing check writes becomes part of the message. A
 // required check that fails is tried three times in all; one that has to wait longer waits itself.
+//
+// Executables in /etc/elemental/agent/pre-upgrade.d are run before anything of the OS is changed (BeforeUpgrade). The first that fails ends
+// the attempt.
 package assess

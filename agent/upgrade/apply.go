@@ -36,12 +36,23 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if failure, err := m.Plugin.BeforeUpgrade(preparing); err != nil || failure != "" {
+		return m.refused(preparing, failure, err)
+	}
 	if err := m.remember(facts, marker); err != nil {
 		return false, err
 	}
 	marker.Phase, marker.FromBootID, marker.FromSnapshot = wire.PhaseApplying, facts.BootID, facts.Snapshot
 	marker.UnitsBefore, marker.Message = units, ""
 	return true, m.save(marker)
+}
+
+// refused ends an attempt that a program of the user's does not want. Nothing has been changed.
+func (m *Machine) refused(preparing context.Context, failure string, err error) (bool, error) {
+	if err != nil {
+		return m.ended(preparing, err)
+	}
+	return m.fail(fmt.Sprintf("%s/%s; the OS was not touched", assess.PreUpgradeDir, failure))
 }
 
 func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {

@@ -46,6 +46,29 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		Expect(w.exclusiveAt[slices.Index(w.calls, "assess")]).To(BeFalse(), "an assessment changes nothing")
 	})
 
+	It("does not touch an OS whose owner's program does not want it", func() {
+		w.refusal = "10-backup failed: no space left"
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed),
+			HaveField("Message", "/etc/elemental/agent/pre-upgrade.d/10-backup failed: no space left; the OS was not touched")))
+		Expect(w.calls).NotTo(ContainElements("clean", "upgrade"))
+		Expect(w.boots).To(Equal(1))
+		w.refusal = ""
+		w.live(dir, wanted("a2"))
+		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
+	})
+
+	It("asks the owner's programs after the trigger, and not again once the image is being written", func() {
+		untriggered := wanted("a1")
+		untriggered.Apply = false
+		w.live(dir, untriggered)
+		Expect(w.did("before upgrade")).To(BeZero())
+		w.write = []func() error{func() error { return errors.New("no space left on device") }}
+		w.live(dir, wanted("a1"))
+		Expect(w.did("before upgrade")).To(Equal(1))
+		Expect(slices.Index(w.calls, "units")).To(BeNumerically("<", slices.Index(w.calls, "before upgrade")), "what they stop was not so before")
+	})
+
 	It("lets some time pass between two failures", func() {
 		broken := func() error { return errors.New("no space left on device") }
 		w.write = []func() error{broken, broken, broken}

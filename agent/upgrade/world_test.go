@@ -61,6 +61,7 @@ type world struct {
 	bootsInto func() int32 // overrules GRUB
 	clock     *systemtest.Clock
 	policy    upgrade.Policy
+	refusal   string      // of a program of the user's
 	others    []string    // why it has to be waited
 	keeps     bool        // no snapshot can be removed
 	uncertain int         // how often it cannot be told whether a snapshot is as it should be
@@ -280,6 +281,10 @@ func (w *world) Check(context.Context) (verdict assess.Verdict, err error) {
 		return nil
 	})
 	return verdict, err
+}
+
+func (w *world) BeforeUpgrade(context.Context) (failure string, err error) {
+	return w.refusal, w.boundary("before upgrade", func() error { return nil })
 }
 
 func (w *world) Units(context.Context) (assess.UnitStates, error) {

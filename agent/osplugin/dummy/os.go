@@ -184,6 +184,9 @@ func (p *Plugin) Check(context.Context) (assess.Verdict, error) {
 	return assess.Verdict{State: assess.Good}, nil
 }
 
+// BeforeUpgrade has nothing to run.
+func (p *Plugin) BeforeUpgrade(context.Context) (failure string, err error) { return "", nil }
+
 // Units are none.
 func (p *Plugin) Units(context.Context) (assess.UnitStates, error) { return assess.UnitStates{}, nil }
 

@@ -93,6 +93,11 @@ func (p *Plugin) Check(ctx context.Context) (assess.Verdict, error) {
 	return assess.Checks(ctx, p.host)
 }
 
+// BeforeUpgrade runs the user's programs.
+func (p *Plugin) BeforeUpgrade(ctx context.Context) (failure string, err error) {
+	return assess.BeforeUpgrade(ctx, p.host)
+}
+
 // Units are systemd's.
 func (p *Plugin) Units(ctx context.Context) (assess.UnitStates, error) {
 	return assess.Units(ctx, p.host)
