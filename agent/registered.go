@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// registeredFile says which registration knows the host, so that a restart costs no request.
-const registeredFile = "registered.json"
-
+// registered says which registration knows the host, so that a restart costs no request.
 type registered struct {
 	URI  string `json:"uri"`
 	Host string `json:"host"`
@@ -20,7 +19,7 @@ type registered struct {
 
 func (a *Agent) isRegistered(host string) (bool, error) {
 	mark := registered{}
-	if _, err := system.ReadJSON(filepath.Join(a.workDir, registeredFile), &mark); err != nil {
+	if _, err := system.ReadJSON(filepath.Join(a.workDir, identity.RegisteredFile), &mark); err != nil {
 		return false, fmt.Errorf("reading the registration mark: %w", err)
 	}
 	return mark == registered{URI: a.Config.Registration.URI, Host: host}, nil
@@ -29,7 +28,7 @@ func (a *Agent) isRegistered(host string) (bool, error) {
 func (a *Agent) markRegistered(host string) error {
 	a.Log.Info("The host is registered", "host", host, "registration", a.Config.Registration.URI)
 	mark := registered{URI: a.Config.Registration.URI, Host: host}
-	if err := system.WriteJSON(filepath.Join(a.workDir, registeredFile), mark); err != nil {
+	if err := system.WriteJSON(filepath.Join(a.workDir, identity.RegisteredFile), mark); err != nil {
 		return fmt.Errorf("storing the registration mark: %w", err)
 	}
 	return nil

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 )
@@ -32,9 +34,11 @@ const (
 // files and commands are all that a bundle takes. What is not named is not in it: neither the private key nor bootstrap data, which are in
 // files beside these.
 var (
-	workFiles = []string{upgrade.MarkerFile, upgrade.KnownFile, upgrade.InstalledFile, "registered.json", "bootstrap.json", "reset.json"}
+	workFiles = []string{
+		upgrade.MarkerFile, upgrade.KnownFile, upgrade.InstalledFile, identity.RegisteredFile, phase.BootstrapMarkFile, phase.ResetMarkFile,
+	}
 	hostFiles = []string{
-		"/etc/os-release", "/proc/self/mountinfo", "/proc/cmdline", "/proc/uptime", "/proc/sys/kernel/random/boot_id",
+		"/etc/os-release", system.MountsFile, "/proc/cmdline", "/proc/uptime", "/proc/sys/kernel/random/boot_id",
 		"/run/initramfs/elemental-state/state.yaml", "/oem/grubenv",
 	}
 	commands = []system.Command{

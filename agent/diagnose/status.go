@@ -105,7 +105,7 @@ func waitsFor(workDir string, identified error, marker upgrade.Marker, markerErr
 		return "its registration; see elemental-agent check"
 	case exists(filepath.Join(workDir, phase.ResetMarkFile)):
 		return "its reset in the recovery system"
-	case !exists(filepath.Join(workDir, "registered.json")):
+	case !exists(filepath.Join(workDir, identity.RegisteredFile)):
 		return "the API to register it; see elemental-agent check"
 	case markerErr != nil:
 		return "unknown: " + markerErr.Error()

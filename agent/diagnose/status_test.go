@@ -114,10 +114,16 @@ var _ = Describe("A support bundle", func() {
 		write(m.Host.Path("/oem/elemental/agent/bootstrap.yaml"), "bootstrap data "+kubeadm)
 		write(m.Host.Path("/oem/grubenv"), "saved_entry=active\n")
 		runner := &systemtest.Runner{}
+		spilled := token + " Bearer " + jwt + " join " + kubeadm + "\n" + string(key)
 		for _, command := range []string{"systemctl", "df", "losetup", "lsblk", "ip"} {
-			runner.Say(command, "output of "+command)
+			runner.Say(command, "output of "+command+" "+spilled)
 		}
-		runner.Say("journalctl", "said "+token+" Bearer "+jwt+" join "+kubeadm+"\n"+string(key))
+		runner.Say("journalctl", "said "+spilled)
+		for _, path := range []string{
+			"/proc/cmdline", "/etc/os-release", "/run/initramfs/elemental-state/state.yaml", filepath.Join(workDir, "reset.json"), filepath.Join(workDir, "bootstrap.json"),
+		} {
+			write(m.Host.Path(path), spilled)
+		}
 		m.Host.Runner = runner
 
 		path := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
@@ -126,9 +132,9 @@ var _ = Describe("A support bundle", func() {
 		Expect(found).To(And(HaveKey("check.txt"), HaveKey("status.txt"), HaveKey("config.yaml"), HaveKey("work/upgrade.json"),
 			HaveKeyWithValue("host/oem/grubenv", "saved_entry=active\n"), HaveKeyWithValue("commands/0-journalctl.txt", ContainSubstring("said REMOVED"))))
 		Expect(found["config.yaml"]).To(ContainSubstring(deadAPI))
-		body := strings.Split(string(key), "\n")[1]
 		for name, content := range found {
-			for _, secret := range []string{token, jwt, kubeadm, body, "hunter2", "bootstrap data"} {
+			secrets := append(strings.Split(strings.TrimSpace(string(key)), "\n")[1:], token, jwt, kubeadm, "hunter2", "bootstrap data")
+			for _, secret := range secrets {
 				Expect(content).NotTo(ContainSubstring(secret), name)
 			}
 		}

@@ -31,6 +31,8 @@ const (
 	KeyFile = "private.key"
 	// NameFile is the name of the host.
 	NameFile = "hostname"
+	// RegisteredFile says which registration knows the host.
+	RegisteredFile = "registered.json"
 )
 
 const (

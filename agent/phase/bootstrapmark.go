@@ -11,8 +11,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// bootstrapFile is the name of the bootstrap's marker in the work directory.
-const bootstrapFile = "bootstrap.json"
+// BootstrapMarkFile is the name of the bootstrap's marker in the work directory.
+const BootstrapMarkFile = "bootstrap.json"
 
 // Phases of a bootstrap.
 const (
@@ -36,7 +36,7 @@ type BootstrapMark struct {
 
 // ReadBootstrapMark reads the mark in the work directory.
 func ReadBootstrapMark(workDir string) (*BootstrapMark, error) {
-	mark := &BootstrapMark{path: filepath.Join(workDir, bootstrapFile)}
+	mark := &BootstrapMark{path: filepath.Join(workDir, BootstrapMarkFile)}
 	if _, err := system.ReadJSON(mark.path, &mark.mark); err != nil {
 		return nil, fmt.Errorf("reading the bootstrap mark: %w", err)
 	}
