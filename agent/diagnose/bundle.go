@@ -52,14 +52,23 @@ var (
 	}
 )
 
-// secrets are what looks like one, wherever it was written: private keys, tokens (JWT, kubeadm's, bearer's), passwords in addresses.
+// secretName is part of the name of what is secret, in any of the ways that names are written.
+const secretName = `[\w-]*(?:token|passw(?:or)?d|secret|certificate-?key|key-?data|private-?key)[\w-]*`
+
+// secrets are what looks like one, wherever it was written: private keys, also as Kubernetes encodes them, tokens (JWT, those of kubeadm
+// and K3s, bearer's), passwords in addresses, and what has the name of one: on a line, in lines that are indented beneath it, and as an
+// option. A word too many is lost rather than one too few.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`),
+	regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`),
 	regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),
+	regexp.MustCompile(`K10[0-9a-fA-F]+::\S+`),
 	regexp.MustCompile(`(?i)(bearer|basic) [A-Za-z0-9+/=._~-]{8,}`),
 	regexp.MustCompile(`://[^/\s@"']+@`),
-	regexp.MustCompile(`(?im)\b(token|password|passwd|secret)["']?\s*[:=]\s*["']?[^\s"',}]+`),
+	regexp.MustCompile(`(?im)^[ \t-]*["']?` + secretName + `["']?[ \t]*:[ \t]*[|>][-+0-9]*[ \t]*(\n[ \t]+.*)+`),
+	regexp.MustCompile(`(?i)` + secretName + `\\?["']?\s*[:=]\s*(\\"[^"]*"|"[^"]*"|'[^']*'|[^\s"',}]+)`),
+	regexp.MustCompile(`(?i)--` + secretName + `[ \t]+("[^"]*"|'[^']*'|\S+)`),
 }
 
 // WriteBundle writes a tar.gz to path, which must not exist, for root alone. What cannot be had has the reason in its place.

@@ -143,6 +143,32 @@ var _ = Describe("A support bundle", func() {
 		Expect(information.Mode().Perm()).To(Equal(os.FileMode(0o600)))
 	})
 
+	DescribeTable("has nothing that has the name of a secret", func(ctx SpecContext, said, left string) {
+		m := newMachine(deadAPI, "", token)
+		runner := &systemtest.Runner{}
+		runner.Say("journalctl", said+"\nthe next line\n")
+		m.Host.Runner = runner
+		path := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
+		Expect(diagnose.WriteBundle(ctx, path, m.Subject)).To(Succeed())
+		journal := unpack(path)["commands/0-journalctl.txt"]
+		Expect(journal).NotTo(ContainSubstring("hush"))
+		Expect(journal).To(And(ContainSubstring(left), ContainSubstring("the next line")))
+	},
+		Entry("a variable", "K3S_TOKEN=hush", ""),
+		Entry("a variable in quotes", `RKE2_TOKEN="hush hush"`, ""),
+		Entry("a variable in single quotes", `password='hush hush'`, ""),
+		Entry("an option", "k3s agent --token hush --server https://s", "--server https://s"),
+		Entry("an option with =", "kubeadm join --certificate-key=hush x", " x"),
+		Entry("JSON in a log", `msg="x {\"token\":\"hush\", \"name\":\"n\"}"`, "name"),
+		Entry("camel case", "certificateKey: hush", ""),
+		Entry("a kubeconfig", "client-key-data: LS0tLS1CRUdJTihush", ""),
+		Entry("a PEM block that Kubernetes encoded", "x LS0tLS1CRUdJTiBhush y", " y"),
+		Entry("a hash", "password_hash: $6$hush", ""),
+		Entry("lines beneath a name", "token: |\n  hush\n  hush", ""),
+		Entry("K3s's token", "with K10abcdef01::server:hush and", " and"),
+		Entry("nothing of the kind", "the key of m-1 is known, the tokenizer ran", "the key of m-1 is known, the tokenizer ran"),
+	)
+
 	It("has what is left of a broken host, and replaces no file", func(ctx SpecContext) {
 		m := newMachine(deadAPI, "", token)
 		Expect(os.WriteFile(m.ConfigPath, []byte("registration: {token: "+token+"\n"), 0o600)).To(Succeed())

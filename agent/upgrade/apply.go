@@ -143,15 +143,15 @@ func (m *Machine) applyAlone(ctx context.Context) (bool, error) {
 
 // verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that was booted meanwhile,
 // by somebody else or because the power was lost, is left again when they are not. One of which that cannot be told is looked at
-// again, and never booted.
+// again, and is not booted, or is left at last.
 func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int32) (bool, error) {
 	cause := m.Plugin.VerifySnapshot(ctx, written)
 	switch {
 	case cause == nil || ctx.Err() != nil:
 		return m.appliedUnless(ctx.Err(), facts, written)
-	case facts.Snapshot == written:
+	case facts.Snapshot == written && (errors.Is(cause, osplugin.ErrCorrupt) || m.Marker().Failures+1 >= m.Policy.MaxFailures):
 		return m.leave(ctx, facts, cause)
-	case errors.Is(cause, osplugin.ErrCorrupt):
+	case facts.Snapshot != written && errors.Is(cause, osplugin.ErrCorrupt):
 		if err := m.Plugin.Discard(ctx, written); err != nil {
 			cause = fmt.Errorf("%w; removing it failed: %w", cause, err)
 		}
@@ -189,7 +189,7 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
 	message, err := m.shortOfSpace(ctx)
 	if message != "" && err == nil {
-		m.keepBooted(ctx, facts) // a try before this one may have chosen the next boot
+		m.keepBooted(ctx, facts, 0) // a try before this one may have chosen the next boot
 	}
 	if err != nil || message != "" {
 		return m.endedBy(message, err)
@@ -243,12 +243,20 @@ func (m *Machine) saveFailure(marker Marker, cause error) error {
 	return m.save(marker)
 }
 
-// giveUp leaves the host as it was before: no rubbish, and the booted snapshot is the default again.
+// giveUp leaves the host as it was before: no rubbish, and the booted snapshot is the default again. One that was written, and is
+// not known to be whole, is not even a fallback.
 func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
+	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
+	if err != nil {
+		return false, err
+	}
 	if done, err := m.clean(ctx, facts); err != nil || !done {
 		return false, err
 	}
-	m.keepBooted(ctx, facts)
+	m.keepBooted(ctx, facts, written)
+	if written != 0 && written != facts.Snapshot {
+		m.discard(ctx, written)
+	}
 	if marker.Message == "" {
 		marker.Message = fmt.Sprintf("writing the image was interrupted %d times", marker.Starts)
 	}

@@ -41,19 +41,20 @@ func (m *Machine) cannotClean(ctx context.Context, facts osplugin.Facts, marker 
 		return false, cause
 	case facts.BootID == marker.CleanBootID:
 		m.Log.Error("Rebooting to get rid of what a killed upgrade left behind", "attempt", marker.Attempt, "error", cause)
-		m.keepBooted(ctx, facts)
+		m.keepBooted(ctx, facts, 0)
 		return false, m.goDown(ctx)
 	case marker.CleanFailures < 2*m.Policy.MaxFailures:
 		return false, cause
 	default:
-		m.keepBooted(ctx, facts)
+		m.keepBooted(ctx, facts, 0)
 		return m.fail(fmt.Sprintf("%s; a reboot did not help: look at the mounts and loop devices of the host", cause))
 	}
 }
 
-// keepBooted makes the booted snapshot the default of the next boot, as far as that is possible.
-func (m *Machine) keepBooted(ctx context.Context, facts osplugin.Facts) {
-	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, 0); err != nil {
+// keepBooted makes the booted snapshot the default of the next boot, and any other but a bad one (0 for none) its fallback, as far as that
+// is possible.
+func (m *Machine) keepBooted(ctx context.Context, facts osplugin.Facts, bad int32) {
+	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, bad); err != nil {
 		m.Log.Error("Making the booted snapshot the default failed", "snapshot", facts.Snapshot, "error", err)
 	}
 }

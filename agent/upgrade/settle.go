@@ -107,9 +107,19 @@ func (s *steady) look(verdict *assess.Verdict, now time.Duration) {
 // over says whether the time is up.
 func (s *steady) over() bool { return s.now >= s.until }
 
-// late says whether the time is up. A boot that was good by then, or when this agent first looked, has more of it; once.
+// late says whether the time is up. A boot that is good by then has more of it to stay so, once; and so has, to become good, one that an
+// agent sees for the first time shortly before.
 func (s *steady) late() bool {
-	return s.over() && (s.spent || !s.good || s.since > max(s.began, s.until))
+	limit := max(s.until, s.began+s.window)
+	switch {
+	case !s.over():
+		return false
+	case s.spent:
+		return true
+	case s.good:
+		return s.since > limit
+	}
+	return s.now >= limit
 }
 
 // ask once, for no longer than there is time. A boot for which no time is left is looked at all the same, when the agent was started

@@ -97,10 +97,49 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		Expect(w.did("verify snapshot")).To(Equal(verified))
 		Expect(w.written).To(Equal(written), "what may be good is not written again")
 		Expect(w.link).To(Equal(w.booted))
+		if phase == wire.PhaseFailed {
+			Expect(w.snapshots).To(HaveLen(1), "it would be the first fallback")
+		}
 	},
 		Entry("until it can", 2, wire.PhaseSucceeded, 3, 1),
 		Entry("and gives up", 9, wire.PhaseFailed, 3, 1),
 	)
+
+	It("falls back to nothing of which it cannot tell whether it is whole, not even when that cannot be removed", func() {
+		w.uncertain, w.keeps = 9, true
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseFailed))
+		Expect(w.noFallback).To(BeEquivalentTo(2))
+	})
+
+	It("leaves a snapshot that was booted before it was verified only when that cannot be told again and again", func() {
+		for uncertain, boots := range map[int]int{2: 2, 9: 3} {
+			w, dir = newWorld(), memoryDir()
+			w.uncertain = uncertain
+			w.write = []func() error{func() error {
+				w.snapshots[2], w.link = snap{digest: w.digest, attempt: "a1", whole: true}, 2
+				w.reboot()
+				w.killed = true
+				return errKilled
+			}}
+			w.live(dir, wanted("a1"))
+			Expect(w.boots).To(Equal(boots), "uncertain %d times", uncertain)
+			Expect(w.last().Phase).To(Equal(map[int]string{2: wire.PhaseSucceeded, 9: wire.PhaseFailed}[uncertain]))
+		}
+	})
+
+	It("has forgotten nothing of what was bad when its agent is killed while it waits", func() {
+		w.verdicts = []assess.Verdict{bad}
+		w.bootsInto = func() int32 {
+			if w.boots == 3 {
+				w.others, w.refused["exclusive"] = []string{"an upgrade is at work"}, 1
+			}
+			return w.link
+		}
+		w.live(dir, wanted("a1"))
+		Expect(w.others).To(BeEmpty(), "it has waited")
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", HaveSuffix("its assessment failed: the kubelet is broken"))))
+	})
 
 	It("goes down for nothing when there is nothing to go back to", func() {
 		w.live(dir, wanted("a1"))

@@ -49,27 +49,28 @@ type world struct {
 	// idle: the host is no node yet.
 	idle bool
 
-	digest    string
-	bytes     int64
-	free      int64
-	unpacked  int64
-	verdicts  []assess.Verdict
-	checks    []assess.Verdict // of the user
-	seen      [][]string       // what each assessment was told of the one before
-	resolve   []error
-	write     []func() error
-	bootsInto func() int32 // overrules GRUB
-	clock     *systemtest.Clock
-	policy    upgrade.Policy
-	refusal   string      // of a program of the user's
-	others    []string    // why it has to be waited
-	keeps     bool        // no snapshot can be removed
-	uncertain int         // how often it cannot be told whether a snapshot is as it should be
-	hangs     bool        // an assessment does not end by itself
-	busy      func() bool // what a killed upgrade left cannot be removed
-	written   int
-	corrupts  int // how many of the next snapshots are not as they should be
-	calls     []string
+	digest     string
+	bytes      int64
+	free       int64
+	unpacked   int64
+	verdicts   []assess.Verdict
+	checks     []assess.Verdict // of the user
+	seen       [][]string       // what each assessment was told of the one before
+	resolve    []error
+	write      []func() error
+	bootsInto  func() int32 // overrules GRUB
+	clock      *systemtest.Clock
+	policy     upgrade.Policy
+	refusal    string      // of a program of the user's
+	others     []string    // why it has to be waited
+	noFallback int32       // what the last choice of the boot left out of the fallbacks
+	keeps      bool        // no snapshot can be removed
+	uncertain  int         // how often it cannot be told whether a snapshot is as it should be
+	hangs      bool        // an assessment does not end by itself
+	busy       func() bool // what a killed upgrade left cannot be removed
+	written    int
+	corrupts   int // how many of the next snapshots are not as they should be
+	calls      []string
 	// exclusive: nobody else changes the OS; exclusiveAt says so of each call.
 	exclusive   bool
 	exclusiveAt []bool
@@ -241,7 +242,8 @@ func (w *world) BootNewest(context.Context) error {
 	return w.boundary("boot newest", func() error { return nil })
 }
 
-func (w *world) BootAlways(_ context.Context, id, _ int32) error {
+func (w *world) BootAlways(_ context.Context, id, bad int32) error {
+	w.noFallback = bad
 	return w.boundary(fmt.Sprintf("boot always %d", id), func() error {
 		if _, found := w.snapshots[id]; !found {
 			return osplugin.ErrNoSuchSnapshot

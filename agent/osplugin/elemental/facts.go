@@ -44,9 +44,10 @@ func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
 	booted, recorded := state.State.Snapshots[facts.Snapshot]
 	written, err := p.identity()
 	if err != nil {
-		return facts, err
+		// Its blocks never reached the disk, as those of other files may not have either.
+		p.log.Warn("The identity of the booted snapshot cannot be read", "snapshot", facts.Snapshot, "error", err)
 	}
-	if facts.Unfinished = !recorded || written.contradicts(booted); facts.Unfinished {
+	if facts.Unfinished = !recorded || err != nil || written.contradicts(booted); facts.Unfinished {
 		return facts, nil
 	}
 	facts.Digest, facts.Source, facts.Attempt = booted.Digest, booted.Source, booted.Labels[correlationLabel]

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
@@ -96,10 +97,23 @@ func (p *Plugin) backUp(file string) (path string, err error) {
 			err = system.WriteFile(path, content, blockMode)
 		}
 		if err == nil {
-			return path, nil
+			return path, p.forgetBackups(file, path)
 		}
 	}
 	return "", err
+}
+
+// forgetBackups removes the copies of a block that are older than the one that is there now.
+func (p *Plugin) forgetBackups(file, newest string) error {
+	for _, path := range p.backupsOf(file) {
+		if path == newest {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return err
+		}
+	}
+	return nil
 }
 
 // overwrite writes one file over another, in its place: GRUB reads and writes a block where it lies.
@@ -160,26 +174,37 @@ func variablesOf(listed string) map[string]string {
 }
 
 // renewGrub replaces an environment block that cannot be read by what the agent wrote last, but for what holds for one boot. GRUB took
-// all its variables for unset.
+// all its variables for unset. The block is made beside, so that whoever is killed meanwhile finds it as broken as before, not empty.
 func (p *Plugin) renewGrub(ctx context.Context, file string, reason error) (map[string]string, error) {
 	p.log.Warn("Writing GRUB's variables anew, which cannot be read", "file", file, "error", reason)
-	block := p.host.Path(file)
 	variables, err := p.keptVariables(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", block, "create"); err != nil {
-		return nil, errors.Join(reason, err)
+	for _, backup := range p.backupsOf(file) {
+		if err = p.makeBlock(ctx, backup+".new", variables); err == nil {
+			return variables, overwrite(p.host.Path(file), backup+".new")
+		}
+	}
+	return nil, errors.Join(reason, err)
+}
+
+func (p *Plugin) makeBlock(ctx context.Context, path string, variables map[string]string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if _, err := system.Check(ctx, p.host.Runner, "grub2-editenv", path, "create"); err != nil {
+		return err
 	}
 	var set []string
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		set = append(set, name+"="+variables[name])
 	}
 	if len(set) == 0 {
-		return variables, nil
+		return nil
 	}
-	_, err = system.Check(ctx, p.host.Runner, "grub2-editenv", append([]string{block, "set"}, set...)...)
-	return variables, err
+	_, err := system.Check(ctx, p.host.Runner, "grub2-editenv", append([]string{path, "set"}, set...)...)
+	return err
 }
 
 // keptVariables are those that a block had when the agent wrote it last, and those that the CLI sets by what is installed.

@@ -143,7 +143,7 @@ const tornGrub = "torn"
 func (r *rig) editGrub(command system.Command) system.Result {
 	path, verb, args := command.Args[0], command.Args[1], command.Args[2:]
 	content, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil && verb != "create" {
 		return system.Result{ExitCode: 1, Stderr: err.Error()}
 	}
 	if string(content) == tornGrub && verb != "create" {

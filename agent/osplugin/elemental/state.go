@@ -4,7 +4,6 @@
 package elemental
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,15 +95,19 @@ func (p *Plugin) wholeState(content []byte) ([]byte, error) {
 		return nil, fmt.Errorf("reading what was kept of the installation state: %w", err)
 	}
 	p.log.Warn("The installation state cannot be read", "file", p.stateFile(), "kept", isState(kept))
-	if !isState(kept) {
+	if isState(kept) {
+		return kept, nil
+	}
+	if yaml.Unmarshal(content, &installState{}) != nil {
 		return nil, nil
 	}
-	return kept, nil
+	return content, nil // what there is of it
 }
 
+// isState says whether a state is whole, as far as that can be told: it ends with its snapshots, and every installed host has one.
 func isState(content []byte) bool {
 	state := installState{}
-	return len(bytes.TrimSpace(content)) > 0 && yaml.Unmarshal(content, &state) == nil
+	return yaml.Unmarshal(content, &state) == nil && len(state.State.Snapshots) > 0
 }
 
 // keepState keeps the installation state before an upgrade changes it, or writes back what was kept of one that cannot be read: the CLI

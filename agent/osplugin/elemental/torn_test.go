@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 // What others write in place is half written when the power is lost.
@@ -59,6 +60,21 @@ var _ = Describe("A host whose power was lost while something was written in pla
 			Expect(r.plugin.BootAlways(ctx, 2, 0)).To(Succeed())
 			Expect(variables()).To(ContainElements("state_label=OTHER", "default_menu_entry=Elemental", "passive_snaps=3 1"))
 		})
+		It("is as broken as before, not empty, when the agent is killed meanwhile", func() {
+			Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+			r.grub(oemEnv, tornGrub)
+			r.runner.On("grub2-editenv", func(command system.Command) system.Result {
+				if command.Args[1] == "set" {
+					return system.Result{ExitCode: -1}
+				}
+				return r.editGrub(command)
+			})
+			Expect(r.plugin.BootAlways(ctx, 2, 0)).To(Succeed())
+			Expect(r.read(oemEnv)).To(Equal(tornGrub))
+			r.runner.On("grub2-editenv", r.editGrub)
+			Expect(r.plugin.BootAlways(ctx, 2, 0)).To(Succeed())
+			Expect(variables()).To(ContainElements("state_label=OTHER", "passive_snaps=3 1"))
+		})
 		It("keeps nobody from an upgrade", func() {
 			r.grub(oemEnv, tornGrub)
 			upgrade()
@@ -81,6 +97,12 @@ var _ = Describe("A host whose power was lost while something was written in pla
 			Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
 			Expect(r.grubenv()).To(BeEmpty())
 		})
+		It("leaves no older copy that would be taken for the newest", func() {
+			r.grub("/oem/grubenv", "saved_entry=recovery", "of=the full disk")
+			r.write("/run/elemental-agent/grubenv", "saved_entry=recovery\nof=long ago")
+			Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+			Expect(r.path("/run/elemental-agent/grubenv")).NotTo(BeAnExistingFile())
+		})
 	})
 
 	DescribeTable("the installation state is that from before the upgrade", func(broken string) {
@@ -92,8 +114,14 @@ var _ = Describe("A host whose power was lost while something was written in pla
 	},
 		Entry("when nothing of it is on the disk", ""),
 		Entry("when its blocks are not", torn),
+		Entry("when it ends before its snapshots", "snapshotter:\n  type: loopdevice\n"),
 		Entry("when it ends in the middle", "state:\n  snapshots: {1: {dig"),
 	)
+
+	It("nothing vouches for what runs when what says who wrote it is not on the disk", func() {
+		r.write("/usr/lib/elemental-agent/snapshot.json", torn)
+		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Unfinished", true)))
+	})
 
 	It("nothing vouches for what runs when that was never kept", func() {
 		r.write(stateYAML, torn)
