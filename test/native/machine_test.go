@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -132,15 +133,25 @@ func (m *machine) watch(init *exec.Cmd, gone chan struct{}) {
 	m.lock.Lock()
 	off := m.off
 	m.lock.Unlock()
-	// Whoever waits at the pipe for this boot is let go.
-	if pipe, err := os.OpenFile(filepath.Join(m.share, "power"), os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-		_ = pipe.Close()
-	}
-	<-asked
+	m.letGo(asked)
 	close(gone)
 	if !off {
 		detachLeft(m.loops)
 		m.powerOn()
+	}
+}
+
+// letGo ends the wait at the pipe for this boot. Nobody is there for a moment when a signal has the wait begin again.
+func (m *machine) letGo(asked <-chan struct{}) {
+	for {
+		if pipe, err := os.OpenFile(filepath.Join(m.share, "power"), os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			_ = pipe.Close()
+		}
+		select {
+		case <-asked:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 
