@@ -19,6 +19,9 @@ import (
 // while one takes the other's place.
 const authoritiesInterval = 12 * time.Hour
 
+// unusableInterval is after how long it is asked again when what it handed out was not taken.
+const unusableInterval = time.Hour
+
 // followAuthorities returns a function that keeps what the host knows the API by up to date; it is called whenever there is nothing else
 // to hear from the API. What the host knows stays as it is when anything fails, and the next call tries again.
 func (a *Agent) followAuthorities(api *client.Client) func(context.Context) {
@@ -28,11 +31,17 @@ func (a *Agent) followAuthorities(api *client.Client) func(context.Context) {
 			return
 		}
 		err := a.takeAuthorities(ctx, api)
-		if err != nil && !errors.Is(err, client.ErrNotFound) {
-			a.Log.Warn("What the Elemental API is known by stays as it is", "error", err)
-			return
+		interval := authoritiesInterval
+		switch {
+		case errors.Is(err, client.ErrUnusableAuthorities):
+			interval = unusableInterval // somebody has to change something first
+		case err != nil && !errors.Is(err, client.ErrNotFound):
+			interval = 0
 		}
-		next = a.Host.Clock.Now().Add(authoritiesInterval)
+		if interval < authoritiesInterval {
+			a.Log.Warn("What the Elemental API is known by stays as it is", "error", err)
+		}
+		next = a.Host.Clock.Now().Add(interval)
 	}
 }
 

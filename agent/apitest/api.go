@@ -57,6 +57,8 @@ type API struct {
 	verification *wire.ImageVerification
 	// presented is the certificate of connections; nil for the server's own.
 	presented *tls.Certificate
+	// resumes sessions that were begun with the certificate before.
+	resumes bool
 	// authorities that are handed out; none where it is empty.
 	authorities string
 	// rotated says that the registration has another token than hosts know.

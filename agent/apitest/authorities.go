@@ -35,6 +35,9 @@ func (a *API) Present(certificate tls.Certificate) {
 	a.Drop()
 }
 
+// Resume has sessions go on that were begun with the certificate before, as the manager's do.
+func (a *API) Resume() { a.update(func() { a.resumes = true }) }
+
 // configFor a connection: whoever is reached by an address asks for no name, by which another certificate could be chosen.
 func (a *API) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
 	a.lock.Lock()
@@ -42,6 +45,6 @@ func (a *API) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
 	if a.presented == nil {
 		return nil, nil
 	}
-	// A session that was begun with the former certificate would go on without looking at this one.
-	return &tls.Config{MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true, Certificates: []tls.Certificate{*a.presented}}, nil
+	// A session that was begun with the former certificate goes on without looking at this one.
+	return &tls.Config{MinVersion: tls.VersionTLS12, SessionTicketsDisabled: !a.resumes, Certificates: []tls.Certificate{*a.presented}}, nil
 }

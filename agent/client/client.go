@@ -184,7 +184,7 @@ type call struct {
 	asRegistration bool
 	asHost         bool
 	timeout        time.Duration
-	// over is set to what the answer has come over, unless it is nil.
+	// over is set to what the answer has come over, which is a connection of its own; unless it is nil.
 	over *tls.ConnectionState
 }
 
@@ -196,7 +196,7 @@ func (c *Client) do(ctx context.Context, call call, answer any) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", call.doing, err)
 	}
-	response, err := c.http.Do(request)
+	response, err := c.clientFor(call).Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", call.doing, explained(err))
 	}
@@ -211,6 +211,16 @@ func (c *Client) do(ctx context.Context, call call, answer any) (int, error) {
 		return response.StatusCode, fmt.Errorf("%s: %w", call.doing, err)
 	}
 	return response.StatusCode, nil
+}
+
+func (c *Client) clientFor(call call) *http.Client {
+	transport, can := c.http.Transport.(interface{ Fresh() http.RoundTripper })
+	if call.over == nil || !can {
+		return c.http
+	}
+	fresh := *c.http
+	fresh.Transport = transport.Fresh()
+	return &fresh
 }
 
 // noRedirect keeps tokens from being sent anywhere but to the registration's own endpoint.

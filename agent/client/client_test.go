@@ -5,6 +5,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 )
 
 var _ = Describe("A client", func() {
@@ -80,6 +82,26 @@ var _ = Describe("A client", func() {
 		_, err = c.Authorities(ctx)
 		Expect(err).To(And(MatchError(client.ErrUnusableAuthorities), MatchError(ContainSubstring("is not verified"))))
 		Expect(connect(apitest.Token).Authorities(ctx)).To(Equal(api.CACert()))
+	})
+
+	It("judges authorities by the certificate that the API has now, not by that of a session that goes on", func() {
+		next, err := pki.NewAuthority("next")
+		Expect(err).NotTo(HaveOccurred())
+		pair, err := next.Server("api", "127.0.0.1")
+		Expect(err).NotTo(HaveOccurred())
+		certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+		Expect(err).NotTo(HaveOccurred())
+		both := settings()
+		both.Registration.CACert += string(next.CertPEM)
+		transport, err := client.NewTransport(both)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(transport.CloseIdleConnections)
+		c := client.New(client.Options{URI: api.URI(), Token: apitest.Token, Identity: host, Transport: transport, Clock: system.WallClock{}})
+		Expect(c.Register(ctx)).To(Succeed())
+		api.Resume()
+		api.Present(certificate)
+		api.HandOut(string(next.CertPEM))
+		Expect(c.Authorities(ctx)).To(Equal(string(next.CertPEM)))
 	})
 
 	It("holds a request until something else is desired", func() {

@@ -57,6 +57,14 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // CloseIdleConnections is what http.Client calls.
 func (t *Transport) CloseIdleConnections() { t.current.Load().CloseIdleConnections() }
 
+// Fresh begins each request with a handshake of its own: a connection that is kept, or a session that is resumed, shows the
+// certificate that the API had when it began.
+func (t *Transport) Fresh() http.RoundTripper {
+	fresh := t.current.Load().Clone()
+	fresh.TLSClientConfig.ClientSessionCache, fresh.DisableKeepAlives = nil, true
+	return fresh
+}
+
 func newTransport(settings config.Config) (*http.Transport, error) {
 	pool, err := trusted(settings)
 	if err != nil {
