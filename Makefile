@@ -32,8 +32,8 @@ BUILD_TOOLS := hack/tools/build.sh
 CONTROLLER_GEN := bin/tools/controller-gen
 GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools/golangci-lint
 
-# Suites that need the lab, or the real elemental CLI, are kept out of test-unit.
-LAB_SUITES := $(MODULE)/test/(integration|native|soak|bench|e2e)(/|$$)
+# Suites that need the lab, the real elemental CLI or a container tool are kept out of test-unit.
+LAB_SUITES := $(MODULE)/test/(integration|native|images|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 4
@@ -62,7 +62,7 @@ DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(if $(DEMO_VMS),--v
 help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target> [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z-]*:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z%-]*:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: tools $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and upgrade three hosts in place (VMS=1: with virtual machines; KEEP=1 leaves it running)
@@ -123,6 +123,36 @@ release: ## Write the release's assets: components, templates, classes, bill of 
 clusterctl-repository: release ## Lay the release out as a local clusterctl repository, with a clusterctl configuration
 	@hack/release/repository.sh $(RELEASE_DIR) $(RELEASE_DIR)/repository
 
+##@ OS images
+
+# An image is $(OS_IMAGE):$(OS_TAG)-FLAVOR, its media $(ISO_DIR)/elemental-FLAVOR.iso.
+OS_IMAGE ?= docker.io/library/elemental-os
+OS_TAG ?= dev
+OS_FLAVORS := kubeadm rke2 k3s
+ISO_DIR ?= iso
+# The image that the agent is taken from. Without one it is built from this checkout, of VERSION and GIT_COMMIT.
+OS_AGENT ?=
+os_agent = $(or $(OS_AGENT),localhost/elemental-agent:$(OS_TAG))
+os_image = $(OS_IMAGE):$(OS_TAG)-$(1)
+# Arguments of os/Dockerfile that are passed on where they are set, be it to nothing.
+OS_ARGS := BASE INSTALL_PACKAGES PACKAGES KUBERNETES_VERSION CONTAINERD_VERSION CNI_PLUGINS_VERSION CRICTL_VERSION KUBERNETES_URL GITHUB_URL FEATURES
+os_args = $(foreach arg,$(OS_ARGS),$(if $(filter undefined,$(origin $(arg))),,--build-arg $(arg)='$($(arg))'))
+os_flavor = $(or $(filter $(OS_FLAVORS),$(1)),$(error there is no flavor $(1): use one of $(OS_FLAVORS)))
+
+build-os-%: ## Build an OS image, of kubeadm, rke2 or k3s (CONTAINER_TOOL=docker, BASE, PACKAGES, KUBERNETES_VERSION, see docs/os-images.md)
+	$(if $(OS_AGENT),,$(CONTAINER_TOOL) build --build-arg LDFLAGS='$(LDFLAGS)' $(DOCKER_FLAGS) --target agent --tag $(os_agent) .)
+	$(CONTAINER_TOOL) build --file os/Dockerfile --target os --tag $(call os_image,$*) --build-arg FLAVOR=$(call os_flavor,$*) --build-arg AGENT=$(os_agent) \
+		--build-arg IMAGE=$(call os_image,$*) --build-arg VERSION=$(VERSION) --build-arg GIT_COMMIT=$(GIT_COMMIT) $(os_args) $(OS_FLAGS) .
+
+.PHONY: agent-config
+agent-config:
+	@[ -s '$(AGENT_CONFIG_FILE)' ] || { echo "AGENT_CONFIG_FILE='$(AGENT_CONFIG_FILE)' is no file with a configuration: hack/print-agent-config.sh writes one" >&2; exit 1; }
+
+build-iso-%: agent-config build-os-% ## Build live media that installs it: AGENT_CONFIG_FILE=... of hack/print-agent-config.sh
+	mkdir -p $(ISO_DIR)
+	$(CONTAINER_TOOL) build --file os/Dockerfile.iso --target iso --build-arg OS_IMAGE=$(call os_image,$*) --build-arg NAME=elemental-$* \
+		--secret id=agent-config,src=$(AGENT_CONFIG_FILE) --output type=local,dest=$(ISO_DIR) $(OS_FLAGS) .
+
 ##@ Code
 
 # controller-gen refuses folders that are not there, hence the wildcard.
@@ -181,6 +211,10 @@ test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager) lab-bin
 .PHONY: test-native
 test-native: build ## Run the agent with the real elemental CLI: needs root, loop devices, ELEMENTAL_BIN and Debian packages, see docs/testing.md
 	hack/test/suite.sh ./test/native $(GINKGO_FLAGS)
+
+.PHONY: test-images
+test-images: ## Build OS images and live media, on a base of this machine's programs: needs root, buildah, ELEMENTAL_BIN and Debian packages, see docs/testing.md
+	hack/test/suite.sh ./test/images $(GINKGO_FLAGS)
 
 .PHONY: test-long
 test-long: $(if $(SHORT),tools tools-kubevirt lab-binaries) ## Run the long suites in turn, as far as DEADLINE allows (.ci/run); none where 'make test' has run them
