@@ -18,7 +18,7 @@ import (
 
 // basePrograms are those of an OS that a build runs.
 var basePrograms = []string{
-	"awk", "bash", "cat", "chmod", "curl", "find", "grep", "gzip", "install", "ln", "mcopy", "mkdir", "mkfs.vfat", "mksquashfs", "mktemp", "mount", "rm",
+	"awk", "bash", "cat", "chmod", "curl", "env", "find", "grep", "gzip", "install", "ln", "mcopy", "mkdir", "mkfs.vfat", "mksquashfs", "mktemp", "mount", "rm",
 	"rsync", "sed", "sh", "sha256sum", "sync", "systemctl", "tar", "umount", "uname", "xorriso",
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -178,8 +179,10 @@ var _ = DescribeTable("An OS image that brings", func(ctx SpecContext, flavor, v
 	Expect(image.runs(ctx, "/usr/bin/"+program)).To(ContainSubstring("/" + version + "/"))
 	Expect(readFile(image.path("usr/lib/systemd/system/" + unit))).To(And(ContainSubstring(started), Not(ContainSubstring("/usr/local/"))))
 	Expect(image.enabled()).To(And(ContainElement("elemental-agent.service"), Not(ContainElement(unit))), "the bootstrap data do")
-	expectMode(image.path("opt/install.sh"), 0o755)
-	Expect(readFile(image.path("usr/share/" + flavor + "/version"))).To(Equal(version + "\n"))
+
+	By("being what the bootstrap provider installs")
+	Expect(image.runs(ctx, "env", "SYSTEMD_OFFLINE=1", "INSTALL_K3S_EXEC=agent", "sh", "/opt/install.sh")).To(ContainSubstring(version + " is part of the OS image"))
+	Expect(slices.Contains(image.enabled(), "k3s-agent.service")).To(Equal(flavor == "k3s"), "CAPRKE2 enables a unit itself")
 },
 	Entry("RKE2", "rke2", "v1.35.2+rke2r1", "rke2", "rke2-server.service", "ExecStart=/usr/bin/rke2 server"),
 	Entry("K3s", "k3s", "v1.35.2+k3s1", "k3s", "k3s-agent.service", "ExecStart=/usr/bin/k3s agent"),
