@@ -134,14 +134,14 @@ ISO_DIR ?= iso
 OS_AGENT ?=
 os_agent = $(or $(OS_AGENT),localhost/elemental-agent:$(OS_TAG))
 os_image = $(OS_IMAGE):$(OS_TAG)-$(1)
-# Arguments of os/Dockerfile that are passed on where they are set, be it to nothing.
+# Arguments of hack/os/Dockerfile that are passed on where they are set, be it to nothing.
 OS_ARGS := BASE INSTALL_PACKAGES PACKAGES KUBERNETES_VERSION CONTAINERD_VERSION CNI_PLUGINS_VERSION CRICTL_VERSION KUBERNETES_URL GITHUB_URL FEATURES
 os_args = $(foreach arg,$(OS_ARGS),$(if $(filter undefined,$(origin $(arg))),,--build-arg $(arg)='$($(arg))'))
 os_flavor = $(or $(filter $(OS_FLAVORS),$(1)),$(error there is no flavor $(1): use one of $(OS_FLAVORS)))
 
 build-os-%: ## Build an OS image, of kubeadm, rke2 or k3s (CONTAINER_TOOL=docker, BASE, PACKAGES, KUBERNETES_VERSION, see docs/os-images.md)
 	$(if $(OS_AGENT),,$(CONTAINER_TOOL) build --build-arg LDFLAGS='$(LDFLAGS)' $(DOCKER_FLAGS) --target agent --tag $(os_agent) .)
-	$(CONTAINER_TOOL) build --file os/Dockerfile --target os --tag $(call os_image,$*) --build-arg FLAVOR=$(call os_flavor,$*) --build-arg AGENT=$(os_agent) \
+	$(CONTAINER_TOOL) build --file hack/os/Dockerfile --target os --tag $(call os_image,$*) --build-arg FLAVOR=$(call os_flavor,$*) --build-arg AGENT=$(os_agent) \
 		--build-arg IMAGE=$(call os_image,$*) --build-arg VERSION=$(VERSION) --build-arg GIT_COMMIT=$(GIT_COMMIT) $(os_args) $(OS_FLAGS) .
 
 .PHONY: agent-config
@@ -150,7 +150,7 @@ agent-config:
 
 build-iso-%: agent-config build-os-% ## Build live media that installs it: AGENT_CONFIG_FILE=... of hack/print-agent-config.sh
 	mkdir -p $(ISO_DIR)
-	$(CONTAINER_TOOL) build --file os/Dockerfile.iso --target iso --build-arg OS_IMAGE=$(call os_image,$*) --build-arg NAME=elemental-$* \
+	$(CONTAINER_TOOL) build --file hack/os/Dockerfile.iso --target iso --build-arg OS_IMAGE=$(call os_image,$*) --build-arg NAME=elemental-$* \
 		--secret id=agent-config,src=$(AGENT_CONFIG_FILE) --output type=local,dest=$(ISO_DIR) $(OS_FLAGS) .
 
 ##@ Code
