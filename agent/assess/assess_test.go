@@ -112,6 +112,12 @@ var _ = Describe("The assessment of a boot", func() {
 		Expect(runner.Calls()).To(Equal([]string{passes, fails, fails, fails, warns}))
 	})
 
+	It("names all required checks that fail", func() {
+		runner.Fail(write(assess.RequiredDir+"/10-disk", "", 0o755), 1, "slow")
+		runner.Fail(write(assess.RequiredDir+"/20-net", "", 0o755), 1, "down")
+		Expect(assess.Checks(ctx, host)).To(HaveField("Reasons", []string{"required check 10-disk failed: slow", "required check 20-net failed: down"}))
+	})
+
 	It("only warns of wanted checks", func() {
 		warns := write(assess.WantedDir+"/10-warns", "", 0o755)
 		runner.Fail(warns, 1, "hm")
