@@ -224,6 +224,12 @@ test-long: $(if $(SHORT),tools tools-kubevirt lab-binaries) ## Run the long suit
 test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
 
+SEEDS ?= 1-1000
+
+.PHONY: test-schedules
+test-schedules: ## Disturb upgrades of a host at random, one for each seed (SEEDS=1-200)
+	SEEDS=$(SEEDS) hack/test/suite.sh ./test/integration/agent -ginkgo.focus=seed $(GINKGO_FLAGS)
+
 # The e2e suite is a module of its own, see test/e2e/doc.go. Ginkgo ends it after an hour, which real hosts do not keep to.
 E2E_TIMEOUT ?= 8h
 GO_TEST_E2E := rm -rf bin/e2e && mkdir -p bin/e2e && cd test/e2e && go test -v -count=1 -timeout 0 . $(GINKGO_FLAGS) -e2e.artifacts-folder $(CURDIR)/bin/e2e

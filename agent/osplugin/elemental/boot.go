@@ -138,8 +138,11 @@ func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32) error {
 	entries = append(entries, strconv.Itoa(len(snapshots)+1))
 	passive, fallback := strings.Join(ids, " "), strings.Join(entries, " ")
 	present, err := p.readGrub(ctx, grubOEMEnv)
-	if err != nil || present[passiveSnaps] == passive && present[defaultFallback] == fallback {
+	if err != nil {
 		return err
+	}
+	if present[passiveSnaps] == passive && present[defaultFallback] == fallback {
+		return p.closeEFI(ctx)
 	}
 	return p.withEFI(ctx, func() error {
 		return p.writeBlock(ctx, grubOEMEnv, []string{passiveSnaps + "=" + passive, defaultFallback + "=" + fallback}, nil)
@@ -148,20 +151,40 @@ func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32) error {
 
 // withEFI does something while the EFI partition can be written.
 func (p *Plugin) withEFI(ctx context.Context, do func() error) (err error) {
-	mounts, err := p.host.Mounts()
+	efi, found, err := p.efi()
 	if err != nil {
 		return err
 	}
-	efi, found := system.MountedAt(mounts, efiDir)
-	if !found || slices.Contains(efi.Options, "rw") {
+	if !found {
 		return do()
 	}
-	if _, err := system.Check(ctx, p.host.Runner, "mount", "-o", "remount,rw", p.host.Path(efiDir)); err != nil {
+	if !slices.Contains(efi.Options, "rw") {
+		if err := p.remountEFI(ctx, "rw"); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, p.remountEFI(context.WithoutCancel(ctx), "ro")) }()
+	return do()
+}
+
+// closeEFI makes the EFI partition read-only, as boots leave it. An agent or a CLI that is killed while it writes there does not.
+func (p *Plugin) closeEFI(ctx context.Context) error {
+	efi, found, err := p.efi()
+	if err != nil || !found || !slices.Contains(efi.Options, "rw") {
 		return err
 	}
-	defer func() {
-		_, again := system.Check(context.WithoutCancel(ctx), p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
-		err = errors.Join(err, again)
-	}()
-	return do()
+	return p.remountEFI(ctx, "ro")
+}
+
+func (p *Plugin) remountEFI(ctx context.Context, mode string) error {
+	_, err := system.Check(ctx, p.host.Runner, "mount", "-o", "remount,"+mode, p.host.Path(efiDir))
+	return err
+}
+
+func (p *Plugin) efi() (efi system.Mount, found bool, err error) {
+	mounts, err := p.host.Mounts()
+	if err == nil {
+		efi, found = system.MountedAt(mounts, efiDir)
+	}
+	return efi, found, err
 }

@@ -78,6 +78,14 @@ var _ = Describe("The next boot", func() {
 			"mount -o remount,ro "+r.path("/run/elemental/efi")))
 	})
 
+	It("makes the EFI partition read-only that an agent before it was killed while it wrote there", func() {
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+		written := len(r.runner.Calls())
+		r.mount("7:0 / /", "254:4 / "+stateDir, "254:1 / /run/elemental/efi rw")
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+		Expect(r.runner.Calls()[written:]).To(ContainElement("mount -o remount,ro " + r.path("/run/elemental/efi")))
+	})
+
 	It("cannot be a snapshot that is gone", func() {
 		Expect(errors.Is(r.plugin.BootAlways(ctx, 9, 0), osplugin.ErrNoSuchSnapshot)).To(BeTrue())
 		Expect(r.linked()).To(Equal("3/snapshot.img"))

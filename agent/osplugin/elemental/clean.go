@@ -63,10 +63,7 @@ func (p *Plugin) cleanMounts(ctx context.Context) error {
 	if err := p.unmount(ctx, mounts, isUpgradeMount); err != nil {
 		return err
 	}
-	if efi, found := system.MountedAt(mounts, efiDir); found && slices.Contains(efi.Options, "rw") {
-		_, err = system.Check(ctx, p.host.Runner, "mount", "-o", "remount,ro", p.host.Path(efiDir))
-	}
-	return err
+	return p.closeEFI(ctx)
 }
 
 // unmount unmounts the targets that are chosen, deepest first.

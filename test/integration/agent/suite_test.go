@@ -66,6 +66,7 @@ func work(ctx context.Context, command, root, path string) error {
 	}
 	policy := upgrade.DefaultPolicy
 	policy.Registry = retry.Policy{First: 20 * time.Millisecond, Max: 100 * time.Millisecond, Attempts: 5}
+	policy.Act = retry.Policy{First: 50 * time.Millisecond, Max: 500 * time.Millisecond}
 	policy.AssessInterval, policy.StableWindow = 20*time.Millisecond, 100*time.Millisecond
 	worker, err := agent.New(agent.Options{
 		Config: settings, ConfigPath: path, Host: system.NewHost(root), UpgradePolicy: policy,
