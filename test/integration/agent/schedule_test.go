@@ -148,9 +148,10 @@ func (s schedule) unwritable() bool {
 	return s.recovery && s.os.Labels[source.LabelKernel] == source.NoKernel
 }
 
-// mostBoots that an end may take: the first, those after a loss of power, the one into the new OS, and the ways back from it.
+// mostBoots that an end may take: the first, those after a loss of power, the one into the new OS, and the ways back from it. The choice
+// of the former OS while a snapshot is written holds for one boot: who loses power twice may boot what is not recorded, and has to leave it.
 func (s schedule) mostBoots(end string) int {
-	boots := 1 + s.cuts()
+	boots := 1 + s.cuts() + max(0, s.cuts()-1)
 	switch end {
 	case wire.PhaseSucceeded:
 		return boots + 1

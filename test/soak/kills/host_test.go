@@ -74,6 +74,9 @@ func command(host *lab.Host, argv []string) edge {
 	words := slices.Clone(argv)
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], host.Path(), "")
+		if name, _, assigned := strings.Cut(words[i], "="); assigned && !strings.HasPrefix(name, "-") {
+			words[i] = name // snapshots have other ids in each upgrade
+		}
 	}
 	return edge("host " + strings.Join(words, " "))
 }

@@ -83,6 +83,9 @@ func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict
 		s.record(edges...)
 	}
 	firsts, lasts := momentsOf(w, edges)
+	if tellsEnd(edges) {
+		firsts = append(s.onDisk(), firsts...)
+	}
 	if who, found := s.choose(ctx, firsts); found {
 		defer s.give()
 		s.strike(who, firsts)
@@ -120,11 +123,18 @@ func (s *stage) call(moment rendezvous.Moment) {
 		s.strikeOnce(cells(called, after))
 		return
 	}
+	done := s.onDisk()
+	s.record(called...)
+	s.strikeOnce(append(done, cells(called, before)...))
+}
+
+// onDisk are the moments after what the agent has put on its disk since it was looked at last.
+func (s *stage) onDisk() []cell {
 	is := readDisk(s.host)
 	done := is.since(s.disk)
 	s.disk = is
-	s.record(append(done, called...)...)
-	s.strikeOnce(append(cells(done, after), cells(called, before)...))
+	s.record(done...)
+	return cells(done, after)
 }
 
 // awaitReport makes the host as slow as real ones are, where that decides what is written: what it says of a phase is

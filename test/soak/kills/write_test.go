@@ -4,6 +4,7 @@
 package kills_test
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
@@ -56,4 +57,13 @@ func momentsOf(w *admission.Write, edges []edge) (firsts, lasts []cell) {
 // isReport says whether the manager writes down what the agent has told it: a side effect of the agent as well.
 func isReport(w *admission.Write, edges []edge) bool {
 	return w.Resource == "elementalhosts/status" && strings.Contains(string(edges[len(edges)-1]), " status.")
+}
+
+// tellsEnd says whether the manager writes down that the attempt has ended on the host, or is forgotten there. The host runs no command
+// after that, which would be the next moment.
+func tellsEnd(edges []edge) bool {
+	return slices.ContainsFunc(edges, func(e edge) bool {
+		return e == management+" elementalhosts/status status.upgrade.phase=nothing" ||
+			e == management+" elementalhosts/status status.upgrade.phase=Succeeded"
+	})
 }
