@@ -4,11 +4,12 @@
 package tree
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,8 +17,8 @@ import (
 )
 
 // CompareImage compares a manifest with the file system in an image, as it is on the disk: what the kernel remembers of it is
-// dropped first. An image that cannot be mounted is a Difference, as is a manifest that is not there. Whoever calls it has a mount
-// namespace that ends with it.
+// dropped first. An image without a file system that can be read is a Difference, as is a manifest that is not there. Whoever calls it
+// has a mount namespace that ends with it.
 func CompareImage(ctx context.Context, runner system.Runner, manifest, image string) (err error) {
 	if err := forget(image); err != nil {
 		return err
@@ -27,8 +28,8 @@ func CompareImage(ctx context.Context, runner system.Runner, manifest, image str
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(root)) }()
-	if _, err := system.Check(ctx, runner, "mount", "-o", "ro,loop", image, root); err != nil {
-		return cmp.Or(ctx.Err(), differ("%s", err))
+	if err := mount(ctx, runner, image, root); err != nil {
+		return err
 	}
 	defer func() {
 		_, unmounted := system.Check(context.WithoutCancel(ctx), runner, "umount", "--lazy", root)
@@ -40,6 +41,29 @@ func CompareImage(ctx context.Context, runner system.Runner, manifest, image str
 	}
 	defer func() { _ = listed.Close() }()
 	return Compare(listed, root)
+}
+
+// unreadable is what mount says, in English, of a file system that is not one, or not whole. All else, such as that no loop device is
+// free, says nothing about the image.
+// Source: util-linux 2.38.1 and Linux 6.18, tried with images that were cut off, emptied and overwritten.
+var unreadable = []string{
+	"wrong fs type", "can't read superblock", "probably corrupted filesystem", "Structure needs cleaning", "Input/output error",
+}
+
+func mount(ctx context.Context, runner system.Runner, image, root string) error {
+	result, err := runner.Run(ctx, system.Command{Name: "mount", Args: []string{"-o", "ro,loop", image, root}, Env: []string{"LC_ALL=C"}})
+	if err != nil {
+		return fmt.Errorf("mounting %s: %w", image, err)
+	}
+	if result.ExitCode == 0 {
+		return nil
+	}
+	said := strings.TrimSpace(result.Stderr)
+	if slices.ContainsFunc(unreadable, func(each string) bool { return strings.Contains(said, each) }) {
+		first, _, _ := strings.Cut(said, "\n")
+		return differ("%s", first)
+	}
+	return fmt.Errorf("mounting %s: exit code %d: %s", image, result.ExitCode, said)
 }
 
 // forget drops what is cached of a file, which has to be on the disk for that.

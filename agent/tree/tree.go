@@ -41,6 +41,13 @@ var (
 // end is the last line of a manifest. One without it was cut off.
 const end = "end"
 
+// version of manifests, which their first line has. What another one lists of a file is not what is looked at now.
+const version = 1
+
+type head struct {
+	Version int `json:"version"`
+}
+
 // entry is a line of a manifest, where its names are quoted: they need not be UTF-8.
 type entry struct {
 	Path string `json:"path"`
@@ -56,11 +63,16 @@ type entry struct {
 	Sum  string `json:"sum,omitempty"`
 	// Of symbolic links.
 	Target string `json:"target,omitempty"`
+	// Attributes is the sum of the extended attributes.
+	Attributes string `json:"attributes,omitempty"`
 }
 
 // Record writes the manifest of a tree.
 func Record(root string, to io.Writer) error {
 	lines := json.NewEncoder(to)
+	if err := lines.Encode(head{Version: version}); err != nil {
+		return err
+	}
 	err := filepath.WalkDir(root, func(path string, found fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -132,6 +144,10 @@ func look(root, relative string) (entry, error) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		seen.Target, err = os.Readlink(path)
 	}
+	if err != nil {
+		return entry{}, err
+	}
+	seen.Attributes, err = attributes(path)
 	return seen, err
 }
 
@@ -151,6 +167,10 @@ func sum(path string) (string, error) {
 // Compare returns a Difference unless all that a manifest lists is in a tree as it was recorded. More may be there.
 func Compare(manifest io.Reader, root string) error {
 	lines := json.NewDecoder(manifest)
+	begin := head{}
+	if err := lines.Decode(&begin); err != nil || begin.Version != version {
+		return differ("the list of the files that were to be written is none that this agent makes (version %d)", version)
+	}
 	files, differing, first := 0, 0, ""
 	for {
 		recorded := entry{}
@@ -196,6 +216,8 @@ func (e entry) differs(root string) string {
 		return fmt.Sprintf("has mode %s in place of %s", fs.FileMode(seen.Mode), fs.FileMode(e.Mode))
 	case seen.UID != e.UID || seen.GID != e.GID:
 		return fmt.Sprintf("belongs to %d:%d in place of %d:%d", seen.UID, seen.GID, e.UID, e.GID)
+	case seen.Attributes != e.Attributes:
+		return "has other extended attributes"
 	case seen != e:
 		return "has other content"
 	}

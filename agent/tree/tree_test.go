@@ -83,6 +83,21 @@ var _ = Describe("A tree", func() {
 		Entry("device", "device", "/usr/bin/tool has other content"),
 	)
 
+	It("has the extended attributes that it had", func() {
+		changed := strings.Replace(manifest.String(), `,"size":4,`, `,"size":4,"attributes":"those of a capability",`, 1)
+		Expect(tree.Compare(strings.NewReader(changed), copied)).To(MatchError(ContainSubstring("has other extended attributes")))
+	})
+
+	DescribeTable("cannot be compared with the list of an agent that lists other things", func(begin string) {
+		_, files, _ := strings.Cut(manifest.String(), "\n")
+		Expect(tree.Compare(strings.NewReader(begin+files), copied)).To(And(
+			MatchError(ContainSubstring("none that this agent makes")), BeAssignableToTypeOf(&tree.Difference{})))
+	},
+		Entry("before there were versions", ""),
+		Entry("of a version that comes", `{"version":2}`+"\n"),
+		Entry("that is nothing of the kind", "<"),
+	)
+
 	It("cannot be compared with a list that is cut off", func() {
 		manifest.Truncate(bytes.LastIndexByte(manifest.Bytes()[:manifest.Len()-1], '\n') + 1)
 		Expect(tree.Compare(manifest, copied)).To(And(MatchError(ContainSubstring("cut off")), BeAssignableToTypeOf(&tree.Difference{})))
