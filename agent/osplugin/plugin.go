@@ -112,8 +112,6 @@ type Upgrader interface {
 	// BootAlways makes a snapshot the default, and the other whole ones its fallbacks, but for the snapshot bad; 0 for none.
 	// ErrNoSuchSnapshot if it cannot be booted.
 	BootAlways(ctx context.Context, snapshot, bad int32) error
-	// KeepBooting renews BootAlways where that holds for a single boot.
-	KeepBooting(ctx context.Context, snapshot int32) error
 }
 
 // Upgrade is a request to write an image.

@@ -16,13 +16,24 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// CompareImage compares a manifest with the file system in an image, as it is on the disk: what the kernel remembers of it is
-// dropped first. An image without a file system that can be read is a Difference, as is a manifest that is not there. Whoever calls it
+// CompareSnapshot compares a manifest with a snapshot, as it is on the disk: what the kernel remembers of it is dropped first. A snapshot
+// is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a Difference, as is a manifest that is not there. Whoever calls it
 // has a mount namespace that ends with it.
-func CompareImage(ctx context.Context, runner system.Runner, manifest, image string) (err error) {
-	if err := forget(image); err != nil {
+func CompareSnapshot(ctx context.Context, runner system.Runner, manifest, snapshot string) error {
+	if err := forget(snapshot); err != nil {
 		return err
 	}
+	info, err := os.Stat(snapshot)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return compareWith(manifest, snapshot)
+	}
+	return compareImage(ctx, runner, manifest, snapshot)
+}
+
+func compareImage(ctx context.Context, runner system.Runner, manifest, image string) (err error) {
 	root, err := os.MkdirTemp("", "snapshot-")
 	if err != nil {
 		return err
@@ -35,6 +46,10 @@ func CompareImage(ctx context.Context, runner system.Runner, manifest, image str
 		_, unmounted := system.Check(context.WithoutCancel(ctx), runner, "umount", "--lazy", root)
 		err = errors.Join(err, unmounted)
 	}()
+	return compareWith(manifest, root)
+}
+
+func compareWith(manifest, root string) error {
 	listed, err := os.Open(manifest)
 	if err != nil {
 		return differ("the list of the files that were to be written: %s", err)
@@ -72,9 +87,14 @@ func forget(path string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(unix.Syncfs(int(file.Fd())), unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED), file.Close())
+	err = errors.Join(unix.Syncfs(int(file.Fd())), forgetRead(file), file.Close())
 	if err != nil {
 		return fmt.Errorf("dropping what is cached of %s: %w", path, err)
 	}
 	return nil
+}
+
+// forgetRead drops what is cached of a file that has been read.
+func forgetRead(file *os.File) error {
+	return unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
 }

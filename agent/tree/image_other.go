@@ -8,11 +8,14 @@ package tree
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// CompareImage needs Linux; the agent runs nowhere else.
-func CompareImage(context.Context, system.Runner, string, string) error {
-	return errors.New("images are mounted on Linux only")
+// CompareSnapshot needs Linux; the agent runs nowhere else.
+func CompareSnapshot(context.Context, system.Runner, string, string) error {
+	return errors.New("snapshots are compared on Linux only")
 }
+
+func forgetRead(*os.File) error { return nil }

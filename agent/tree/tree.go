@@ -31,11 +31,12 @@ func differ(format string, args ...any) error {
 	return &Difference{Reason: fmt.Sprintf(format, args...)}
 }
 
-// transient are the directories whose content is not copied, and files that are not.
-// Source: elemental-toolkit v2.3.2, GetDefaultSystemExcludes.
+// transient are the directories whose content is not copied; left are files that are not, and those that the CLI writes for snapper after
+// the last of its hooks.
+// Source: elemental-toolkit v2.3.2, GetDefaultSystemExcludes and pkg/snapshotter, configureSnapper.
 var (
 	transient = []string{"mnt", "proc", "sys", "dev", "tmp", "run"}
-	left      = []string{".snapshots", "host", "etc/resolv.conf"}
+	left      = []string{".snapshots", "host", "etc/resolv.conf", "etc/default/snapper", "etc/sysconfig/snapper", "etc/snapper/configs/root"}
 )
 
 // end is the last line of a manifest. One without it was cut off.
@@ -157,6 +158,9 @@ func sum(path string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = file.Close() }()
+	if err := forgetRead(file); err != nil {
+		return "", err
+	}
 	hash := sha256.New()
 	if _, err := io.Copy(hash, file); err != nil {
 		return "", err

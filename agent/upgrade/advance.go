@@ -5,9 +5,7 @@ package upgrade
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -20,9 +18,6 @@ type step func(ctx context.Context, want *wire.Upgrade) (again bool, err error)
 func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-chan struct{}) error {
 	preparing, cancel := untilClosed(ctx, withdrawn)
 	defer cancel()
-	if err := m.stick(ctx); err != nil {
-		return err
-	}
 	for {
 		again, err := m.once(ctx, preparing, want)
 		if err != nil && preparing.Err() != nil && ctx.Err() == nil && !m.Marker().InFlight() {
@@ -32,26 +27,6 @@ func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-c
 			return err
 		}
 	}
-}
-
-// stick renews, once per start of the agent, the choice of the snapshot that a roll-back ended on:
-// there is a setting of GRUB's under which it holds for a single boot.
-func (m *Machine) stick(ctx context.Context) error {
-	marker := m.Marker()
-	if m.stuck || marker.Phase != wire.PhaseRolledBack {
-		return nil
-	}
-	facts, err := m.Plugin.Facts(ctx)
-	if err != nil {
-		return err
-	}
-	if facts.Mode == osplugin.ModePassive {
-		if err := m.Plugin.KeepBooting(ctx, facts.Snapshot); err != nil {
-			return fmt.Errorf("making snapshot %d the default: %w", facts.Snapshot, err)
-		}
-	}
-	m.stuck = true
-	return nil
 }
 
 func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool, error) {

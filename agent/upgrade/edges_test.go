@@ -45,16 +45,6 @@ var _ = Describe("An attempt at its edges", func() {
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
 	})
 
-	It("renews the choice of the boot once for each start of the agent", func() {
-		w.bootsInto = func() int32 { return 1 }
-		w.live(dir, wanted("a1"))
-		machine := w.agent(dir)
-		for range 3 {
-			Expect(machine.Advance(ctx, wanted("a1"), nil)).To(Succeed())
-		}
-		Expect(w.did("keep booting 1")).To(Equal(1))
-	})
-
 	It("remembers what the two OSes are called that can be booted after it, and no others", func() {
 		for i, digest := range []string{"2", "3", "4"} {
 			w.digest = digestOf(digest)

@@ -117,5 +117,5 @@ var _ = DescribeTable("An agent that finds a marker",
 	Entry("Reverting, the bad one again", upgrade.PhaseReverting, false, int32(2), osplugin.ModeActive, "boot always 1", wire.PhaseRolledBack),
 	Entry("Succeeded", wire.PhaseSucceeded, false, int32(2), osplugin.ModeActive, "report", wire.PhaseSucceeded),
 	Entry("Failed", wire.PhaseFailed, true, int32(1), osplugin.ModeActive, "report", wire.PhaseFailed),
-	Entry("RolledBack: the choice of the boot is renewed", wire.PhaseRolledBack, false, int32(1), osplugin.ModePassive, "keep booting 1", wire.PhaseRolledBack),
+	Entry("RolledBack", wire.PhaseRolledBack, false, int32(1), osplugin.ModePassive, "report", wire.PhaseRolledBack),
 )

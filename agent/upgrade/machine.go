@@ -86,8 +86,6 @@ type Machine struct {
 	lock   sync.Mutex
 	marker Marker
 	known  Known
-	// stuck says that this start of the agent has renewed the choice of the next boot.
-	stuck bool
 }
 
 // New reads the marker and reports the attempt that it holds, if any.

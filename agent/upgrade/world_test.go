@@ -253,10 +253,6 @@ func (w *world) BootAlways(_ context.Context, id, bad int32) error {
 	})
 }
 
-func (w *world) KeepBooting(_ context.Context, id int32) error {
-	return w.boundary(fmt.Sprintf("keep booting %d", id), func() error { return nil })
-}
-
 func (w *world) Assess(ctx context.Context, question assess.Question) (verdict assess.Verdict, err error) {
 	w.seen = append(w.seen, question.Seen)
 	err = w.boundary("assess", func() error {

@@ -22,7 +22,7 @@ func treeCommand() *cobra.Command {
 	}, &cobra.Command{
 		Use: "compare LIST IMAGE", Short: "Compare what was recorded with the file system in an image", Args: cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
-			return tree.CompareImage(command.Context(), system.Processes{}, args[0], args[1])
+			return tree.CompareSnapshot(command.Context(), system.Processes{}, args[0], args[1])
 		},
 	})
 	return command

@@ -44,7 +44,7 @@ fi
 `
 
 // install makes the backing files of a host's partitions, as "elemental install" leaves them, with snapshot 1.
-func install(dir string) {
+func install(dir string, kind snapshotter) {
 	GinkgoHelper()
 	content := filepath.Join(dir, "content")
 	first := filepath.Join(content, "COS_STATE", ".snapshots", "1")
@@ -52,43 +52,55 @@ func install(dir string) {
 	tree := filepath.Join(dir, "tree")
 	run("cp", "-a", trees.base, tree)
 	write(filepath.Join(tree, "etc/os-release"), "PRETTY_NAME=\"v1\"\n")
+	if kind == snapper {
+		write(filepath.Join(tree, "etc/default/snapper"), "SNAPPER_CONFIGS=\"root\"\n")
+		write(filepath.Join(tree, "etc/snapper/configs/root"), "SUBVOLUME=\"/\"\nFSTYPE=\"btrfs\"\nQGROUP=\"1/0\"\nNUMBER_LIMIT=\"4\"\n")
+	}
 	run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(first, "snapshot.img"), "64M")
 	recovery := filepath.Join(content, "COS_RECOVERY", "boot")
 	Expect(os.MkdirAll(recovery, 0o755)).To(Succeed())
 	run("mke2fs", "-q", "-t", "ext2", "-L", "COS_SYSTEM", "-d", tree, filepath.Join(recovery, "recovery.img"), "64M")
-	Expect(os.RemoveAll(tree)).To(Succeed())
 	Expect(os.Symlink("1/snapshot.img", filepath.Join(content, "COS_STATE", ".snapshots", "active"))).To(Succeed())
 	write(filepath.Join(content, "COS_OEM", "90_hold.yaml"), holdHook)
 	write(filepath.Join(content, "COS_OEM", "hold.sh"), holdScript)
 	for _, name := range []string{"hold", "reached"} {
 		Expect(os.MkdirAll(filepath.Join(content, "COS_OEM", name), 0o755)).To(Succeed())
 	}
-	writeEnvironments(content)
-	recordInstallation(content)
+	writeEnvironments(content, kind)
+	recordInstallation(content, kind)
 	for _, each := range partitions {
 		source := filepath.Join(content, each.label)
 		Expect(os.MkdirAll(source, 0o755)).To(Succeed())
+		if each.label == "COS_STATE" && kind != loopdevice {
+			installSubvolumes(filepath.Join(dir, each.label), each.size, tree, filepath.Join(source, "state.yaml"))
+			continue
+		}
 		run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", source, filepath.Join(dir, each.label), each.size)
 	}
 	Expect(os.RemoveAll(content)).To(Succeed())
+	Expect(os.RemoveAll(tree)).To(Succeed())
 }
 
-func writeEnvironments(content string) {
+func writeEnvironments(content string, kind snapshotter) {
 	GinkgoHelper()
 	oem := &grub.Env{}
 	oem.Set(grub.DefaultMenuEntry, "Elemental")
+	if kind != loopdevice {
+		oem.Set("snapshotter", "btrfs")
+		oem.Set("active_snap", "1")
+	}
 	Expect(os.MkdirAll(filepath.Join(content, "COS_GRUB"), 0o755)).To(Succeed())
 	Expect(oem.Write(filepath.Join(content, "COS_GRUB", "grub_oem_env"))).To(Succeed())
 	Expect((&grub.Env{}).Write(filepath.Join(content, "COS_OEM", "grubenv"))).To(Succeed())
 }
 
-func recordInstallation(content string) {
+func recordInstallation(content string, kind snapshotter) {
 	GinkgoHelper()
 	installed := func(label, fs string) *state.System {
 		return &state.System{Source: "oci://registry/elemental/os:v1", Digest: firstDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
 	}
 	file := state.File{
-		Snapshotter: state.LoopDevice(),
+		Snapshotter: kind.recorded(),
 		EFI:         &state.Partition{Label: "COS_GRUB"}, OEM: &state.Partition{Label: "COS_OEM"},
 		Persistent: &state.Partition{Label: "COS_PERSISTENT"},
 		Recovery:   &state.Partition{Label: "COS_RECOVERY", Recovery: installed("COS_SYSTEM", "squashfs")},

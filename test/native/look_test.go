@@ -182,6 +182,10 @@ func (m *machine) expectWhole(ids ...string) {
 func (m *machine) expectSnapshots(ids ...string) {
 	GinkgoHelper()
 	Expect(m.leftovers()).To(BeEmpty())
+	if m.kind != loopdevice {
+		m.expectSubvolumes(ids...)
+		return
+	}
 	wanted := map[string][]string{}
 	for _, id := range ids {
 		wanted[id] = []string{"snapshot.img"}

@@ -29,6 +29,7 @@ const hostName = "host-1"
 
 // machine is a host with the real agent and the real CLI.
 type machine struct {
+	kind snapshotter
 	// dir holds the partitions' backing files, share is /native of the booted system.
 	dir, share string
 	api        *apitest.API
@@ -47,13 +48,19 @@ type machine struct {
 // newMachine installs a machine and switches it on; it has reported when this returns.
 func newMachine() *machine {
 	GinkgoHelper()
+	return newMachineWith(loopdevice)
+}
+
+// newMachineWith is newMachine with another snapshotter.
+func newMachineWith(kind snapshotter) *machine {
+	GinkgoHelper()
 	dir := GinkgoT().TempDir()
 	registry, err := image.Start(image.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(registry.Close)
-	m := &machine{dir: dir, share: filepath.Join(dir, "share"), registry: registry, api: apitest.New()}
+	m := &machine{kind: kind, dir: dir, share: filepath.Join(dir, "share"), registry: registry, api: apitest.New()}
 	DeferCleanup(m.api.Close)
-	install(dir)
+	install(dir, kind)
 	m.equip()
 	m.loops = attach(dir)
 	m.powerOn()
@@ -79,10 +86,10 @@ func (m *machine) equip() {
 		Expect(os.Mkdir(filepath.Join(m.share, directory), 0o755)).To(Succeed())
 		run("cp", program, filepath.Join(m.share, directory))
 	}
-	for _, name := range []string{"elemental", "elemental-agent", "hold", "systemctl"} {
+	for _, name := range []string{"elemental", "elemental-agent", "hold", "snapper", "systemctl"} {
 		run("cp", filepath.Join("testdata/commands", name), bin)
 	}
-	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mkfs.ext4", "mksquashfs"} {
+	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mkfs.ext4", "mksquashfs", "btrfs"} {
 		Expect(os.Symlink("hold", filepath.Join(bin, name))).To(Succeed())
 	}
 	Expect(os.Symlink("/usr/bin/grub-editenv", filepath.Join(bin, "grub2-editenv"))).To(Succeed())
@@ -107,7 +114,7 @@ func (m *machine) powerOn() {
 	defer func() { _ = log.Close() }()
 	init := exec.Command("bash", script)
 	init.Dir, init.Stdout, init.Stderr = m.dir, log, log
-	init.Env = append(os.Environ(), "MACHINE="+m.dir, "LOOPS="+strings.Join(m.loops, " "), "BOOT_ID=boot-"+strconv.Itoa(m.boots))
+	init.Env = append(os.Environ(), "MACHINE="+m.dir, "LOOPS="+strings.Join(m.loops, " "), "BOOT_ID=boot-"+strconv.Itoa(m.boots), "SNAPSHOTTER="+string(m.kind))
 	init.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS}
 	gone := make(chan struct{})
 	m.lock.Lock()

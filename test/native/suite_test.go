@@ -26,7 +26,7 @@ const grubName = "native-grub"
 const binEnv = "ELEMENTAL_BIN"
 
 // needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
-var needed = []string{"bash", "blkid", "debugfs", "findmnt", "grub-editenv", "losetup", "mke2fs", "mksquashfs", "nsenter", "pivot_root", "rsync", "unshare"}
+var needed = []string{"bash", "blkid", "btrfs", "debugfs", "findmnt", "grub-editenv", "losetup", "mke2fs", "mkfs.btrfs", "mksquashfs", "nsenter", "pivot_root", "rsync", "snapper", "unshare"}
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == grubName {
@@ -53,6 +53,9 @@ func choose(oemEnv, env, state string) error {
 	if err != nil {
 		return err
 	}
+	if oem.Get("snapshotter") == "btrfs" {
+		return chooseSubvolume(oem, saved, env, state)
+	}
 	image := func(e grub.Entry) string {
 		if e.Mode == grub.Active {
 			return filepath.Join(state, ".snapshots", "active")
@@ -67,16 +70,51 @@ func choose(oemEnv, env, state string) error {
 		return fmt.Errorf("nothing to boot: %w", err)
 	}
 	if choice.Mode == grub.Recovery {
-		fmt.Println(grub.Recovery, 0, "root=LABEL=COS_RECOVERY elemental.mode=recovery elemental.image=/boot/recovery.img")
-		return nil
+		return boot(choice, "", "")
 	}
 	chosen, err := filepath.EvalSymlinks(image(choice.Entry))
 	if err != nil {
 		return err
 	}
-	words := []string{choice.Mode, filepath.Base(filepath.Dir(chosen)), "root=LABEL=COS_STATE", "elemental.mode=" + choice.Mode}
+	return boot(choice, filepath.Base(filepath.Dir(chosen)), strings.TrimPrefix(image(choice.Entry), state))
+}
+
+// chooseSubvolume is choose where snapshots are subvolumes. GRUB takes the kernel of the default entry by its variable, and the root file
+// system is the default subvolume: they have to be of one snapshot.
+func chooseSubvolume(oem, saved *grub.Env, env, state string) error {
+	said, err := exec.Command("btrfs", "subvolume", "get-default", state).Output()
+	match := defaultSubvolume.FindSubmatch(said)
+	if err != nil || match == nil {
+		return fmt.Errorf("the default subvolume is no snapshot: %q %w", said, err)
+	}
+	id := func(e grub.Entry) string {
+		if e.Mode == grub.Active {
+			return string(match[1])
+		}
+		return fmt.Sprint(e.Snapshot)
+	}
+	choice, found := grub.Boot(oem, saved, func(e grub.Entry) bool {
+		if e.Mode == grub.Active && oem.Get("active_snap") != id(e) {
+			return false
+		}
+		_, err := os.Stat(filepath.Join(state, ".snapshots", id(e), "snapshot"))
+		return err == nil || e.Mode == grub.Recovery
+	})
+	if err := saved.Write(env); err != nil || !found {
+		return fmt.Errorf("nothing to boot: %w", err)
+	}
+	return boot(choice, id(choice.Entry), "@/.snapshots/"+id(choice.Entry)+"/snapshot")
+}
+
+// boot prints the choice.
+func boot(choice grub.Choice, snapshot, image string) error {
+	if choice.Mode == grub.Recovery {
+		fmt.Println(grub.Recovery, 0, "root=LABEL=COS_RECOVERY elemental.mode=recovery elemental.image=/boot/recovery.img")
+		return nil
+	}
+	words := []string{choice.Mode, snapshot, "root=LABEL=COS_STATE", "elemental.mode=" + choice.Mode}
 	if choice.Mode == grub.Passive {
-		words = append(words, "elemental.image="+strings.TrimPrefix(image(choice.Entry), state))
+		words = append(words, "elemental.image="+image)
 	}
 	if choice.HealthCheck {
 		words = append(words, "elemental.health_check")

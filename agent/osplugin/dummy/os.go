@@ -155,9 +155,6 @@ func (p *Plugin) MakeRoom(context.Context, int64) error { return nil }
 // BootNewest does nothing: nothing but the default is ever booted.
 func (p *Plugin) BootNewest(context.Context) error { return nil }
 
-// KeepBooting does nothing.
-func (p *Plugin) KeepBooting(context.Context, int32) error { return nil }
-
 // BootAlways makes a snapshot the default.
 func (p *Plugin) BootAlways(_ context.Context, id, _ int32) error {
 	return p.change(func(d *disk) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -31,14 +32,16 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 	if err != nil {
 		return err
 	}
-	if !p.whole(snapshot, state.Snapshotter.Type) {
+	layout := p.layout(state)
+	if !layout.whole(snapshot) {
 		return fmt.Errorf("booting snapshot %d: %w", snapshot, osplugin.ErrNoSuchSnapshot)
 	}
-	if state.Snapshotter.Type == btrfs {
-		return p.bootEntry(ctx, snapshot, state)
+	next, err := layout.next(ctx)
+	if err != nil {
+		return err
 	}
-	if p.nextActive() != snapshot {
-		if err := p.link(snapshot); err != nil {
+	if next != snapshot {
+		if err := p.makeDefault(ctx, state, snapshot, bad); err != nil {
 			return err
 		}
 	}
@@ -46,7 +49,7 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 	if err != nil {
 		return err
 	}
-	if err := p.listFallbacks(ctx, fallbacks); err != nil {
+	if err := p.listFallbacks(ctx, fallbacks, layout.variables(snapshot)); err != nil {
 		// The default is good, whatever would be tried after it.
 		p.log.Error("Listing the fallbacks for GRUB failed", "default", snapshot, "fallbacks", fallbacks, "error", err)
 	}
@@ -62,44 +65,33 @@ func (p *Plugin) bootBooted(ctx context.Context) error {
 		return err
 	}
 	state, err := p.readState()
-	if err != nil || state.Snapshotter.Type == btrfs {
-		return err
-	}
-	others, err := p.fallbacks(state, booted, 0)
 	if err != nil {
 		return err
 	}
-	if err := p.listFallbacks(ctx, append([]int32{booted}, others...)); err != nil {
-		return err
-	}
-	return p.editGrub(ctx, map[string]string{nextEntry: passiveEntry + strconv.Itoa(int(booted))})
+	return p.bootOnce(ctx, state, booted, 0)
 }
 
-// KeepBooting renews the entry of btrfs's snapshots where the assessment overrules GRUB's choice. A link needs no renewal, and to set it
-// again would undo what somebody has upgraded to since.
-func (p *Plugin) KeepBooting(ctx context.Context, snapshot int32) error {
-	state, err := p.readState()
-	if err != nil || state.Snapshotter.Type != btrfs {
-		return err
-	}
-	return p.bootEntry(ctx, snapshot, state)
-}
-
-// bootEntry has GRUB choose the entry of a snapshot that is not the default.
-func (p *Plugin) bootEntry(ctx context.Context, snapshot int32, state installState) error {
-	if p.isDefault(snapshot, state.State.Snapshots[snapshot]) {
-		return p.BootNewest(ctx)
-	}
-	entry := passiveEntry + strconv.Itoa(int(snapshot))
-	wanted := map[string]string{savedEntry: entry, check: "", lastAttempt: "", nextEntry: ""}
-	present, err := p.readGrub(ctx, grubEnv)
+// bootOnce has the next boot choose an entry of a snapshot's own.
+func (p *Plugin) bootOnce(ctx context.Context, state installState, snapshot, bad int32) error {
+	others, err := p.fallbacks(state, snapshot, bad)
 	if err != nil {
 		return err
 	}
-	if present[alwaysCheck] == "yes" {
-		wanted[nextEntry] = entry
+	if err := p.listFallbacks(ctx, append([]int32{snapshot}, others...), nil); err != nil {
+		return err
 	}
-	return p.editGrub(ctx, wanted)
+	return p.editGrub(ctx, map[string]string{nextEntry: passiveEntry + strconv.Itoa(int(snapshot))})
+}
+
+// makeDefault of a snapshot. A subvolume has an entry of its own chosen until GRUB's variables follow: some GRUBs take the kernel by
+// those, while the root file system is the default subvolume.
+func (p *Plugin) makeDefault(ctx context.Context, state installState, snapshot, bad int32) error {
+	if state.Snapshotter.Type == btrfs {
+		if err := p.bootOnce(ctx, state, snapshot, bad); err != nil {
+			return err
+		}
+	}
+	return p.layout(state).setNext(ctx, snapshot)
 }
 
 // fallbacks of a default are the other snapshots that are recorded and whole, newest first.
@@ -114,7 +106,7 @@ func (p *Plugin) fallbacks(state installState, snapshot, bad int32) ([]int32, er
 		if err != nil || id == snapshot || id == bad {
 			continue
 		}
-		if _, recorded := state.State.Snapshots[id]; recorded && p.whole(id, state.Snapshotter.Type) {
+		if _, recorded := state.State.Snapshots[id]; recorded && p.layout(state).whole(id) {
 			found = append(found, id)
 		}
 	}
@@ -124,8 +116,8 @@ func (p *Plugin) fallbacks(state installState, snapshot, bad int32) ([]int32, er
 }
 
 // listFallbacks tells GRUB which entries there are besides the default's, and that it is to try all of them in their order, the recovery
-// system last. Each list means nothing without the other.
-func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32) error {
+// system last. Each list means nothing without the other, and what goes with the default is written with them.
+func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32, more map[string]string) error {
 	if !p.host.Exists(grubOEMEnv) {
 		return nil
 	}
@@ -136,17 +128,22 @@ func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32) error {
 		entries = append(entries, strconv.Itoa(i+1))
 	}
 	entries = append(entries, strconv.Itoa(len(snapshots)+1))
-	passive, fallback := strings.Join(ids, " "), strings.Join(entries, " ")
+	wanted := map[string]string{passiveSnaps: strings.Join(ids, " "), defaultFallback: strings.Join(entries, " ")}
+	maps.Copy(wanted, more)
 	present, err := p.readGrub(ctx, grubOEMEnv)
 	if err != nil {
 		return err
 	}
-	if present[passiveSnaps] == passive && present[defaultFallback] == fallback {
+	var set []string
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(wanted))) {
+		if present[name] != wanted[name] {
+			set = append(set, name+"="+wanted[name])
+		}
+	}
+	if len(set) == 0 {
 		return p.closeEFI(ctx)
 	}
-	return p.withEFI(ctx, func() error {
-		return p.writeBlock(ctx, grubOEMEnv, []string{passiveSnaps + "=" + passive, defaultFallback + "=" + fallback}, nil)
-	})
+	return p.withEFI(ctx, func() error { return p.writeBlock(ctx, grubOEMEnv, set, nil) })
 }
 
 // withEFI does something while the EFI partition can be written.

@@ -91,12 +91,6 @@ var _ = Describe("The next boot", func() {
 		Expect(r.linked()).To(Equal("3/snapshot.img"))
 	})
 
-	It("is that of somebody else's upgrade since", func() {
-		Expect(r.plugin.KeepBooting(ctx, 2)).To(Succeed())
-		Expect(r.linked()).To(Equal("3/snapshot.img"))
-		Expect(r.runner.Calls()).To(BeEmpty())
-	})
-
 	It("is the default again", func() {
 		r.grub("/oem/grubenv", "saved_entry=passive2", "next_entry=passive2", "boot_assessment_check=yes")
 		Expect(r.plugin.BootNewest(ctx)).To(Succeed())
@@ -119,29 +113,5 @@ var _ = Describe("The next boot", func() {
 		r.grub("/oem/grubenv", tornGrub)
 		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
 		Expect(r.grubenv()).To(BeEmpty())
-	})
-
-	Describe("on btrfs", func() {
-		BeforeEach(func() {
-			r.write(stateDir+"/state.yaml", "snapshotter: {type: btrfs}\nstate: {snapshots: {2: {}, 3: {active: true}}}\n")
-			for _, id := range []string{"2", "3"} {
-				r.write(snapshots+"/"+id+"/snapshot/etc/os-release", "x")
-			}
-			r.unlink()
-		})
-
-		DescribeTable("is an entry of GRUB's",
-			func(before []string, after ...string) {
-				r.grub("/oem/grubenv", before...)
-				Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
-				Expect(r.grubenv()).To(Equal(after))
-				r.grub("/oem/grubenv", before...)
-				Expect(r.plugin.KeepBooting(ctx, 2)).To(Succeed())
-				Expect(r.grubenv()).To(Equal(after))
-			},
-			Entry("against the assessment", []string{"boot_assessment_check=yes"}, "saved_entry=passive2"),
-			Entry("where the assessment is always due", []string{"boot_assessment_always_check=yes"},
-				"boot_assessment_always_check=yes", "next_entry=passive2", "saved_entry=passive2"),
-		)
 	})
 })

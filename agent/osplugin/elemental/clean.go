@@ -7,11 +7,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
@@ -33,19 +30,16 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if state.Snapshotter.Type == btrfs {
-		return nil
-	}
 	rubbish, err := p.rubbish(state, booted)
 	if err != nil {
 		return err
 	}
-	if err := p.repairLink(rubbish, booted); err != nil {
+	if err := p.repairDefault(ctx, state, rubbish, booted); err != nil {
 		return err
 	}
 	for _, id := range rubbish {
 		p.log.Info("Removing what is left of a killed upgrade", "snapshot", id)
-		if err := p.remove(id); err != nil {
+		if err := p.remove(ctx, state, id); err != nil {
 			return err
 		}
 	}
@@ -116,27 +110,19 @@ func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
 			continue // not a snapshot, or not to be touched
 		}
 		_, recorded := state.State.Snapshots[id]
-		if !p.whole(id, state.Snapshotter.Type) || (!recorded && id > newest) {
+		if !p.layout(state).whole(id) || (!recorded && id > newest) {
 			rubbish = append(rubbish, id)
 		}
 	}
 	return rubbish, nil
 }
 
-// repairLink makes the booted snapshot the default again when the default is about to be removed, or is
-// gone. The link is replaced in one step, so that there is something to boot at any moment.
-func (p *Plugin) repairLink(rubbish []int32, booted int32) error {
-	active := p.nextActive()
-	if active == 0 || (!slices.Contains(rubbish, active) && p.whole(active, "")) {
-		return nil
+// repairDefault makes the booted snapshot the default again when the default is about to be removed, or is gone.
+func (p *Plugin) repairDefault(ctx context.Context, state installState, rubbish []int32, booted int32) error {
+	layout := p.layout(state)
+	next, err := layout.next(ctx)
+	if err != nil || next == 0 || (!slices.Contains(rubbish, next) && layout.whole(next)) {
+		return err
 	}
-	return p.link(booted)
-}
-
-func (p *Plugin) link(id int32) error {
-	target := fmt.Sprintf("%d/%s", id, snapshotImage)
-	if err := renameio.Symlink(target, filepath.Join(p.snapshotsPath(), activeLink)); err != nil {
-		return fmt.Errorf("making snapshot %d the default: %w", id, err)
-	}
-	return nil
+	return layout.setNext(ctx, booted)
 }

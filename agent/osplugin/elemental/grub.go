@@ -25,7 +25,6 @@ const (
 	savedEntry  = "saved_entry"
 	nextEntry   = "next_entry"
 	check       = "boot_assessment_check"
-	alwaysCheck = "boot_assessment_always_check"
 	lastAttempt = "last_boot_attempt"
 
 	// These are in the block on the EFI partition.

@@ -16,8 +16,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// forget removes what the toolkit has recorded of a snapshot. All else in its file stays as it is.
+// forget removes what the toolkit has recorded of a snapshot.
 func (p *Plugin) forget(snapshot int32) error {
+	return p.editState(func(document *yaml.Node) (changed bool) {
+		return removeKey(nodeAt(document, "state", "snapshots"), strconv.Itoa(int(snapshot)))
+	})
+}
+
+// editState changes the toolkit's file. All else in it stays as it is.
+func (p *Plugin) editState(edit func(document *yaml.Node) (changed bool)) error {
 	content, err := os.ReadFile(p.stateFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -32,7 +39,7 @@ func (p *Plugin) forget(snapshot int32) error {
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		return fmt.Errorf("decoding the installation state: %w", err)
 	}
-	if !removeKey(snapshotsOf(&document), strconv.Itoa(int(snapshot))) {
+	if !edit(&document) {
 		return nil
 	}
 	changed := bytes.Buffer{}
@@ -50,13 +57,13 @@ const (
 	yamlIndent    = 4
 )
 
-// snapshotsOf is the mapping of a document under state.snapshots; nil when there is none.
-func snapshotsOf(document *yaml.Node) *yaml.Node {
+// nodeAt is the value of a document beneath keys; nil when there is none.
+func nodeAt(document *yaml.Node, keys ...string) *yaml.Node {
 	if len(document.Content) == 0 {
 		return nil
 	}
 	node := document.Content[0]
-	for _, key := range []string{"state", "snapshots"} {
+	for _, key := range keys {
 		if node = valueOf(node, key); node == nil {
 			return nil
 		}

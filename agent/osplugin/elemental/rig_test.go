@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ type rig struct {
 	runner *systemtest.Runner
 	clock  *systemtest.Clock
 	plugin *elemental.Plugin
+	// subvolume is the snapshot that is the default of btrfs.
+	subvolume int
 }
 
 func newRig() *rig {
@@ -73,6 +76,30 @@ func (r *rig) boot(snapshot int, mode string) {
 	r.mount("7:0 / /", "254:4 / "+stateDir)
 	r.write("/sys/dev/block/7:0/loop/backing_file", fmt.Sprintf("%s/%d/snapshot.img\n", snapshots, snapshot))
 	r.runner.Say("losetup -ln", "/dev/loop0   7:0     254:4  \n")
+}
+
+// bootSubvolume has the host run a snapshot of btrfs, which is the default, too.
+func (r *rig) bootSubvolume(snapshot int) {
+	r.mount(fmt.Sprintf("0:40 /@/.snapshots/%d/snapshot /", snapshot), "0:40 /@ "+stateDir)
+	r.subvolume = snapshot
+	r.runner.On("btrfs", r.btrfs)
+}
+
+// btrfs is the command: it keeps the default subvolume, and deletes those that are there.
+func (r *rig) btrfs(command system.Command) system.Result {
+	verb, path := command.Args[1], command.Args[2]
+	switch verb {
+	case "get-default":
+		return system.Result{Stdout: fmt.Sprintf("ID 270 gen 40 top level 257 path @/.snapshots/%d/snapshot\n", r.subvolume)}
+	case "set-default":
+		id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		Expect(err).NotTo(HaveOccurred())
+		r.subvolume = id
+	case "delete":
+		Expect(filepath.Base(path)).To(Equal("snapshot"))
+		Expect(os.RemoveAll(path)).To(Succeed())
+	}
+	return system.Result{}
 }
 
 // mount replaces the mount table: device, root and target of each mount, and the options of its file system unless they are "rw".

@@ -30,7 +30,7 @@ func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
 	if err != nil {
 		return osplugin.Space{}, err
 	}
-	superfluous, err := p.superfluous()
+	superfluous, err := p.superfluous(ctx)
 	if err != nil {
 		return osplugin.Space{}, err
 	}
@@ -44,7 +44,7 @@ func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
 // MakeRoom removes snapshots, oldest first, that the CLI would remove at the end of the upgrade that comes, until that much is free: it
 // holds the new tree, the image of it and all former snapshots until then.
 func (p *Plugin) MakeRoom(ctx context.Context, bytes int64) error {
-	superfluous, err := p.superfluous()
+	superfluous, err := p.superfluous(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (p *Plugin) MakeRoom(ctx context.Context, bytes int64) error {
 }
 
 // superfluous are the snapshots that the CLI would remove at the end of an upgrade, oldest first. It keeps so many, the new one among
-// them, and never removes the one that runs.
-func (p *Plugin) superfluous() ([]int32, error) {
+// them, and never removes the one that runs. Nobody knows what removing a subvolume frees: none of btrfs's is.
+func (p *Plugin) superfluous(ctx context.Context) ([]int32, error) {
 	booted, err := p.booted()
 	if err != nil {
 		return nil, err
@@ -77,7 +77,11 @@ func (p *Plugin) superfluous() ([]int32, error) {
 		kept = defaultMaxSnaps
 	}
 	// What somebody has upgraded to since, and has not booted, is no fallback.
-	others, err := p.fallbacks(state, booted, p.nextActive())
+	next, err := p.layout(state).next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := p.fallbacks(state, booted, next)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,6 @@ type snapshotState struct {
 	Labels map[string]string `yaml:"labels"`
 }
 
-const btrfs = "btrfs"
-
 // statePath is where the state partition is mounted.
 func (p *Plugin) statePath() string {
 	if !p.host.Exists(stateDir) && p.host.Exists(legacyStateDir) {
@@ -140,37 +138,4 @@ func (p *Plugin) bootedKind() string {
 		return btrfs
 	}
 	return ""
-}
-
-// whole says whether a snapshot has something to boot. A full state partition leaves an empty image
-// and exit code 0.
-func (p *Plugin) whole(id int32, kind string) bool {
-	if kind == btrfs {
-		info, err := os.Stat(filepath.Join(p.snapshotPath(id), snapshotTree))
-		return err == nil && info.IsDir()
-	}
-	info, err := os.Stat(filepath.Join(p.snapshotPath(id), snapshotImage))
-	return err == nil && info.Mode().IsRegular() && info.Size() > 0
-}
-
-// nextActive is the snapshot that GRUB's entry "active" boots: the target of a symlink, which the
-// toolkit sets before it records anything. 0 when there is no such link, as with btrfs.
-func (p *Plugin) nextActive() int32 {
-	target, err := os.Readlink(filepath.Join(p.snapshotsPath(), activeLink))
-	if err != nil {
-		return 0
-	}
-	id, err := parseID(filepath.Base(filepath.Dir(target)))
-	if err != nil {
-		return 0
-	}
-	return id
-}
-
-// isDefault says whether a boot of the newest snapshot would boot this one.
-func (p *Plugin) isDefault(id int32, recorded snapshotState) bool {
-	if link := p.nextActive(); link != 0 {
-		return link == id
-	}
-	return recorded.Active
 }

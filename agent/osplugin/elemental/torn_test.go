@@ -137,9 +137,9 @@ var _ = Describe("A host whose power was lost while something was written in pla
 			Expect(os.Remove(r.path(snapshots + "/" + id + "/snapshot.img"))).To(Succeed())
 		}
 		r.unlink()
-		r.mount("0:40 /@/.snapshots/2/snapshot /", "0:40 / "+stateDir)
+		r.bootSubvolume(2)
 		r.write(stateYAML, "")
 		Expect(r.plugin.Clean(ctx)).To(Succeed())
-		Expect(r.ids()).To(ConsistOf("1", "2", "3"))
+		Expect(r.ids()).To(ConsistOf("1", "2"), "nothing vouches for what is newer than what runs")
 	})
 })

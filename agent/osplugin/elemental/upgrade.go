@@ -38,6 +38,9 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 	if err := p.keepState(); err != nil {
 		return err
 	}
+	if err := p.prepareState(); err != nil {
+		return err
+	}
 	if err := p.bootBooted(ctx); err != nil {
 		return fmt.Errorf("having the next boot choose what runs: %w", err)
 	}
@@ -58,17 +61,28 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 	return fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
 }
 
+func (p *Plugin) prepareState() error {
+	state, err := p.readState()
+	if err != nil {
+		return err
+	}
+	return p.rememberSnapper(state)
+}
+
 // Written finds the snapshot of an attempt: recorded for it, made from the digest, with an image, and
 // the default.
-func (p *Plugin) Written(_ context.Context, attempt, digest string) (int32, error) {
+func (p *Plugin) Written(ctx context.Context, attempt, digest string) (int32, error) {
 	state, err := p.readState()
 	if err != nil {
 		return 0, err
 	}
 	for id, recorded := range state.State.Snapshots {
 		ours := recorded.Labels[correlationLabel] == attempt && recorded.Digest == digest
-		if ours && p.whole(id, state.Snapshotter.Type) && p.isDefault(id, recorded) {
-			return id, nil
+		if !ours || !p.layout(state).whole(id) {
+			continue
+		}
+		if isDefault, err := p.isDefault(ctx, id, state); err != nil || isDefault {
+			return id, err
 		}
 	}
 	return 0, nil

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -104,7 +103,7 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 		return nil
 	}
 	state, err := p.readState()
-	if err != nil || state.Snapshotter.Type == btrfs {
+	if err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -113,7 +112,7 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 	}
 	result, err := p.host.Runner.Run(ctx, system.Command{
 		Name:    self,
-		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), filepath.Join(p.snapshotPath(snapshot), snapshotImage)},
+		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), p.layout(state).root(snapshot)},
 		Private: true, Timeout: longestRun,
 	})
 	if err != nil {
@@ -129,36 +128,41 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 	return fmt.Errorf("verifying snapshot %d: exit code %d: %s", snapshot, result.ExitCode, said)
 }
 
-// Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place. Those of btrfs are snapper's.
-func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
+// Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place.
+func (p *Plugin) Discard(ctx context.Context, snapshot int32) error {
 	booted, err := p.booted()
 	if err != nil {
 		return err
 	}
 	state, err := p.readState()
-	if err != nil || state.Snapshotter.Type == btrfs {
+	if err != nil {
 		return err
 	}
 	if snapshot == booted {
 		return fmt.Errorf("removing snapshot %d: it is booted", snapshot)
 	}
-	if p.nextActive() == snapshot {
-		if err := p.link(booted); err != nil {
+	layout := p.layout(state)
+	next, err := layout.next(ctx)
+	if err != nil {
+		return err
+	}
+	if next == snapshot {
+		if err := layout.setNext(ctx, booted); err != nil {
 			return err
 		}
 	}
-	if err := p.remove(snapshot); err != nil {
+	if err := p.remove(ctx, state, snapshot); err != nil {
 		return err
 	}
 	return p.flush()
 }
 
 // remove removes a snapshot, and what is recorded of it first: the CLI gives its id to the next one.
-func (p *Plugin) remove(snapshot int32) error {
+func (p *Plugin) remove(ctx context.Context, state installState, snapshot int32) error {
 	if err := p.forget(snapshot); err != nil {
 		return err
 	}
-	if err := system.RemoveTree(p.snapshotsPath(), strconv.Itoa(int(snapshot))); err != nil {
+	if err := p.layout(state).remove(ctx, snapshot); err != nil {
 		return fmt.Errorf("removing snapshot %d: %w", snapshot, err)
 	}
 	return nil

@@ -4,7 +4,7 @@
 #
 # What firmware, GRUB, the initramfs and an init do, as PID 1 of a new mount and PID namespace. MACHINE is the directory of the
 # machine, LOOPS are the loop devices of its partitions (EFI, OEM, recovery, state, persistent), BOOT_ID is the boot's id,
-# PROPAGATION is that of its mounts: systemd makes them shared. Exit code 100 is a kernel that panics.
+# SNAPSHOTTER is the toolkit's: loopdevice, or btrfs. Exit code 100 is a kernel that panics.
 set -euo pipefail
 mount --make-rprivate /
 
@@ -27,7 +27,12 @@ done
 mount -t tmpfs run /run
 state=/run/initramfs/elemental-state
 mkdir -p "$state" /run/elemental/efi /run/elemental/persistent /run/root /run/oem /run/former
-mount -t ext4 /dev/sda4 "$state"
+if [ "$SNAPSHOTTER" = loopdevice ]; then
+  mount -t ext4 /dev/sda4 "$state"
+else
+  mknod -m 600 /dev/btrfs-control c 10 234
+  mount -t btrfs -o subvol=@ /dev/sda4 "$state"
+fi
 mount -t ext4 -o ro /dev/sda1 /run/elemental/efi
 mount -t ext4 /dev/sda2 /run/oem
 mount -t ext4 /dev/sda5 /run/elemental/persistent
@@ -43,7 +48,12 @@ if [ "$mode" = recovery ]; then
   mount -t tmpfs var /run/elemental/persistent
   image=$state/boot/recovery.img
 fi
-mount -o ro,loop "$image" /run/root || exit 100
+if [ "$mode" = recovery ] || [ "$SNAPSHOTTER" = loopdevice ]; then
+  mount -o ro,loop "$image" /run/root || exit 100
+else
+  mount -t btrfs -o "subvol=@/.snapshots/$snapshot/snapshot" /dev/sda4 /run/root || exit 100
+  mount -t btrfs -o subvol=@/.snapshots /dev/sda4 /run/root/.snapshots
+fi
 touch "/run/elemental/${mode}_mode"
 echo "$BOOT_ID" >/run/boot_id
 echo "$cmdline" >/run/cmdline
@@ -53,10 +63,12 @@ block=/run/ghw/sys/block/sda
 mkdir -p "$block/queue" /run/ghw/run/udev/data
 ln -s /proc /run/ghw/proc
 names=(efi oem recovery state persistent)
+types=(ext4 ext4 ext4 ext4 ext4)
+if [ "$SNAPSHOTTER" != loopdevice ]; then types[3]=btrfs; fi
 for i in 0 1 2 3 4; do
   mkdir -p "$block/sda$((i + 1))"
   echo "8:$((i + 1))" >"$block/sda$((i + 1))/dev"
-  printf 'E:ID_FS_LABEL=%s\nE:ID_PART_ENTRY_NAME=%s\nE:ID_FS_TYPE=ext4\n' "${labels[$i]}" "${names[$i]}" >"/run/ghw/run/udev/data/b8:$((i + 1))"
+  printf 'E:ID_FS_LABEL=%s\nE:ID_PART_ENTRY_NAME=%s\nE:ID_FS_TYPE=%s\n' "${labels[$i]}" "${names[$i]}" "${types[$i]}" >"/run/ghw/run/udev/data/b8:$((i + 1))"
 done
 
 root=$MACHINE/root

@@ -26,6 +26,9 @@ stages:
     - grub2-editenv /oem/grubenv unset last_boot_attempt
   after-reset-chroot: *check
 YAML
+# What the toolkit configures snapper by, where that is used.
+mkdir -p "$tree"/etc/snapper/config-templates "$tree"/etc/sysconfig
+printf 'SUBVOLUME="/"\nFSTYPE="btrfs"\nNUMBER_CLEANUP="yes"\nNUMBER_MIN_AGE="0"\n' >"$tree/etc/snapper/config-templates/default"
 # What a reset copies to the EFI partition.
 mkdir -p "$tree"/boot/grub2/x86_64-efi "$tree"/usr/share/efi/x86_64 "$tree"/usr/share/grub2/x86_64-efi
 for name in boot/grub2/x86_64-efi/{loopback,squash4,xzio}.mod usr/share/efi/x86_64/{shim,MokManager}.efi usr/share/grub2/x86_64-efi/grub.efi etc/elemental/grub.cfg; do

@@ -34,9 +34,10 @@ type Snapshotter struct {
 	Config   SnapshotterConfig `yaml:"config,omitempty"`
 }
 
-// SnapshotterConfig configures the loop device snapshotter.
+// SnapshotterConfig configures the snapshotter: FS that of loop devices, Snapper that of btrfs.
 type SnapshotterConfig struct {
-	FS string `yaml:"fs,omitempty"`
+	FS      string `yaml:"fs,omitempty"`
+	Snapper *bool  `yaml:"snapper,omitempty"`
 }
 
 // Partition is what a partition holds.

@@ -1,0 +1,140 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+)
+
+const inProgress = `<?xml version="1.0"?>
+<snapshot>
+  <type>single</type>
+  <num>3</num>
+  <userdata>
+    <key>update-in-progress</key>
+    <value>yes</value>
+  </userdata>
+</snapshot>
+`
+
+var _ = Describe("Snapshots of btrfs", func() {
+	var r *rig
+
+	oem := func() []string { return strings.Split(r.read("/run/elemental/efi/grub_oem_env"), "\n") }
+	subvolume := func(id, info string) {
+		r.write(snapshots+"/"+id+"/snapshot/etc/os-release", "x")
+		r.write(snapshots+"/"+id+"/info.xml", info)
+	}
+
+	BeforeEach(func() {
+		r = newRig()
+		r.bootSubvolume(2)
+		r.write(stateDir+"/state.yaml", `snapshotter: {type: btrfs}
+state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}, 3: {active: true, digest: "sha256:3", labels: {correlationID: a1}}}}
+`)
+		for _, id := range []string{"1", "2", "3"} {
+			subvolume(id, "<snapshot/>")
+		}
+		r.grub("/run/elemental/efi/grub_oem_env", "active_snap=3", "passive_snaps=2 1", "default_fallback=0 1 2 3", "snapshotter=btrfs")
+	})
+
+	It("have the default subvolume for a default, whatever is recorded", func(ctx SpecContext) {
+		Expect(r.plugin.Written(ctx, "a1", "sha256:3")).To(BeZero())
+		r.subvolume = 3
+		Expect(r.plugin.Written(ctx, "a1", "sha256:3")).To(BeEquivalentTo(3))
+	})
+
+	It("are made the default together with what GRUB goes by", func(ctx SpecContext) {
+		r.subvolume = 3
+		r.grub("/oem/grubenv", "saved_entry=passive2", "boot_assessment_check=yes")
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+		Expect(r.subvolume).To(Equal(2))
+		Expect(oem()).To(ConsistOf("active_snap=2", "passive_snaps=1", "default_fallback=0 1 2", "snapshotter=btrfs"))
+		Expect(r.grubenv()).To(BeEmpty())
+	})
+
+	It("have an entry of their own chosen while they are made the default", func(ctx SpecContext) {
+		r.subvolume = 3
+		r.runner.Fail("btrfs subvolume set-default", 1, "no space")
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(MatchError(ContainSubstring("no space")))
+		Expect(r.grubenv()).To(Equal([]string{"next_entry=passive2"}))
+		Expect(oem()).To(ContainElements("active_snap=3", "passive_snaps=2 1"))
+	})
+
+	It("are not the default when they are half written", func(ctx SpecContext) {
+		subvolume("3", inProgress)
+		Expect(r.plugin.BootAlways(ctx, 3, 0)).To(MatchError(osplugin.ErrNoSuchSnapshot))
+	})
+
+	DescribeTable("are removed when they are half written, and the default is one that can be booted",
+		func(ctx SpecContext, spoil func()) {
+			r.subvolume = 3
+			spoil()
+			Expect(r.plugin.Clean(ctx)).To(Succeed())
+			Expect(r.ids()).To(ConsistOf("1", "2"))
+			Expect(r.subvolume).To(Equal(2))
+		},
+		Entry("which snapper marks", func() { subvolume("3", inProgress) }),
+		Entry("with a working directory", func() { r.write(snapshots+"/3/snapshot.workDir/etc/os-release", "x") }),
+		Entry("without a record", func() {
+			r.write(stateDir+"/state.yaml", `snapshotter: {type: btrfs}
+state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
+`)
+		}),
+	)
+
+	It("are all kept when they are whole", func(ctx SpecContext) {
+		r.subvolume = 3
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.ids()).To(ConsistOf("1", "2", "3"))
+		Expect(r.subvolume).To(Equal(3))
+	})
+
+	It("are not removed when the default cannot be read", func(ctx SpecContext) {
+		subvolume("3", inProgress)
+		r.runner.Fail("btrfs subvolume get-default", 1, "not a btrfs filesystem")
+		Expect(r.plugin.Clean(ctx)).To(MatchError(ContainSubstring("reading the default subvolume")))
+		Expect(r.ids()).To(ConsistOf("1", "2", "3"))
+	})
+
+	It("are discarded with what is recorded of them", func(ctx SpecContext) {
+		r.subvolume = 3
+		Expect(r.plugin.Discard(ctx, 3)).To(Succeed())
+		Expect(r.ids()).To(ConsistOf("1", "2"))
+		Expect(r.subvolume).To(Equal(2))
+		Expect(r.read(stateDir + "/state.yaml")).NotTo(ContainSubstring("sha256:3"))
+	})
+
+	DescribeTable("are written by snapper where that is configured, and only there",
+		func(ctx SpecContext, recorded, configured string, wanted string) {
+			r.write(stateDir+"/state.yaml", "snapshotter: {type: btrfs"+recorded+"}\nstate: {snapshots: {2: {digest: \""+twoDigest+"\"}}}\n")
+			if configured != "" {
+				r.write("/etc/snapper/configs/root", configured)
+			}
+			r.runner.Say("elemental upgrade", "")
+			Expect(r.plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: "a2", Image: "127.0.0.1:1/x"})).To(Succeed())
+			snapshotter, _, _ := strings.Cut(r.read(stateDir+"/state.yaml"), "\n")
+			Expect(snapshotter).To(Equal("snapshotter: {type: btrfs" + wanted + "}"))
+		},
+		Entry("the CLI has forgotten that there is none", ", max-snaps: 4, config: {}", "", ", max-snaps: 4, config: {snapper: false}"),
+		Entry("the CLI has left out its configuration", "", "", ", config: {snapper: false}"),
+		Entry("the CLI knows that there is none", ", config: {snapper: false}", "", ", config: {snapper: false}"),
+		Entry("the CLI knows that there is one", ", config: {snapper: true}", "", ", config: {snapper: true}"),
+		Entry("there is one", ", config: {}", "SUBVOLUME=/", ", config: {}"),
+	)
+
+	It("let the next boot choose what runs while one is written", func(ctx SpecContext) {
+		r.subvolume = 2
+		r.grub("/run/elemental/efi/grub_oem_env", "active_snap=2", "passive_snaps=3 1", "default_fallback=0 1 2 3")
+		r.runner.Say("elemental upgrade", "")
+		Expect(r.plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: "a2", Image: "127.0.0.1:1/x"})).To(Succeed())
+		Expect(r.grubenv()).To(Equal([]string{"next_entry=passive2"}))
+		Expect(oem()).To(ContainElements("active_snap=2", "passive_snaps=2 3 1", "default_fallback=0 1 2 3 4"))
+	})
+})

@@ -1,0 +1,87 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elemental
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+)
+
+// layout is how one of the toolkit's snapshotters keeps snapshots.
+type layout interface {
+	// whole says whether a snapshot has something to boot.
+	whole(snapshot int32) bool
+	// next is the snapshot that GRUB's entry "active" boots, which the toolkit sets before it records anything; 0 for none.
+	next(ctx context.Context) (int32, error)
+	// setNext changes it, in one step: there is something to boot at any moment.
+	setNext(ctx context.Context, snapshot int32) error
+	// variables of GRUB that go with it.
+	variables(snapshot int32) map[string]string
+	// root is what a snapshot's files are compared in.
+	root(snapshot int32) string
+	// remove a snapshot and its directory, whole or not.
+	remove(ctx context.Context, snapshot int32) error
+}
+
+func (p *Plugin) layout(state installState) layout {
+	if state.Snapshotter.Type == btrfs {
+		return subvolumes{p}
+	}
+	return images{p}
+}
+
+// isDefault says whether the next boot would boot this one. Without a link, what is recorded decides.
+func (p *Plugin) isDefault(ctx context.Context, snapshot int32, state installState) (bool, error) {
+	next, err := p.layout(state).next(ctx)
+	if next == 0 && state.Snapshotter.Type != btrfs {
+		return state.State.Snapshots[snapshot].Active, err
+	}
+	return next == snapshot, err
+}
+
+// images are the snapshots of the loopdevice snapshotter: files with a file system, and a link to the default one.
+type images struct{ *Plugin }
+
+// whole: a full state partition leaves an empty image and exit code 0.
+func (i images) whole(snapshot int32) bool {
+	info, err := os.Stat(i.root(snapshot))
+	return err == nil && info.Mode().IsRegular() && info.Size() > 0
+}
+
+func (i images) next(context.Context) (int32, error) {
+	target, err := os.Readlink(filepath.Join(i.snapshotsPath(), activeLink))
+	if err != nil {
+		return 0, nil // there is none
+	}
+	id, err := parseID(filepath.Base(filepath.Dir(target)))
+	if err != nil {
+		return 0, nil // it is none of the toolkit's
+	}
+	return id, nil
+}
+
+func (i images) setNext(_ context.Context, snapshot int32) error {
+	target := fmt.Sprintf("%d/%s", snapshot, snapshotImage)
+	if err := renameio.Symlink(target, filepath.Join(i.snapshotsPath(), activeLink)); err != nil {
+		return fmt.Errorf("making snapshot %d the default: %w", snapshot, err)
+	}
+	return nil
+}
+
+func (images) variables(int32) map[string]string { return nil }
+
+func (i images) root(snapshot int32) string {
+	return filepath.Join(i.snapshotPath(snapshot), snapshotImage)
+}
+
+func (i images) remove(_ context.Context, snapshot int32) error {
+	return system.RemoveTree(i.snapshotsPath(), strconv.Itoa(int(snapshot)))
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var (
+	_ = Describe("On btrfs", func() { onSubvolumes(subvolumes) })
+	_ = Describe("On btrfs with snapper", func() { onSubvolumes(snapper) })
+)
+
+func onSubvolumes(kind snapshotter) {
+	var m *machine
+
+	BeforeEach(func() { m = newMachineWith(kind) })
+
+	upgrade := func(attempt, version string, more ...files) (digest string) {
+		GinkgoHelper()
+		uri, digest := push(m.registry, version, append(more, kernel)...)
+		m.upgrade(attempt, wire.OSVersion{ImageURI: uri})
+		return digest
+	}
+	expectSucceeded := func(attempt, digest string, snapshot int, boot string) {
+		GinkgoHelper()
+		Expect(m.ends(attempt)).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(snapshot)), HaveField("BootMode", "active"),
+			HaveField("BootID", boot), HaveField("Digest", digest)))
+	}
+
+	It("an upgrade writes once, reboots once, and is judged by what is booted", func() {
+		expectSucceeded("a1", upgrade("a1", "v2"), 2, "boot-2")
+		m.expectWhole("2", "1")
+		expectSucceeded("a2", upgrade("a2", "v3"), 3, "boot-3")
+		m.expectWhole("3", "2", "1")
+	})
+
+	DescribeTable("an upgrade survives a kill",
+		func(moment string, names ...string) {
+			m.hold(moment)
+			digest := upgrade("a1", "v2")
+			m.reached(moment)
+			m.signal(syscall.SIGKILL, names...)
+			m.release(moment)
+			expectSucceeded("a1", digest, 2, "boot-2")
+			m.expectWhole("2", "1")
+		},
+		Entry("of the CLI while it copies the tree into the snapshot", "rsync", "elemental"),
+		Entry("of the agent then", "rsync", "elemental-agent"),
+		Entry("of the CLI in a hook within the new tree", "after-upgrade-chroot", "elemental"),
+	)
+
+	DescribeTable("an upgrade survives a loss of power", func(moment string) {
+		m.hold(moment)
+		digest := upgrade("a1", "v2")
+		m.reached(moment)
+		m.cutPower()
+		expectSucceeded("a1", digest, 2, "boot-3")
+		m.expectWhole("2", "1")
+	},
+		Entry("while the tree is copied into the snapshot", "rsync"),
+		Entry("when the new snapshot is the default, and is not recorded", "post-upgrade"),
+	)
+
+	DescribeTable("a bad image leaves one good default and its fallbacks, of which the next attempt starts",
+		func(bad files) {
+			upgrade("a1", "v2", bad)
+			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("Digest", firstDigest)))
+			m.expectWhole("1")
+
+			m.reboot()
+			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootMode", "active")))
+			boots := m.boots
+			digest := upgrade("a2", "v3")
+			expectSucceeded("a2", digest, 2, "boot-"+strconv.Itoa(boots+1))
+			m.expectWhole("2", "1")
+		},
+		Entry("which the boot loader leaves", files{"etc/unhealthy": ""}),
+		Entry("which the agent leaves", files{"etc/elemental/agent/assess/required.d/50-no": "#!/bin/sh\necho no >&2\nexit 1\n"}),
+	)
+
+	It("a snapshot that is not what was written is not booted", func() {
+		m.hold("rsync")
+		upgrade("a1", "v2")
+		m.reached("rsync")
+		// The hooks have listed the tree; what is copied now is another.
+		write(m.path(filepath.Join(stateDir, ".snapshots/2/snapshot.workDir/etc/os-release")), "PRETTY_NAME=\"other\"\n")
+		m.release("rsync")
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.agentLog()).To(ContainSubstring("the first of them: /etc/os-release has other content"))
+		m.expectWhole("2", "1")
+	})
+}
