@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -77,7 +76,8 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 }
 
 // jobs: a unit that is still to be started may fail yet, or take others down. One that was not there at the look before has just
-// begun: a timer that starts something every few seconds would keep the boot from ever being good.
+// begun, and one of a unit that a timer triggers may take longer than a boot has to become good, as the backup that was due while
+// the host was down: neither is part of the boot, and either would keep it from ever being good.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
 	if question.IgnoreUnits || question.Before.Jobs == nil {
 		return nil
@@ -87,16 +87,17 @@ func jobs(ctx context.Context, host *system.Host, question Question, verdict *Ve
 		return err
 	}
 	verdict.Jobs = []string{}
-	var waiting []string
-	for _, each := range pending {
+	pending = slices.DeleteFunc(pending, func(each job) bool {
 		verdict.Jobs = append(verdict.Jobs, each.id)
-		known := slices.Contains(question.Before.Jobs, each.what)
-		if !known && (question.Seen == nil || slices.Contains(question.Seen, each.id)) {
-			waiting = append(waiting, each.what)
-		}
+		hasJustBegun := question.Seen != nil && !slices.Contains(question.Seen, each.id)
+		return hasJustBegun || slices.Contains(question.Before.Jobs, each.what())
+	})
+	waiting, err := withoutTimers(ctx, host, pending)
+	if err != nil {
+		return err
 	}
 	if len(waiting) > 0 {
-		verdict.add(Undecided, "systemd has still to do: "+strings.Join(waiting, ", "))
+		verdict.add(Undecided, "systemd has still to do: "+strings.Join(whats(waiting), ", "))
 	}
 	return nil
 }
@@ -108,11 +109,7 @@ func Units(ctx context.Context, host *system.Host) (UnitStates, error) {
 		return UnitStates{}, err
 	}
 	pending, err := pendingJobs(ctx, host)
-	states := UnitStates{Failed: failed, Jobs: []string{}}
-	for _, each := range pending {
-		states.Jobs = append(states.Jobs, each.what)
-	}
-	return states, err
+	return UnitStates{Failed: failed, Jobs: whats(pending)}, err
 }
 
 // failedUnits lists the systemd units that have failed, sorted.
@@ -127,26 +124,6 @@ func failedUnits(ctx context.Context, host *system.Host) ([]string, error) {
 	}
 	slices.Sort(failed)
 	return failed, nil
-}
-
-// job is something that systemd has to do: its number, which no other has in the same boot, and "start NAME".
-type job struct{ id, what string }
-
-// pendingJobs lists what systemd has to do, sorted.
-func pendingJobs(ctx context.Context, host *system.Host) ([]job, error) {
-	lines, err := list(ctx, host, "list-jobs", "--no-legend", "--plain")
-	if err != nil {
-		return nil, fmt.Errorf("listing jobs: %w", err)
-	}
-	var pending []job
-	for _, fields := range lines {
-		// Number, unit, type, state; some versions say in words that there is none.
-		if _, err := strconv.Atoi(fields[0]); err == nil && len(fields) >= 3 {
-			pending = append(pending, job{id: fields[0], what: fields[2] + " " + fields[1]})
-		}
-	}
-	slices.SortFunc(pending, func(a, b job) int { return strings.Compare(a.what, b.what) })
-	return pending, nil
 }
 
 // list returns the fields of the lines of what systemctl lists.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -22,6 +24,7 @@ const (
 	askKubelet = "systemctl is-active kubelet.service"
 	askFailed  = "systemctl list-units --state=failed"
 	askJobs    = "systemctl list-jobs"
+	askTrigger = "systemctl show --property=Id,TriggeredBy -- "
 )
 
 var _ = Describe("The assessment of a boot", func() {
@@ -47,6 +50,7 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(askKubelet, "inactive\nactive\ninactive\n")
 		runner.Say(askFailed, "")
 		runner.Say(askJobs, "")
+		runner.Say(askTrigger, "")
 		runProcess(host, "812", "kubelet", "S", "100", "/usr/bin/kubelet", "--healthz-port=0")
 	})
 
@@ -153,6 +157,40 @@ var _ = Describe("The assessment of a boot", func() {
 		Entry("unless nobody asked", assess.Question{IgnoreUnits: true, Before: node.Before}, assess.Good, nil),
 	)
 
+	It("does not wait for what a timer has started, however long that takes", func() {
+		runner.Say(askJobs, "9 -.mount start waiting\n12 backup.service start running\n13 notify.service start waiting\n14 sock.service start running\n")
+		runner.Say(askTrigger+"-.mount backup.service notify.service sock.service",
+			"Id=-.mount\nTriggeredBy=\n\nId=backup.service\nTriggeredBy=backup.path backup.timer\n\n"+
+				"TriggeredBy=daily.timer\nId=notify.service\n\nId=sock.service\nTriggeredBy=sock.socket\n")
+		for _, seen := range [][]string{nil, {"9", "12", "13", "14"}} {
+			question := assess.Question{Before: node.Before, Seen: seen}
+			Expect(assess.Boot(ctx, host, question)).To(And(HaveField("State", assess.Undecided), HaveField("Jobs", []string{"9", "12", "13", "14"}),
+				HaveField("Reasons", []string{"systemd has still to do: start -.mount, start sock.service"})))
+		}
+		runner.Say(askJobs, "12 backup.service start running\n")
+		runner.Say(askTrigger+"backup.service", "Id=backup.service\nTriggeredBy=backup.timer\n")
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Good), HaveField("Jobs", []string{"12"})))
+	})
+
+	It("asks what triggers units only where that matters, once, and of no more than fit", func() {
+		Expect(assess.Boot(ctx, host, node)).To(HaveField("State", assess.Good))
+		runner.Say(askJobs, "7 a.service start running\n")
+		Expect(assess.Boot(ctx, host, assess.Question{Before: assess.UnitStates{Jobs: []string{"start a.service"}}})).To(HaveField("State", assess.Good))
+		Expect(runner.Calls()).NotTo(ContainElement(HavePrefix(askTrigger)))
+
+		jobs, shown := "", ""
+		for i := range 65 {
+			jobs += fmt.Sprintf("%d unit-%02d.service start waiting\n", i, i)
+			shown += fmt.Sprintf("Id=unit-%02d.service\nTriggeredBy=unit.timer\n\n", i)
+		}
+		runner.Say(askJobs, jobs)
+		runner.Say(askTrigger, shown[:strings.Index(shown, "Id=unit-64")])
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Undecided),
+			HaveField("Reasons", []string{"systemd has still to do: start unit-64.service"})))
+		asked := slices.DeleteFunc(runner.Calls(), func(call string) bool { return !strings.HasPrefix(call, askTrigger) })
+		Expect(asked).To(ConsistOf(HaveSuffix(" unit-63.service")))
+	})
+
 	It("takes lines for what they are", func() {
 		runner.Say(askFailed, "\n\nb.service loaded failed failed B\n")
 		runner.Say(askJobs, "\n12\n13 b.mount\n14 c.mount stop\n")
@@ -195,5 +233,10 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.On(askToolkit, func(system.Command) system.Result { return system.Result{ExitCode: 1, Stderr: "no bus"} })
 		_, err := assess.Boot(ctx, host, node)
 		Expect(err).To(MatchError(ContainSubstring("no bus")))
+		runner.Say(askToolkit, "active\n")
+		runner.Say(askJobs, "7 a.service start running\n")
+		runner.Fail(askTrigger, 1, "no answer")
+		_, err = assess.Boot(ctx, host, node)
+		Expect(err).To(MatchError(And(HavePrefix("asking what triggers units: "), ContainSubstring("no answer"))))
 	})
 })

@@ -239,6 +239,14 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			Expect(out).To(HavePrefix("elemental-boot-assessment.service loaded failed failed "))
 		})
 
+		It("tells what triggers units", func() {
+			m := booted()
+			Expect(units.Set(string(m.Disk), "backup.timer", units.Active)).To(Succeed())
+			out, rc := m.run("systemctl", "show", "--property=Id,TriggeredBy", "--", "backup.service", "other.service")
+			Expect(out).To(Equal("Id=backup.service\nTriggeredBy=backup.timer\n\nId=other.service\nTriggeredBy=\n"))
+			Expect(rc).To(BeZero())
+		})
+
 		It("asks the supervisor for a reboot, and fails without one", func() {
 			m := booted()
 			_, rc := m.run("systemctl", "reboot")

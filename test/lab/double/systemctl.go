@@ -43,6 +43,8 @@ func systemctl(_ context.Context, c *Call) int {
 		return listUnits(c, flags)
 	case "list-jobs":
 		return listJobs(c)
+	case "show":
+		return showTriggers(c, args)
 	default:
 		return c.fail(1, "Unknown command verb %s.", verb)
 	}
@@ -107,6 +109,25 @@ func listJobs(c *Call) int {
 		if all[name] == units.Activating {
 			c.print("%d %s start running\n", i+1, name)
 		}
+	}
+	return 0
+}
+
+// showTriggers is "show --property=Id,TriggeredBy": as with systemd, a timer triggers the service of its name.
+func showTriggers(c *Call, names []string) int {
+	all, err := units.Read(string(c.Disk))
+	if err != nil {
+		return c.fail(1, "%v", err)
+	}
+	for i, name := range names {
+		timer := strings.TrimSuffix(name, ".service") + ".timer"
+		if _, found := all[timer]; !found {
+			timer = ""
+		}
+		if i > 0 {
+			c.print("\n")
+		}
+		c.print("Id=%s\nTriggeredBy=%s\n", name, timer)
 	}
 	return 0
 }
