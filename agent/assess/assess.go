@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // ToolkitUnit is the toolkit's boot assessment. Source: elemental-toolkit, feature "boot-assessment".
@@ -21,21 +22,43 @@ const (
 	healthCheck = "elemental.health_check"
 )
 
-// Boot judges the running boot once, without the user's checks.
+// own are the agent's checks of a boot. Those that do not apply are not made.
+var own = []struct {
+	name    string
+	applies func(Question) bool
+	look    func(context.Context, *system.Host, Question, *Verdict) error
+}{
+	{ToolkitCheck, func(Question) bool { return true }, toolkit},
+	{KubeletCheck, func(q Question) bool { return q.Bootstrapped }, kubelet},
+	{UnitsCheck, func(q Question) bool { return !q.IgnoreUnits }, units},
+	{JobsCheck, func(q Question) bool { return !q.IgnoreUnits && q.Before.Jobs != nil }, jobs},
+}
+
+// Boot judges the running boot once, without the user's checks. With an error comes what was found until then.
 func Boot(ctx context.Context, host *system.Host, question Question) (Verdict, error) {
 	verdict := Verdict{State: Good}
-	for _, check := range []func(context.Context, *system.Host, Question, *Verdict) error{toolkit, kubelet, units, jobs} {
-		if err := check(ctx, host, question, &verdict); err != nil {
-			return Verdict{}, err
+	for _, check := range own {
+		if !check.applies(question) {
+			continue
 		}
+		found := Verdict{State: Good}
+		err := check.look(ctx, host, question, &found)
+		if err != nil {
+			verdict.Checks = append(verdict.Checks, wire.Check{
+				Name: check.name, Verdict: wire.CheckTimedOut, Since: second(host.Clock.Now()), Output: tail(err.Error()),
+			})
+			return verdict, err
+		}
+		verdict.Include(check.name, found, host.Clock.Now())
 	}
 	return verdict, nil
 }
 
-// Checks are the user's. They are for a boot that is good otherwise.
+// Checks are the user's. They are for a boot that is good otherwise. With an error comes what was found until then.
 func Checks(ctx context.Context, host *system.Host) (Verdict, error) {
 	verdict := Verdict{State: Good}
-	return verdict, userChecks(ctx, host, &verdict)
+	err := userChecks(ctx, host, &verdict)
+	return verdict, err
 }
 
 func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdict) error {
@@ -59,9 +82,6 @@ func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdic
 }
 
 func units(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
-	if question.IgnoreUnits {
-		return nil
-	}
 	failed, err := failedUnits(ctx, host)
 	if err != nil {
 		return err
@@ -79,9 +99,6 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 // begun, and one of a unit that a timer triggers may take longer than a boot has to become good, as the backup that was due while
 // the host was down: neither is part of the boot, and either would keep it from ever being good.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
-	if question.IgnoreUnits || question.Before.Jobs == nil {
-		return nil
-	}
 	pending, err := pendingJobs(ctx, host)
 	if err != nil {
 		return err

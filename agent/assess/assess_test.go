@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system/systemtest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 const (
@@ -55,7 +56,10 @@ var _ = Describe("The assessment of a boot", func() {
 	})
 
 	It("is good when all is", func() {
-		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{State: assess.Good, Kubelet: "kubelet 812 (started at 100) ", Jobs: []string{}}))
+		Expect(assess.Boot(ctx, host, node)).To(Equal(assess.Verdict{
+			State: assess.Good, Kubelet: "kubelet 812 (started at 100) ", Jobs: []string{},
+			Checks: []wire.Check{passed("toolkit"), passed("kubelet"), passed("units"), passed("jobs")},
+		}))
 	})
 
 	DescribeTable("follows the toolkit's",
@@ -108,10 +112,8 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Fail(warns, 2, "")
 		verdict, err := assess.Checks(ctx, host)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(verdict).To(Equal(assess.Verdict{
-			State: assess.Bad, Reasons: []string{"required check 20-fails failed: the disk is slow"},
-			Warnings: []string{"wanted check 10-warns failed: exit code 2"},
-		}))
+		Expect(verdict).To(And(HaveField("State", assess.Bad), HaveField("Reasons", []string{"required check 20-fails failed: the disk is slow"}),
+			HaveField("Warnings", []string{"wanted check 10-warns failed: exit code 2"})))
 		Expect(verdict.Message()).To(Equal("required check 20-fails failed: the disk is slow; warning: wanted check 10-warns failed: exit code 2"))
 		Expect(runner.Calls()).To(Equal([]string{passes, fails, fails, fails, warns}))
 	})
@@ -129,16 +131,22 @@ var _ = Describe("The assessment of a boot", func() {
 	})
 
 	It("comes after the user's programs before the upgrade, of which the first that fails is the last", func() {
-		Expect(assess.BeforeUpgrade(ctx, host)).To(BeEmpty())
+		Expect(assess.BeforeUpgrade(ctx, host)).To(Equal(assess.Verdict{State: assess.Good}))
 		first, second := write(assess.PreUpgradeDir+"/10-backup", "", 0o755), write(assess.PreUpgradeDir+"/20-notify", "", 0o755)
 		third := write(assess.PreUpgradeDir+"/30-never", "", 0o755)
 		for _, each := range []string{first, second, third} {
 			runner.Say(each, "")
 		}
-		Expect(assess.BeforeUpgrade(ctx, host)).To(BeEmpty())
+		Expect(assess.BeforeUpgrade(ctx, host)).To(HaveField("State", assess.Good))
 		Expect(runner.Calls()).To(Equal([]string{first, second, third}))
 		runner.Fail(second, 3, "nobody listens\n")
-		Expect(assess.BeforeUpgrade(ctx, host)).To(Equal("20-notify failed: nobody listens"))
+		verdict, err := assess.BeforeUpgrade(ctx, host)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(verdict).To(And(HaveField("State", assess.Bad), HaveField("Reasons", []string{"20-notify failed: nobody listens"})))
+		Expect(verdict.Checks).To(Equal([]wire.Check{
+			{Name: "pre-upgrade.d/10-backup", Verdict: wire.CheckPassed, Since: at, ExitCode: new(int32)},
+			{Name: "pre-upgrade.d/20-notify", Verdict: wire.CheckFailed, Since: at, ExitCode: code(3), Output: "nobody listens"},
+		}))
 		Expect(runner.Calls()[3:]).To(Equal([]string{first, second}), "it is not tried again: it may have done half of its work")
 	})
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // Directories of the user's checks.
@@ -31,16 +32,22 @@ const (
 )
 
 func userChecks(ctx context.Context, host *system.Host, verdict *Verdict) error {
-	failures, err := runAll(ctx, host, programs{directory: RequiredDir, tries: requiredTries, timeout: CheckTimeout})
+	required, err := runAll(ctx, host, programs{directory: RequiredDir, tries: requiredTries, timeout: CheckTimeout})
+	for _, each := range required {
+		verdict.Checks = append(verdict.Checks, each.check)
+		if each.reason != "" {
+			verdict.add(Bad, "required check "+each.failure())
+		}
+	}
 	if err != nil {
 		return err
 	}
-	for _, failure := range failures {
-		verdict.add(Bad, "required check "+failure)
-	}
-	warnings, err := runAll(ctx, host, programs{directory: WantedDir, tries: 1, timeout: CheckTimeout})
-	for _, warning := range warnings {
-		verdict.Warnings = append(verdict.Warnings, "wanted check "+warning)
+	wanted, err := runAll(ctx, host, programs{directory: WantedDir, tries: 1, timeout: CheckTimeout})
+	for _, each := range wanted {
+		verdict.Checks = append(verdict.Checks, each.check)
+		if each.reason != "" {
+			verdict.Warnings = append(verdict.Warnings, "wanted check "+each.failure())
+		}
 	}
 	return err
 }
@@ -55,8 +62,18 @@ type programs struct {
 	untilFailure bool
 }
 
-// runAll runs the executables of a directory by name and says which failed, and why.
-func runAll(ctx context.Context, host *system.Host, run programs) ([]string, error) {
+// outcome of a program.
+type outcome struct {
+	file  string
+	check wire.Check
+	// reason why it failed, in one line; empty when it has not.
+	reason string
+}
+
+func (o outcome) failure() string { return o.file + " failed: " + o.reason }
+
+// runAll runs the executables of a directory by name. With an error come those that were run until then.
+func runAll(ctx context.Context, host *system.Host, run programs) ([]outcome, error) {
 	entries, err := os.ReadDir(host.Path(run.directory))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -64,24 +81,19 @@ func runAll(ctx context.Context, host *system.Host, run programs) ([]string, err
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", run.directory, err)
 	}
-	var failures []string
+	var outcomes []outcome
 	for _, entry := range entries {
 		path := filepath.Join(host.Path(run.directory), entry.Name())
 		if !isExecutable(path) {
 			continue
 		}
-		reason, err := runOne(ctx, host, path, run)
-		if err != nil {
-			return nil, err
-		}
-		if reason != "" {
-			failures = append(failures, entry.Name()+" failed: "+reason)
-		}
-		if reason != "" && run.untilFailure {
-			break
+		found, err := runOne(ctx, host, path, run)
+		outcomes = append(outcomes, found)
+		if err != nil || found.reason != "" && run.untilFailure {
+			return outcomes, err
 		}
 	}
-	return failures, nil
+	return outcomes, nil
 }
 
 func isExecutable(path string) bool {
@@ -89,38 +101,54 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-func runOne(ctx context.Context, host *system.Host, path string, run programs) (reason string, err error) {
+func runOne(ctx context.Context, host *system.Host, path string, run programs) (outcome, error) {
 	for try := 1; ; try++ {
-		reason = once(ctx, host, path, run.timeout)
+		found := once(ctx, host, path, run.timeout)
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return found, ctx.Err()
 		}
-		if reason == "" || try == run.tries {
-			return reason, nil
+		if found.reason == "" || try == run.tries {
+			return found, nil
 		}
 		if err := system.Wait(ctx, host.Clock, betweenTries); err != nil {
-			return "", err
+			return found, err
 		}
 	}
 }
 
-func once(ctx context.Context, host *system.Host, path string, timeout time.Duration) string {
+func once(ctx context.Context, host *system.Host, path string, timeout time.Duration) outcome {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result, err := host.Runner.Run(bounded, system.Command{Name: path})
+	found := outcome{file: filepath.Base(path)}
+	found.check = wire.Check{Name: nameOf(path), Verdict: wire.CheckFailed, Since: second(host.Clock.Now())}
 	switch {
+	case ctx.Err() != nil:
+		found.check.Verdict, found.reason = wire.CheckTimedOut, "not done when the time for all checks was up"
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("not done after %s", timeout)
+		found.check.Verdict, found.reason = wire.CheckTimedOut, fmt.Sprintf("not done after %s", timeout)
 	case err != nil:
-		return "it could not be started"
+		found.reason = "it could not be started"
 	case result.ExitCode == 0:
-		return ""
+		found.check.Verdict, found.check.ExitCode = wire.CheckPassed, new(int32)
+		return found
+	default:
+		found.reason = reasonOf(result)
 	}
-	if said := system.LastLine(result.Stderr); said != "" {
-		return said
+	if err == nil && result.ExitCode > 0 { // not ended by a signal
+		code := int32(result.ExitCode)
+		found.check.ExitCode = &code
 	}
-	if said := system.LastLine(result.Stdout); said != "" {
-		return said
+	found.check.Output = output(result, found.reason)
+	return found
+}
+
+// reasonOf a failure is the last line that a program wrote.
+func reasonOf(result system.Result) string {
+	for _, said := range []string{result.Stderr, result.Stdout} {
+		if line := system.LastLine(said); line != "" {
+			return line
+		}
 	}
 	return fmt.Sprintf("exit code %d", result.ExitCode)
 }

@@ -26,10 +26,7 @@ var healthClient = &http.Client{Timeout: healthTimeout, Transport: &http.Transpo
 
 // kubelet has to run and to say that it is well. That its unit is active says little: systemd, and RKE2 without systemd, start one
 // again and again that ends.
-func kubelet(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
-	if !question.Bootstrapped {
-		return nil
-	}
+func kubelet(ctx context.Context, host *system.Host, _ Question, verdict *Verdict) error {
 	states, err := activeStates(ctx, host, KubeletUnits...)
 	if err != nil {
 		return err

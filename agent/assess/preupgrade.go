@@ -5,7 +5,6 @@ package assess
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -17,10 +16,16 @@ const PreUpgradeDir = "/etc/elemental/agent/pre-upgrade.d"
 // preUpgradeTimeout is how long one of them may take: it may save what a workload has on the host.
 const preUpgradeTimeout = 10 * time.Minute
 
-// BeforeUpgrade runs the user's programs by name, up to the first that fails, and says why that did; empty when none has. An agent that is
-// killed meanwhile runs all of them again.
-func BeforeUpgrade(ctx context.Context, host *system.Host) (failure string, err error) {
-	run := programs{directory: PreUpgradeDir, tries: 1, timeout: preUpgradeTimeout, untilFailure: true}
-	failures, err := runAll(ctx, host, run)
-	return strings.Join(failures, ""), err
+// BeforeUpgrade runs the user's programs by name, up to the first that fails, for which the verdict is Bad. An agent that is killed
+// meanwhile runs all of them again.
+func BeforeUpgrade(ctx context.Context, host *system.Host) (Verdict, error) {
+	outcomes, err := runAll(ctx, host, programs{directory: PreUpgradeDir, tries: 1, timeout: preUpgradeTimeout, untilFailure: true})
+	verdict := Verdict{State: Good}
+	for _, each := range outcomes {
+		verdict.Checks = append(verdict.Checks, each.check)
+		if each.reason != "" {
+			verdict.add(Bad, each.failure())
+		}
+	}
+	return verdict, err
 }

@@ -6,6 +6,9 @@ package assess
 import (
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // State of a verdict.
@@ -52,6 +55,25 @@ type Verdict struct {
 	Kubelet string
 	// Jobs are the numbers of what systemd has still to do; nil when that was not asked.
 	Jobs []string
+	// Checks that were made, in their order.
+	Checks []wire.Check
+}
+
+// checkVerdicts of what a check has found.
+var checkVerdicts = map[State]string{Good: wire.CheckPassed, Undecided: wire.CheckWaiting, Bad: wire.CheckFailed}
+
+// Include what one check has found at that time.
+func (v *Verdict) Include(name string, found Verdict, at time.Time) {
+	for _, reason := range found.Reasons {
+		v.add(found.State, reason)
+	}
+	v.Kubelet += found.Kubelet
+	if found.Jobs != nil {
+		v.Jobs = found.Jobs
+	}
+	v.Checks = append(v.Checks, wire.Check{
+		Name: name, Verdict: checkVerdicts[found.State], Since: second(at), Output: tail(strings.Join(found.Reasons, "\n")),
+	})
 }
 
 // Message is the reasons and warnings in one line.

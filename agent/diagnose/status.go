@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
@@ -132,7 +133,26 @@ func ofAttempt(marker upgrade.Marker, err error) [][2]string {
 		{"  Snapshots", fmt.Sprintf("from %d to %d", marker.FromSnapshot, marker.WantedSnapshot)},
 	}
 	if marker.Message != "" {
-		lines = append(lines, [2]string{"  Verdict", strings.ReplaceAll(marker.Message, "; ", "\n")})
+		lines = append(lines, [2]string{"  Verdict", marker.Message})
+	}
+	if len(marker.Checks) > 0 {
+		lines = append(lines, [2]string{"  Checks", describe(marker.Checks)})
 	}
 	return lines
+}
+
+// describe checks: a line for each, and the end of its output beneath it.
+func describe(checks []wire.Check) string {
+	var lines []string
+	for _, check := range checks {
+		line := fmt.Sprintf("%-8s  %s, %s", check.Verdict, check.Name, check.Since.Format(time.RFC3339))
+		if check.ExitCode != nil && *check.ExitCode != 0 {
+			line += fmt.Sprintf(", exit code %d", *check.ExitCode)
+		}
+		lines = append(lines, line)
+		if check.Output != "" {
+			lines = append(lines, "          "+strings.ReplaceAll(check.Output, "\n", "\n          "))
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -70,11 +70,23 @@ var _ = Describe("Status", func() {
 		Entry("not readable", "upgrade.json", `{`, "unknown: decoding .*upgrade.json: .*"),
 	)
 
-	It("shows the last attempt with a line for each verdict", func() {
+	It("shows the last attempt with a line for each check", func() {
 		write(filepath.Join(m.Host.Path(workDir), "upgrade.json"), `{"attempt":"a1","phase":"RolledBack","imageURI":"oci:x","fromSnapshot":1,
-			"wantedSnapshot":2,"message":"assessment failed: required check disk: full; units failed: b.service"}`)
+			"wantedSnapshot":2,"message":"assessment failed: required check disk failed: full; units failed: b.service"}`)
 		Expect(m.status()).To(And(MatchRegexp("Last attempt: +a1"), MatchRegexp("Phase: +RolledBack"), MatchRegexp("from 1 to 2"),
-			MatchRegexp("Verdict: +assessment failed: required check disk: full\n"), MatchRegexp("(?m)^ +units failed: b.service$")))
+			MatchRegexp("Verdict: +assessment failed: required check disk failed: full; units failed: b.service\n"), Not(ContainSubstring("Checks"))))
+		write(filepath.Join(m.Host.Path(workDir), "upgrade.json"), `{"attempt":"a1","phase":"RolledBack","message":"x","checks":[
+			{"name":"kubelet","verdict":"Passed","since":"2026-01-02T03:04:05Z"},
+			{"name":"required.d/10-disk","verdict":"Failed","since":"2026-01-02T03:04:06Z","exitCode":3,"output":"first; second\nfull"},
+			{"name":"wanted.d/20-net","verdict":"TimedOut","since":"2026-01-02T03:05:06Z","output":"not done after 1m0s"}]}`)
+		Expect(m.status()).To(HaveSuffix(`
+  Checks:      Passed    kubelet, 2026-01-02T03:04:05Z
+               Failed    required.d/10-disk, 2026-01-02T03:04:06Z, exit code 3
+                         first; second
+                         full
+               TimedOut  wanted.d/20-net, 2026-01-02T03:05:06Z
+                         not done after 1m0s
+`))
 	})
 })
 

@@ -50,9 +50,9 @@ type Plugin interface {
 	Assess(ctx context.Context, question assess.Question) (assess.Verdict, error)
 	// Check has the user's checks judge it. They are run when a boot is good otherwise.
 	Check(ctx context.Context) (assess.Verdict, error)
-	// BeforeUpgrade runs the user's programs that come before an upgrade, up to the first that fails, and says why that did; empty when
-	// none has.
-	BeforeUpgrade(ctx context.Context) (failure string, err error)
+	// BeforeUpgrade runs the user's programs that come before an upgrade, up to the first that fails, for which the verdict is
+	// Bad.
+	BeforeUpgrade(ctx context.Context) (assess.Verdict, error)
 	// Units says which services have failed or are still to be started.
 	Units(ctx context.Context) (assess.UnitStates, error)
 	// Reboot does not return before the host goes down, and then with the context's error. It fails when

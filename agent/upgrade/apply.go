@@ -36,23 +36,28 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if failure, err := m.Plugin.BeforeUpgrade(preparing); err != nil || failure != "" {
-		return m.refused(preparing, failure, err)
+	verdict, err := m.Plugin.BeforeUpgrade(preparing)
+	if err != nil || verdict.State != assess.Good {
+		return m.refused(preparing, verdict, err)
 	}
 	if err := m.remember(facts, marker); err != nil {
 		return false, err
 	}
 	marker.Phase, marker.FromBootID, marker.FromSnapshot = wire.PhaseApplying, facts.BootID, facts.Snapshot
 	marker.UnitsBefore, marker.Message = units, ""
+	marker.record(verdict.Checks)
 	return true, m.save(marker)
 }
 
 // refused ends an attempt that a program of the user's does not want. Nothing has been changed.
-func (m *Machine) refused(preparing context.Context, failure string, err error) (bool, error) {
+func (m *Machine) refused(preparing context.Context, verdict assess.Verdict, err error) (bool, error) {
 	if err != nil {
 		return m.ended(preparing, err)
 	}
-	return m.fail(fmt.Sprintf("%s/%s; the OS was not touched", assess.PreUpgradeDir, failure))
+	marker := m.Marker()
+	marker.record(verdict.Checks)
+	marker.Phase, marker.Message = wire.PhaseFailed, fmt.Sprintf("%s/%s; the OS was not touched", assess.PreUpgradeDir, verdict.Message())
+	return false, m.end(marker)
 }
 
 func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {
@@ -74,7 +79,7 @@ func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker 
 		return false, nil
 	}
 	question := assess.Question{Bootstrapped: m.Bootstrapped(), IgnoreUnits: true}
-	verdict, err := m.settle(ctx, question, marker, m.Clock.Uptime()+m.Policy.AssessTimeout)
+	verdict, err := m.settle(ctx, question, marker, m.Clock.Uptime()+m.Policy.AssessTimeout, "")
 	if err != nil || verdict.State != assess.Good {
 		return false, err
 	}

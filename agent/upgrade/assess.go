@@ -24,14 +24,14 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.fellBack(ctx, facts, marker)
 	}
 	if wrong := wrongBoot(facts, marker); wrong != "" {
-		return m.turnBack(facts, wrong)
+		return m.turnBack(facts, m.wrongly(wrong))
 	}
 	verdict, err := m.judge(ctx, facts)
 	if err != nil {
 		return false, err
 	}
 	if verdict.State != assess.Good {
-		return m.turnBack(facts, verdict.Message())
+		return m.turnBack(facts, verdict)
 	}
 	return m.succeed(verdict)
 }
@@ -40,7 +40,11 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 // found bad before: from there, too, the host goes back to what ran before.
 func (m *Machine) fellBack(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
 	message := otherBooted(facts, marker)
+	marker.record(m.wrongly(message).Checks)
 	if facts.Snapshot == 0 || facts.Snapshot == marker.FromSnapshot {
+		if err := m.save(marker); err != nil {
+			return false, err
+		}
 		return m.rolledBack(ctx, facts, message)
 	}
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
@@ -73,6 +77,7 @@ func wrongBoot(facts osplugin.Facts, marker Marker) string {
 func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.Message = wire.PhaseSucceeded, verdict.Message()
+	marker.record(verdict.Checks)
 	return false, m.end(marker)
 }
 
@@ -85,11 +90,14 @@ func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, message 
 			return false, err
 		}
 	}
-	healthy, reason, err := m.former(ctx, facts)
+	verdict, err := m.former(ctx, facts)
 	if err != nil {
 		return false, err
 	}
-	return m.endRolledBack(healthy, message+reason)
+	if verdict.State != assess.Good && verdict.Message() != "" {
+		message += "; the former OS is not healthy: " + verdict.Message()
+	}
+	return m.endRolledBack(verdict, message)
 }
 
 // keep makes the booted snapshot the default, and removes the one that is bad: the CLI would make it the first fallback of the next.
@@ -113,32 +121,30 @@ func (m *Machine) discard(ctx context.Context, snapshot int32) {
 	}
 }
 
-// former judges the OS that the host fell back to.
-func (m *Machine) former(ctx context.Context, facts osplugin.Facts) (healthy bool, reason string, err error) {
+// former judges the OS that the host fell back to. The recovery system is not asked, and is none that is good.
+func (m *Machine) former(ctx context.Context, facts osplugin.Facts) (assess.Verdict, error) {
 	if facts.Snapshot == 0 {
-		return false, "", nil
+		return notGood, nil
 	}
-	verdict, err := m.judge(ctx, facts)
-	if err != nil {
-		return false, "", err
-	}
-	if verdict.State != assess.Good {
-		return false, "; the former OS is not healthy: " + verdict.Message(), nil
-	}
-	return true, "", nil
+	return m.judge(ctx, facts)
 }
 
-func (m *Machine) endRolledBack(healthy bool, message string) (bool, error) {
+// notGood is the verdict on an OS of which nothing is asked.
+var notGood = assess.Verdict{State: assess.Bad}
+
+func (m *Machine) endRolledBack(former assess.Verdict, message string) (bool, error) {
 	marker := m.Marker()
-	marker.Phase, marker.Healthy, marker.Message = wire.PhaseRolledBack, healthy, message
+	marker.Phase, marker.Healthy, marker.Message = wire.PhaseRolledBack, former.State == assess.Good, message
+	marker.record(former.Checks)
 	return false, m.end(marker)
 }
 
 // turnBack begins the way back from a wanted snapshot that booted and is bad.
-func (m *Machine) turnBack(facts osplugin.Facts, reason string) (bool, error) {
+func (m *Machine) turnBack(facts osplugin.Facts, verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
-	marker.Message = fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, reason)
+	marker.Message = fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, verdict.Message())
+	marker.record(verdict.Checks)
 	return true, m.save(marker)
 }
 
@@ -157,7 +163,7 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.rolledBack(ctx, facts, marker.Message)
 	}
 	if marker.Reverts++; marker.Reverts >= m.Policy.MaxFailures {
-		return m.endRolledBack(false, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
+		return m.endRolledBack(notGood, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
 			marker.Message, marker.FromSnapshot, facts.Snapshot))
 	}
 	marker.RevertBootID = facts.BootID
@@ -173,7 +179,7 @@ func (m *Machine) bootFormer(ctx context.Context, facts osplugin.Facts, marker M
 		if facts.Snapshot != marker.WantedSnapshot {
 			return m.rolledBack(ctx, facts, message) // what runs is all that is left
 		}
-		return m.endRolledBack(false, message)
+		return m.endRolledBack(notGood, message)
 	}
 	if err != nil {
 		return false, fmt.Errorf("making snapshot %d the default: %w", marker.FromSnapshot, err)

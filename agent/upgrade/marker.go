@@ -68,6 +68,8 @@ type Marker struct {
 	Healthy bool `json:"healthy,omitempty"`
 	// Message says what is wrong.
 	Message string `json:"message,omitempty"`
+	// Checks are what the checks of the attempt have found so far, at most wire.MaxChecks.
+	Checks []wire.Check `json:"checks,omitempty"`
 }
 
 var (
@@ -92,7 +94,7 @@ func (m Marker) Wire() *wire.Attempt {
 	}
 	return &wire.Attempt{
 		Attempt: m.Attempt, Phase: phase, Digest: m.Digest, ImageBytes: m.ImageBytes, FreeBytes: m.FreeBytes,
-		FromBootID: m.FromBootID, Healthy: m.Healthy, Message: m.Message,
+		FromBootID: m.FromBootID, Healthy: m.Healthy, Message: m.Message, Checks: m.Checks,
 	}
 }
 

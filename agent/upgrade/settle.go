@@ -6,6 +6,7 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -26,28 +27,36 @@ func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdi
 		}
 	}
 	question := assess.Question{Bootstrapped: m.Bootstrapped(), Before: marker.UnitsBefore}
-	return m.settle(ctx, question, marker, marker.AssessUntil)
+	prefix := ""
+	if facts.Snapshot != marker.WantedSnapshot {
+		prefix = formerChecks
+	}
+	return m.settle(ctx, question, marker, marker.AssessUntil, prefix)
 }
 
 // settle asks until the verdict is final. A boot that has not become good by that uptime is bad, and one that is good has to be so for
 // a while, with the same kubelet. That while may end later than the time does: an agent that was started again, or was away, has
 // seen nothing of what was good before. Only one agent is given it: others would hold the attempt for as long as they keep being started.
-func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration) (assess.Verdict, error) {
+// The names of the checks begin with a prefix.
+func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration, prefix string) (assess.Verdict, error) {
 	good := steady{window: m.Policy.StableWindow, until: until, spent: marker.AssessExtended}
 	for {
 		verdict, err := m.ask(ctx, until, func(ctx context.Context) (assess.Verdict, error) { return m.Plugin.Assess(ctx, question) })
 		if err != nil {
 			return verdict, err
 		}
-		good.look(&verdict, m.Clock.Uptime())
+		good.look(&verdict, m.Clock)
 		question.Seen = verdict.Jobs
+		final := verdict.State != assess.Undecided
 		switch {
 		case verdict.State == assess.Good:
-			return m.ask(ctx, until, m.Plugin.Check)
-		case verdict.State == assess.Bad:
-			return verdict, nil
-		case good.late():
-			return m.late(verdict), nil
+			verdict, err = m.userChecks(ctx, until, verdict)
+		case !final && good.late():
+			final, verdict = true, m.late(verdict)
+		}
+		verdict.Checks = named(prefix, verdict.Checks)
+		if final || err != nil {
+			return verdict, err
 		}
 		if err := m.note(&marker, verdict, good.over()); err != nil {
 			return verdict, err
@@ -58,17 +67,24 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 	}
 }
 
+// userChecks are made of a boot that is good otherwise, and decide.
+func (m *Machine) userChecks(ctx context.Context, until time.Duration, boot assess.Verdict) (assess.Verdict, error) {
+	verdict, err := m.ask(ctx, until, m.Plugin.Check)
+	verdict.Checks = slices.Concat(boot.Checks, verdict.Checks)
+	return verdict, err
+}
+
 // note in the marker what is waited for, and that there is more time for it.
 func (m *Machine) note(marker *Marker, verdict assess.Verdict, extended bool) error {
-	message := marker.Message
+	before := *marker
 	if marker.Phase == wire.PhaseAssessing {
-		message = verdict.Message()
+		marker.Message = verdict.Message()
+		marker.record(verdict.Checks)
 	}
-	extended = extended || marker.AssessExtended
-	if message == marker.Message && extended == marker.AssessExtended {
+	marker.AssessExtended = marker.AssessExtended || extended
+	if reflect.DeepEqual(before, *marker) {
 		return nil
 	}
-	marker.Message, marker.AssessExtended = message, extended
 	return m.save(*marker)
 }
 
@@ -86,22 +102,23 @@ type steady struct {
 }
 
 // look at another verdict: a good one that is not yet so for the window is undecided.
-func (s *steady) look(verdict *assess.Verdict, now time.Duration) {
-	s.now = now
+func (s *steady) look(verdict *assess.Verdict, clock system.Clock) {
+	s.now = clock.Uptime()
 	if s.began == 0 {
-		s.began = now
+		s.began = s.now
 	}
-	if verdict.State != assess.Good {
-		s.good = false
-		return
+	isGood := verdict.State == assess.Good
+	if isGood && (!s.good || s.kubelet != verdict.Kubelet) {
+		s.kubelet, s.since = verdict.Kubelet, s.now
 	}
-	if !s.good || s.kubelet != verdict.Kubelet {
-		s.good, s.kubelet, s.since = true, verdict.Kubelet, now
+	s.good = isGood
+	stable := assess.Verdict{State: assess.Undecided}
+	if isGood && s.now-s.since >= s.window {
+		stable.State = assess.Good
+	} else if isGood {
+		stable.Reasons = []string{fmt.Sprintf("it is good, and has to be so for %s with the same kubelet", s.window)}
 	}
-	if now-s.since < s.window {
-		verdict.State = assess.Undecided
-		verdict.Reasons = []string{fmt.Sprintf("it is good, and has to be so for %s with the same kubelet", s.window)}
-	}
+	verdict.Include(stableCheck, stable, clock.Now())
 }
 
 // over says whether the time is up.
@@ -138,7 +155,7 @@ func (m *Machine) ask(ctx context.Context, until time.Duration, question func(co
 }
 
 func (m *Machine) late(verdict assess.Verdict) assess.Verdict {
-	verdict.State = assess.Bad
+	verdict.State, verdict.Checks = assess.Bad, outOfTime(verdict.Checks)
 	verdict.Reasons = append(slices.Clone(verdict.Reasons), fmt.Sprintf("not good after %s", m.Policy.AssessTimeout))
 	return verdict
 }

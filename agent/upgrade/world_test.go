@@ -281,8 +281,14 @@ func (w *world) Check(context.Context) (verdict assess.Verdict, err error) {
 	return verdict, err
 }
 
-func (w *world) BeforeUpgrade(context.Context) (failure string, err error) {
-	return w.refusal, w.boundary("before upgrade", func() error { return nil })
+func (w *world) BeforeUpgrade(context.Context) (assess.Verdict, error) {
+	verdict := assess.Verdict{State: assess.Good}
+	found := verdict
+	if w.refusal != "" {
+		found = assess.Verdict{State: assess.Bad, Reasons: []string{w.refusal}}
+	}
+	verdict.Include("pre-upgrade.d/10-backup", found, w.clock.Now())
+	return verdict, w.boundary("before upgrade", func() error { return nil })
 }
 
 func (w *world) Units(context.Context) (assess.UnitStates, error) {

@@ -235,6 +235,13 @@ type HostUpgradeStatus struct {
 	// message says what is wrong.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// checks that the host made of itself before and after its reboot, in their order. Where there are more than fit here, those
+	// that passed are left out first.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Checks []HostCheck `json:"checks,omitempty"`
 }
 
 // The rule about pubKey is at the root and not at spec, where it would not be asked when all of spec is

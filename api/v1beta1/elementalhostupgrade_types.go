@@ -134,6 +134,13 @@ type ElementalHostUpgradeStatus struct {
 	// +listMapKey=check
 	Preflight []PreflightResult `json:"preflight,omitempty"`
 
+	// checks that the host made of itself before and after its reboot, as it last reported them in this attempt.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Checks []HostCheck `json:"checks,omitempty"`
+
 	// virtualMachines are those that ran on the node when it was evacuated, each with what was decided for it. Those
 	// that hold the evacuation come first where there are more than fit here.
 	// +optional

@@ -33,6 +33,8 @@ type agent struct {
 	failsAt infrav1.HostUpgradePhase
 	// fallsBack to the former OS, which is good unless unhealthy is set.
 	fallsBack, unhealthy bool
+	// checks that it tells of at its end.
+	checks []infrav1.HostCheck
 	// down keeps the kubelet from coming up after a reboot.
 	down bool
 	// paused: the controller of ElementalHosts, which turns the trigger into an outcome, does nothing.
@@ -124,6 +126,7 @@ func (a *agent) carryOn(ctx context.Context, host *infrav1.ElementalHost) bool {
 		a.boot(ctx, host)
 		return true
 	case a.fallsBack:
+		a.marker.Checks = a.checks
 		a.marker.Phase, a.marker.Healthy, a.marker.Message = infrav1.HostUpgradeRolledBack, !a.unhealthy, "the wanted snapshot did not boot"
 		return true
 	}

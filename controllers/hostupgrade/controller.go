@@ -110,6 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 // advance does what the state of the object asks for.
 func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, error) {
 	o.recordReturn()
+	o.recordChecks()
 	if !o.upgrade.DeletionTimestamp.IsZero() {
 		return r.reconcileDelete(ctx, o)
 	}

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -144,7 +145,7 @@ func (w *world) drive(ctx context.Context, until func() bool) {
 		w.agent.tick(ctx)
 		w.clock.SetTime(w.clock.Now().Add(5 * time.Second))
 		quiet++
-		if w.faults.lasting() != before || w.faults.disturbed != wasDisturbed || w.agent.marker != marker {
+		if w.faults.lasting() != before || w.faults.disturbed != wasDisturbed || !equality.Semantic.DeepEqual(w.agent.marker, marker) {
 			quiet = 0
 		}
 	}

@@ -47,6 +47,13 @@ func (o *observation) recordReturn() {
 	enter(&o.upgrade.Status, stepAssess, o.now)
 }
 
+// recordChecks keeps what the host has found of itself: it forgets that once the attempt is withdrawn.
+func (o *observation) recordChecks() {
+	if checks := o.hostReport().Checks; len(checks) > 0 {
+		o.upgrade.Status.Checks = checks
+	}
+}
+
 // recordRun reports how far a run of the steps came.
 func (r *Reconciler) recordRun(ctx context.Context, o *observation, report sequence.Report) {
 	status := &o.upgrade.Status

@@ -162,6 +162,7 @@ func (c *checker) attempt(said *wire.Attempt) *infrav1.HostUpgradeStatus {
 		FromBootID: said.FromBootID,
 		Healthy:    said.Healthy,
 		Message:    trim(said.Message),
+		Checks:     checksOf(said.Checks),
 	}
 }
 

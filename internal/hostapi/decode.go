@@ -15,20 +15,30 @@ import (
 	"unicode/utf8"
 )
 
-// decodeBody reads a JSON body of an authenticated caller strictly: a field that we do not know is something that
-// the host believes to have said.
-func decodeBody(r *http.Request, into any) error {
+// decodeBody reads the JSON body of an authenticated caller.
+func decodeBody(r *http.Request, into any, decode func(raw []byte, into any) error) error {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		return refuseBody(err)
 	}
 	proven(r)
-	return decodeStrict(raw, into)
+	return decode(raw, into)
 }
 
+// decodeStrict is for what is believed once and for all: a field that we do not know is something that the host believes to have said.
 func decodeStrict(raw []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
+	return decodeOne(decoder, into)
+}
+
+// decodeKnown leaves out fields that we do not know. An agent may be newer than the API, and one whose reports were refused would
+// never come to the end of an attempt.
+func decodeKnown(raw []byte, into any) error {
+	return decodeOne(json.NewDecoder(bytes.NewReader(raw)), into)
+}
+
+func decodeOne(decoder *json.Decoder, into any) error {
 	if err := decoder.Decode(into); err != nil {
 		return refuse(http.StatusBadRequest, "body is not what this path takes: %s", shorten(err.Error(), maxShort))
 	}

@@ -46,7 +46,7 @@ var StatusPatch = statusPatch
 // ParseReport is what becomes of a report's body.
 func ParseReport(body []byte) (infrav1.ElementalHostStatus, error) {
 	report := wire.Report{}
-	if err := decodeStrict(body, &report); err != nil {
+	if err := decodeKnown(body, &report); err != nil {
 		return infrav1.ElementalHostStatus{}, err
 	}
 	return statusOf(report)

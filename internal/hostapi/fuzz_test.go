@@ -6,11 +6,11 @@ package hostapi_test
 import (
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -30,6 +30,7 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"os":{"snapshot":-1}}`))
 	f.Add([]byte(`{"os":{},"message":"\u001b[2J\ud800"}`))
 	f.Add([]byte(`{"os":{},"upgrade":{"attempt":"a","phase":"Applying","message":"é"}}`))
+	f.Add([]byte(`{"os":{},"upgrade":{"attempt":"a","phase":"Failed","checks":[{"name":"a","verdict":"New","since":"2026-01-02T03:04:05.6+07:00"},{"name":"a"}]}}`))
 	f.Add([]byte(`{"os":{},"addresses":[{"type":"Hostname","address":""}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		status, err := hostapi.ParseReport(body)
@@ -40,6 +41,7 @@ func FuzzReport(f *testing.F) {
 		if len(status.Message) > 1024 || !utf8.ValidString(status.Message) || len(status.Addresses) > 32 {
 			t.Errorf("out of bounds: %+v", status)
 		}
+		mustFit(t, status.Upgrade)
 		patch, err := hostapi.StatusPatch(status)
 		if err != nil {
 			t.Fatalf("making a patch: %v", err)
@@ -48,10 +50,28 @@ func FuzzReport(f *testing.F) {
 		if err := json.Unmarshal(patch, &stored); err != nil {
 			t.Fatalf("reading the patch: %v", err)
 		}
-		if !reflect.DeepEqual(stored.Status, status) {
+		if !equality.Semantic.DeepEqual(stored.Status, status) {
 			t.Errorf("stored as %+v, want %+v", stored.Status, status)
 		}
 	})
+}
+
+// mustFit says what of an attempt's checks the API server would not store.
+func mustFit(t *testing.T, attempt *infrav1.HostUpgradeStatus) {
+	if attempt == nil {
+		return
+	}
+	names := map[string]bool{}
+	for _, check := range attempt.Checks {
+		names[check.Name] = true
+		text := check.Name + string(check.Verdict) + check.Output
+		if check.Name == "" || len(check.Name) > 288 || len(check.Verdict) > 32 || len(check.Output) > 256 || !utf8.ValidString(text) {
+			t.Errorf("out of bounds: %+v", check)
+		}
+	}
+	if len(names) != len(attempt.Checks) || len(names) > 32 {
+		t.Errorf("%d names of %d checks", len(names), len(attempt.Checks))
+	}
 }
 
 // FuzzHostCreate tries to find a registration that gets past the checks with a name, a key or a label

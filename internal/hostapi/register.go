@@ -54,7 +54,7 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	asked := wire.HostCreate{}
-	if err := decodeBody(r, &asked); err != nil {
+	if err := decodeBody(r, &asked, decodeStrict); err != nil {
 		return reply{}, err
 	}
 	key, err := checkCreate(asked)

@@ -16,7 +16,7 @@ func (s *Server) reportHost(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	report := wire.Report{}
-	if err := decodeBody(r, &report); err != nil {
+	if err := decodeBody(r, &report, decodeKnown); err != nil {
 		return reply{}, err
 	}
 	status, err := statusOf(report)

@@ -40,9 +40,16 @@ func everything() wire.Report {
 		Upgrade: &wire.Attempt{
 			Attempt: "a-1", Phase: wire.PhaseApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half",
+			Checks: []wire.Check{
+				{Name: "kubelet", Verdict: wire.CheckPassed, Since: looked},
+				{Name: "required.d/10-disk", Verdict: wire.CheckFailed, Since: looked, ExitCode: new(int32), Output: "full"},
+			},
 		},
 	}
 }
+
+// looked is when a host was looked at.
+var looked = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func stored() infrav1.ElementalHostStatus {
 	return infrav1.ElementalHostStatus{
@@ -58,6 +65,10 @@ func stored() infrav1.ElementalHostStatus {
 		Upgrade: &infrav1.HostUpgradeStatus{
 			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half",
+			Checks: []infrav1.HostCheck{
+				{Name: "kubelet", Verdict: infrav1.HostCheckPassed, Since: metav1.NewTime(looked.Local())},
+				{Name: "required.d/10-disk", Verdict: infrav1.HostCheckFailed, Since: metav1.NewTime(looked.Local()), ExitCode: new(int32), Output: "full"},
+			},
 		},
 	}
 }

@@ -70,7 +70,15 @@ func upgradePatch(upgrade *infrav1.HostUpgradeStatus) any {
 		"fromBootID": orNull(upgrade.FromBootID),
 		"healthy":    orNull(upgrade.Healthy),
 		"message":    orNull(upgrade.Message),
+		"checks":     checksPatch(upgrade.Checks),
 	}
+}
+
+func checksPatch(checks []infrav1.HostCheck) any {
+	if len(checks) == 0 {
+		return nil
+	}
+	return checks // a merge patch replaces lists
 }
 
 func orNull[T comparable](value T) any {

@@ -3,8 +3,10 @@
 
 package wire
 
+import "time"
+
 // Report is all that a host may say about itself: the whole of it each time, so that the last one
-// holds. Unknown fields are refused. A host sends it when it has something new to say and whenever it
+// holds. Fields that the API does not know are left out: the agent may be newer. A host sends it when it has something new to say and whenever it
 // connects anew; the API writes it only if it differs from what is stored.
 type Report struct {
 	AgentVersion string    `json:"agentVersion,omitempty"`
@@ -44,7 +46,41 @@ type Attempt struct {
 	FromBootID string `json:"fromBootID,omitempty"`
 	Healthy    bool   `json:"healthy,omitempty"`
 	Message    string `json:"message,omitempty"`
+	// Checks of the host before and after the reboot, in their order.
+	Checks []Check `json:"checks,omitempty"`
 }
+
+// Check is what one check of the host found.
+type Check struct {
+	// Name of a check of the agent's own, or DIRECTORY/FILE of a program of the user's. It is unique within an attempt.
+	Name string `json:"name"`
+	// Verdict is CheckPassed or another of these.
+	Verdict string `json:"verdict"`
+	// Since when it has been found like this, in whole seconds.
+	Since time.Time `json:"since,omitzero"`
+	// ExitCode of a program; nil for one that was ended or could not be started, and for checks of the agent's own.
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// Output is the end of what a program wrote, or why a check of the agent's own has not passed; empty for one that has.
+	Output string `json:"output,omitempty"`
+}
+
+// Verdicts of a check.
+const (
+	CheckPassed = "Passed"
+	CheckFailed = "Failed"
+	// CheckTimedOut: it was not done, or not good, within its time.
+	CheckTimedOut = "TimedOut"
+	// CheckWaiting: it has not passed yet, and had not when another ended the assessment.
+	CheckWaiting = "Waiting"
+)
+
+// Bounds of the checks of an attempt. Those of text are in bytes. A name has room for the longest name of a file.
+const (
+	MaxChecks       = 32
+	MaxCheckName    = 288
+	MaxCheckVerdict = 32
+	MaxCheckOutput  = 256
+)
 
 // Phases of an attempt, in their order; the last three are ends.
 const (

@@ -182,7 +182,9 @@ func (p *Plugin) Check(context.Context) (assess.Verdict, error) {
 }
 
 // BeforeUpgrade has nothing to run.
-func (p *Plugin) BeforeUpgrade(context.Context) (failure string, err error) { return "", nil }
+func (p *Plugin) BeforeUpgrade(context.Context) (assess.Verdict, error) {
+	return assess.Verdict{State: assess.Good}, nil
+}
 
 // Units are none.
 func (p *Plugin) Units(context.Context) (assess.UnitStates, error) { return assess.UnitStates{}, nil }

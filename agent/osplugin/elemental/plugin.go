@@ -94,7 +94,7 @@ func (p *Plugin) Check(ctx context.Context) (assess.Verdict, error) {
 }
 
 // BeforeUpgrade runs the user's programs.
-func (p *Plugin) BeforeUpgrade(ctx context.Context) (failure string, err error) {
+func (p *Plugin) BeforeUpgrade(ctx context.Context) (assess.Verdict, error) {
 	return assess.BeforeUpgrade(ctx, p.host)
 }
 

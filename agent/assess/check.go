@@ -1,0 +1,59 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+// The names of the agent's own checks.
+const (
+	ToolkitCheck = "toolkit"
+	KubeletCheck = "kubelet"
+	UnitsCheck   = "units"
+	JobsCheck    = "jobs"
+)
+
+// nameOf a program of the user's: its directory and its file.
+func nameOf(path string) string {
+	return strings.ToValidUTF8(filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)), "?")
+}
+
+// second is a time as the API keeps it: with anything finer a report would never be what is stored.
+func second(at time.Time) time.Time { return at.UTC().Truncate(time.Second) }
+
+// output of a program, or what is wrong where it has said nothing.
+func output(result system.Result, reason string) string {
+	for _, said := range []string{result.Stderr, result.Stdout} {
+		if end := tail(said); end != "" {
+			return end
+		}
+	}
+	return tail(reason)
+}
+
+// tail is the end of an output, without what would move a terminal's cursor.
+func tail(said string) string {
+	said = strings.TrimSpace(strings.Map(func(char rune) rune {
+		if char != '\n' && unicode.IsControl(char) {
+			return ' '
+		}
+		return char
+	}, strings.ToValidUTF8(said, "?")))
+	if len(said) <= wire.MaxCheckOutput {
+		return said
+	}
+	said = said[len(said)-wire.MaxCheckOutput:]
+	for !utf8.RuneStart(said[0]) {
+		said = said[1:]
+	}
+	return strings.TrimSpace(said)
+}
