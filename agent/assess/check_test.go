@@ -22,7 +22,9 @@ import (
 // at is where a clock of systemtest begins.
 var at = systemtest.NewClock().Now()
 
-func passed(name string) wire.Check { return wire.Check{Name: name, Verdict: wire.CheckPassed, Since: at} }
+func passed(name string) wire.Check {
+	return wire.Check{Name: name, Verdict: wire.CheckPassed, Since: at}
+}
 
 func code(exit int32) *int32 { return &exit }
 

@@ -6,6 +6,8 @@ package client_test
 import (
 	"context"
 	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -121,6 +123,18 @@ var _ = Describe("A client", func() {
 		Eventually(api.Held).Should(Equal(1))
 		api.Desire(host.Name, wire.Desired{Approved: true})
 		Eventually(answers).Should(Receive(HaveField("Approved", true)))
+	})
+
+	It("takes what is desired from an API that is newer, without what it does not know", func() {
+		newer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"revision":"2","approved":true,"new":{"x":1},"upgrade":{"attempt":"a1","apply":true,"new":[]}}`))
+		}))
+		DeferCleanup(newer.Close)
+		c := client.New(client.Options{URI: newer.URL, Identity: host, Transport: &http.Transport{DisableKeepAlives: true}, Clock: system.WallClock{}})
+		desired, changed, err := c.Desired(ctx, "1", time.Minute)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(changed).To(BeTrue())
+		Expect(desired).To(Equal(wire.Desired{Revision: "2", Approved: true, Upgrade: &wire.Upgrade{Attempt: "a1", Apply: true}}))
 	})
 
 	It("tells when the wait has passed without news", func() {

@@ -159,4 +159,13 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte(old), 0o600)).To(Succeed())
 		Expect(w.agent(dir).Marker().UnitsBefore).To(Equal(assess.UnitStates{Failed: []string{"old.service"}}))
 	})
+
+	It("goes on from the marker of a newer agent, as the one of the former OS has to after a roll-back", func() {
+		newer := `{"attempt":"a1","phase":"Reverting","digest":"` + digestOf("2") + `","fromSnapshot":1,"wantedSnapshot":2,"message":"bad","new":{"x":1},
+			"checks":[{"name":"kubelet","verdict":"Doubted","since":"2026-01-02T03:04:05Z","new":[]}]}`
+		Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte(newer), 0o600)).To(Succeed())
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Message", "bad"),
+			HaveField("Checks", ContainElement(HaveField("Verdict", "Doubted")))))
+	})
 })
