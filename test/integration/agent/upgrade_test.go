@@ -105,6 +105,12 @@ var _ = Describe("An upgrade", func() {
 		end := m.ends("a1")
 		Expect(end).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
 		Expect(end.Message).To(And(ContainSubstring("booted snapshot 2"), ContainSubstring("50-version failed: v2 is not wanted")))
+		Expect(end.Checks).To(ContainElements(
+			And(HaveField("Name", "required.d/50-version"), HaveField("Verdict", wire.CheckFailed), HaveField("ExitCode", HaveValue(BeEquivalentTo(1))),
+				HaveField("Output", "v2 is not wanted")),
+			And(HaveField("Name", "stable"), HaveField("Verdict", wire.CheckPassed), HaveField("Since", Not(BeZero()))),
+			And(HaveField("Name", "former/required.d/50-version"), HaveField("Verdict", wire.CheckPassed), HaveField("Output", "")),
+		))
 		Expect(m.last().OS.Snapshot).To(BeEquivalentTo(1))
 		Expect(m.Boots()).To(HaveLen(3))
 	})
