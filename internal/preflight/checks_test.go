@@ -39,6 +39,7 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	}),
 
 	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined(`{"sha256:new":"x"}`)),
+	Entry("no digest is known, and the quarantine cannot be read", checkQuarantine, infrav1.PreflightPass, "", "", quarantined("sha256:new")),
 	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantined(`{"sha256:old":"x"}`)),
 	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
 		"is quarantined because ElementalHost x rolled back from it: patch the template", digest, quarantined(`{"sha256:new":"x"}`)),
@@ -64,10 +65,14 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("uncordoned by a person", checkNodeSchedulable, infrav1.PreflightPass, "", "", markedBy("u/12345678")),
 
 	Entry("the kubelet that is wanted", checkKubeletVersion, infrav1.PreflightPass, "", ""),
+	Entry("any kubelet", checkKubeletVersion, infrav1.PreflightPass, "", "", func(_ *Snapshot, subject *Subject) { subject.Machine.Spec.Version = "" }),
 	Entry("a kubelet that the image has to replace", checkKubeletVersion, infrav1.PreflightWarn, "Node/n",
 		"runs kubelet v1.35.0 and Machine m wants v1.36.3", oldKubelet),
 
 	Entry("space unknown", checkFreeSpace, infrav1.PreflightPass, "", ""),
+	Entry("space that is not told, for an image that is", checkFreeSpace, infrav1.PreflightPass, "", "", measured(0, 1<<30)),
+	Entry("space for an image that is not told", checkFreeSpace, infrav1.PreflightPass, "", "", measured(1<<30, 0)),
+	Entry("space to the byte", checkFreeSpace, infrav1.PreflightPass, "", "", measured(1<<30, 1<<30)),
 	Entry("space enough", checkFreeSpace, infrav1.PreflightPass, "", "", measured(2<<30, 1<<30)),
 	Entry("no space", checkFreeSpace, infrav1.PreflightBlock, "ElementalHost/h",
 		"has 512 MiB free on its state partition and the image takes at least 1024 MiB", measured(512<<20, 1<<30)),

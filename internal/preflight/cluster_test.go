@@ -62,16 +62,23 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 		withMachine("x", clusterv1.MachinePhaseDeleting), withNode("node-x", func(*corev1.Node) {})),
 	Entry("a Machine is being deleted whose node is lost", checkMachines, []string{"Warn Machine/x: is being deleted"},
 		withMachine("x", clusterv1.MachinePhaseDeleting), withNode("node-x", func(node *corev1.Node) { node.Status.Conditions = nil })),
+	Entry("a Machine is being deleted whose node is gone", checkMachines, []string{"Warn Machine/x: is being deleted"},
+		withMachine("x", clusterv1.MachinePhaseDeleting)),
 	Entry("the Machine itself", checkMachines, nil, func(s *Snapshot, _ *Subject) {
 		s.Machines[0].Status.Phase = string(clusterv1.MachinePhaseDeleting)
 	}),
 
 	Entry("certificates of which nothing is known", checkCertificates, nil, expires(0)),
 	Entry("certificates for long", checkCertificates, nil, expires(31*day)),
+	Entry("certificates for 30 days", checkCertificates, nil, expires(30*day)),
 	Entry("certificates for a month", checkCertificates,
 		[]string{"Warn Machine/cp: has certificates that expire on 2026-03-30: " + renewalMessage}, expires(29*day)),
+	Entry("certificates for 7 days", checkCertificates,
+		[]string{"Warn Machine/cp: has certificates that expire on 2026-03-08: " + renewalMessage}, expires(7*day)),
 	Entry("certificates for a week", checkCertificates,
 		[]string{"Block Machine/cp: has certificates that expire on 2026-03-07, in less than 7 days: " + renewalMessage}, expires(6*day)),
+	Entry("certificates that expire now", checkCertificates,
+		[]string{"Block Machine/cp: has certificates that expired on 2026-03-02: " + renewalMessage}, expires(day), func(s *Snapshot, _ *Subject) { s.Now = s.Now.Add(day) }),
 	Entry("certificates that have expired", checkCertificates,
 		[]string{"Block Machine/cp: has certificates that expired on 2026-02-28: " + renewalMessage}, expires(-day)),
 
@@ -82,6 +89,7 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 	Entry("another host is upgraded by an attempt", checkOtherUpgrades, nil, withHost("x"), byHand(1), func(s *Snapshot, _ *Subject) {
 		s.Hosts[1].Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "u/1"}
 	}),
+	Entry("another host was upgraded by hand", checkOtherUpgrades, nil, withHost("x"), byHand(1), func(s *Snapshot, _ *Subject) { s.Hosts[1].Labels = nil }),
 	Entry("the host itself", checkOtherUpgrades, nil, byHand(0)),
 	Entry("others change nodes", checkOtherUpgrades,
 		[]string{"Block Plan/system/agents: system-upgrade-controller is changing nodes: wait until that is done"},
@@ -107,6 +115,10 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
 			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
 		withVolume("n", "o"), degraded),
+	Entry("a degraded volume with its last healthy replica on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
+			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
+		withVolume("n", "n"), degraded),
 	Entry("a volume with one replica, which is on the node", checkVolumes,
 		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only replica on Node n and is in use: give it another replica, or stop what uses it"},
 		withVolume("n"), wanted(1)),
@@ -205,6 +217,7 @@ var _ = DescribeTable("isSilent", func(expected bool, ago ...time.Duration) {
 	Entry("no Lease", false),
 	Entry("a fresh one", false, time.Second, 5*time.Second),
 	Entry("one that missed a renewal", false, 20*time.Second, time.Second),
+	Entry("one of the very limit", false, silentAfter, time.Duration(0)),
 	Entry("one that missed two", true, 27*time.Second, time.Second),
 	Entry("all old: it is our clock that is fast", false, time.Hour, time.Hour),
 )
@@ -237,10 +250,13 @@ var _ = DescribeTable("a job is done", func(isDone func(map[string]any) bool, ex
 	Entry("a restore in progress", isComplete, false, map[string]any{"status": map[string]any{"complete": false}}),
 	Entry("a restore", isComplete, true, map[string]any{"status": map[string]any{"complete": true}}),
 	Entry("a backup in progress", isConditionDone, false, withCondition("Progressing", "True")),
+	Entry("a restore that failed", isComplete, true, withCondition("Failure", "True")),
+	Entry("a backup that is not done", isConditionDone, false, withCondition("Done", "False")),
 	Entry("a backup", isConditionDone, true, withCondition("Done", "True")),
 	Entry("a Plan", isPlanIdle, true, map[string]any{}),
 	Entry("a Plan at work", isPlanIdle, false, map[string]any{"status": map[string]any{"applying": []any{"n"}}}),
 	Entry("an Upgrade of Harvester", isHarvesterUpgraded, false, upgradeState("UpgradingNodes")),
+	Entry("an Upgrade of Harvester that failed", isHarvesterUpgraded, true, upgradeState("Failed")),
 	Entry("a former Upgrade of Harvester", isHarvesterUpgraded, true, upgradeState("Succeeded")),
 )
 

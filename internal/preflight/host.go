@@ -47,7 +47,7 @@ func checkOtherAttempt(_ *Snapshot, subject *Subject) []infrav1.PreflightResult 
 // keeps it from. The elemental CLI itself reports success after it has filled the state partition (Harvester issues 7457 and 10687).
 func checkFreeSpace(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	report := subject.Report
-	if report.FreeBytes == 0 || report.ImageBytes == 0 || report.FreeBytes >= report.ImageBytes {
+	if report.FreeBytes == 0 || report.FreeBytes >= report.ImageBytes {
 		return pass()
 	}
 	const mebibyte = 1 << 20

@@ -14,7 +14,7 @@ func checkOtherUpgrades(s *Snapshot, subject *Subject) []infrav1.PreflightResult
 	found := []infrav1.PreflightResult{}
 	for i := range s.Hosts {
 		host := &s.Hosts[i]
-		if subject.Host != nil && host.Name == subject.Host.Name || !isUpgradedByHand(host) {
+		if host.Name == subject.Host.Name || !isUpgradedByHand(host) {
 			continue
 		}
 		found = append(found, block("ElementalHost/"+host.Name,

@@ -83,3 +83,36 @@ var _ = DescribeTable("isNodeOfAny", func(nodeRef, machineID, nodeID string, exp
 	Entry("another's", "m", "elemental://ns/m", "elemental://ns/n", false),
 	Entry("one that has no provider ID yet", "m", "elemental://ns/m", "", false),
 )
+
+var _ = DescribeTable("HeldByQuarantine", func(expected bool, results ...infrav1.PreflightResult) {
+	Expect(HeldByQuarantine(results)).To(Equal(expected))
+},
+	Entry("nothing blocks", false),
+	Entry("the quarantine warns", false, result(quarantineCheck, warns, "x")),
+	Entry("something else blocks", false, result("NodeReady", blocks, "x")),
+	Entry("the quarantine blocks, among others", true, result("NodeReady", blocks, "x"), result(quarantineCheck, blocks, "y")),
+)
+
+var _ = DescribeTable("BlockedBy", func(expected string, results ...infrav1.PreflightResult) {
+	Expect(BlockedBy(results)).To(Equal(expected))
+},
+	Entry("nothing", ""),
+	Entry("what blocks, and not what warns", "A and C", result("A", blocks, "x"), result("B", warns, "x"), result("C", blocks, "x")),
+)
+
+var _ = DescribeTable("SubjectOf", func(found bool, node, host string) {
+	machine := &clusterv1.Machine{}
+	machine.Status.NodeRef.Name, machine.Spec.InfrastructureRef.Name = node, host
+	s, subject := typical()
+	withHost("x")(s, subject)
+	subject = s.SubjectOf(machine)
+	Expect(subject != nil).To(Equal(found))
+	if found {
+		Expect(subject.Node.Name).To(Equal("n"))
+		Expect(subject.Host.Name).To(Equal("x"))
+	}
+},
+	Entry("a Node and a host", true, "n", "em-x"),
+	Entry("no Node", false, "other", "em-x"),
+	Entry("no host", false, "n", "em-other"),
+)

@@ -30,6 +30,16 @@ var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []stri
 		})),
 	Entry("reconfigured", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.7.0: wait until that is done"},
 		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.TargetDeploymentID = "id-2" })),
+	Entry("without a deployment", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.7.0: wait until that is done"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.ObservedDeploymentID, k.Status.TargetDeploymentID = "", "" })),
+	Entry("without a version", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from nothing to nothing: wait until that is done"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) {
+			k.Status.ObservedKubeVirtVersion, k.Status.TargetKubeVirtVersion = "", ""
+		})),
+	Entry("another version by the same deployment", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.8.0: wait until that is done"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.TargetKubeVirtVersion = "v1.8.0" })),
+	Entry("not observed", checkKubeVirt, []string{"Block KubeVirt/kubevirt: was changed and virt-operator has not acted on that yet: wait until it has"},
+		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.ObservedGeneration = nil })),
 	Entry("not deployed", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is Deploying instead of Deployed: wait until it is, or see its conditions"},
 		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.Phase = kubevirtv1.KubeVirtPhaseDeploying })),
 	Entry("never reported on", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from nothing to nothing: wait until that is done"},
@@ -74,6 +84,14 @@ var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []stri
 	Entry("nowhere to move to", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"}, kubeVirt, handled),
 	Entry("the other node is cordoned", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
 		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[1].Spec.Unschedulable = true }),
+	Entry("the other node is not Ready", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[1].Status.Conditions = nil }),
+	Entry("the other node has no virt-handler", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
+		kubeVirt, handled, withTarget),
+	Entry("the Pods of virt-handler are Ready", checkVirtHandler, nil,
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.KubeVirt.Handlers = map[string]bool{"n": true, "other": true} }),
+	Entry("virt-handler reported 5 minutes ago", checkVirtHandler, nil,
+		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Now = s.Now.Add(heartbeatFor) }),
 	Entry("the Pod of virt-handler is not Ready", checkVirtHandler,
 		[]string{"Block Node/n: has a virt-handler that is not Ready: bring virt-handler back, it moves the virtual machines away"},
 		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.KubeVirt.Handlers = map[string]bool{"n": false} }),
@@ -195,6 +213,11 @@ var _ = Describe("Run", func() {
 		Expect(waived).To(HaveExactElements("NodeReady"))
 		Expect(Blockers(results)).To(HaveExactElements(HavePrefix("Node/n: was cordoned by someone else")))
 		Expect(results[0].Verdict).To(Equal(warns))
+	})
+
+	It("tells of no waiver where a check warns all the same", func() {
+		s, subject := typical(oldKubelet)
+		Expect(Run(s, subject, Waivers{"KubeletVersion"}, func(infrav1.PreflightResult) { Fail("is waived") })).To(HaveLen(1))
 	})
 
 	DescribeTable("lets nobody waive what stops the attempt later all the same, and says what to do instead",

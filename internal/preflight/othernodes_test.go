@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// other is the Node of Machine x, which is of the cluster.
+const other = "node-x"
+
+var _ = DescribeTable("a check of the other nodes", func(expected []string, changes ...change) {
+	Expect(findings(checkOtherNodes, append([]change{withMachine("x", clusterv1.MachinePhaseRunning)}, changes...)...)).To(HaveExactElements(expected))
+},
+	Entry("all well", nil, withNode(other, func(*corev1.Node) {})),
+	Entry("the node itself is not Ready", nil, notReady),
+	Entry("another is not Ready", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"}, withNode(other, down)),
+	Entry("another is not Ready, and its attempt holds a slot", nil, withNode(other, downFor("u2/1")), withSlot("u2/1")),
+	Entry("another is not Ready, and another attempt holds a slot", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"},
+		withNode(other, downFor("u2/1")), withSlot("u3/1")),
+	Entry("another is not Ready, and there is no ElementalCluster", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"},
+		withNode(other, downFor("u2/1")), func(s *Snapshot, _ *Subject) { s.ElementalCluster = nil }),
+	Entry("another is not Ready, and a slot names no attempt", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"},
+		withNode(other, down), withSlot("")),
+	Entry("another's host is lost", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"},
+		withNode(other, downFor("u2/1")), withAttempt(infrav1.UpgradeHostLost, false)),
+	Entry("another's host is lost and not waited for", nil, withNode(other, downFor("u2/1")), withAttempt(infrav1.UpgradeHostLost, true)),
+	Entry("another's attempt has failed and is not waited for", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"},
+		withNode(other, downFor("u2/1")), withAttempt(infrav1.UpgradeFailed, true)),
+	Entry("one of no Machine is not Ready", []string{"Warn Node/stranger: is not Ready and belongs to no Machine: delete it if its host is gone"},
+		withNode("stranger", down)),
+	Entry("one of no Machine is Ready", nil, withNode("stranger", func(*corev1.Node) {})),
+	Entry("another was left cordoned", []string{"Warn Node/node-x: was left cordoned by ElementalHostUpgrade u2 and takes no Pods from the node " +
+		"that is drained: give its Machine a good image, or kubectl uncordon it"},
+		withNode(other, func(node *corev1.Node) {
+			downFor("u2/1")(node)
+			node.Status.Conditions = newNode(other).Status.Conditions
+		})),
+	Entry("another is cordoned", []string{"Warn Node/node-x: is cordoned and takes no Pods from the node that is drained"},
+		withNode(other, func(node *corev1.Node) { node.Spec.Unschedulable = true })),
+)
+
+func down(node *corev1.Node) { node.Status.Conditions = nil }
+
+// downFor cordons a node as an attempt does, and takes it down.
+func downFor(attempt string) func(*corev1.Node) {
+	return func(node *corev1.Node) {
+		down(node)
+		node.Spec.Unschedulable = true
+		node.Annotations = map[string]string{infrav1.CordonedByAnnotation: attempt}
+	}
+}
+
+func withSlot(attempt string) change {
+	return func(s *Snapshot, _ *Subject) {
+		s.ElementalCluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{{Attempt: attempt}}
+	}
+}
+
+// withAttempt adds attempt u2.
+func withAttempt(phase infrav1.UpgradePhase, release bool) change {
+	return func(s *Snapshot, _ *Subject) {
+		s.Attempts = append(s.Attempts, infrav1.ElementalHostUpgrade{
+			ObjectMeta: metav1.ObjectMeta{Name: "u2"},
+			Spec:       infrav1.ElementalHostUpgradeSpec{Release: release}, Status: infrav1.ElementalHostUpgradeStatus{Phase: phase},
+		})
+	}
+}
+
+var _ = DescribeTable("a check of the quorum", func(machines, unhealthy int, expected []string, changes ...change) {
+	changes = append([]change{controlPlaneOf(machines, unhealthy)}, changes...)
+	Expect(findings(checkQuorum, changes...)).To(HaveExactElements(expected))
+},
+	Entry("one of three", 3, 0, nil),
+	Entry("the only one", 1, 0, []string{"Block Cluster/c: has 1 control plane nodes and etcd needs 1 of them while this one is down: " +
+		"only a control plane of 3 or more can be upgraded in place"}),
+	Entry("the only one, when an upgrade is requested", 1, 0, nil, requested),
+	Entry("a worker, beside only one", 1, 0, nil, func(_ *Snapshot, subject *Subject) {
+		subject.Machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	}),
+	Entry("one of three, with one that is down", 3, 1, []string{"Block Cluster/c: has 3 control plane nodes and etcd needs 2 of them while this one is down, " +
+		"but the Node of Machine cp-2 is not Ready: bring them back first"}),
+	Entry("one of three, with one that is down, when an upgrade is requested", 3, 1, []string{"Block Cluster/c: has 3 control plane nodes and etcd needs 2 of them " +
+		"while this one is down, but the Node of Machine cp-2 is not Ready: bring them back first"}, requested),
+	Entry("one of five, with one that is down", 5, 1, nil),
+)
+
+// controlPlaneOf has Machines cp-0, which is the subject's, and so on; the Nodes of the last are down.
+func controlPlaneOf(machines, unhealthy int) change {
+	return func(s *Snapshot, subject *Subject) {
+		s.Machines = nil
+		for i := range machines {
+			machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
+				Name: "cp-" + string(rune('0'+i)), Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""},
+			}}
+			machine.Status.NodeRef.Name = "node-" + machine.Name
+			s.Machines = append(s.Machines, machine)
+			if i < machines-unhealthy {
+				s.Nodes = append(s.Nodes, *newNode(machine.Status.NodeRef.Name))
+			}
+		}
+		subject.Machine = &s.Machines[0]
+	}
+}

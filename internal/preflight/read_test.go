@@ -1,0 +1,192 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"maps"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
+)
+
+var _ = Describe("Read", Ordered, func() {
+	const namespace = "default"
+	var (
+		live   client.Client
+		reader Reader
+		now    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	)
+	BeforeAll(func() { live = apiserver.StartForSuite().Client })
+
+	create := func(ctx SpecContext, objects ...client.Object) {
+		GinkgoHelper()
+		for _, object := range objects {
+			Expect(live.Create(ctx, object)).To(Succeed())
+		}
+	}
+	// read as a reader that has found KubeVirt absent at "now" does, that long after.
+	read := func(ctx SpecContext, after time.Duration) *Snapshot {
+		GinkgoHelper()
+		s, err := reader.Read(ctx, Sources{
+			Management: live, Workload: workload.New(live, live), Now: now.Add(after),
+			Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		return s
+	}
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+
+	It("finds nothing of what is not installed, and takes a Lease that nobody renewed for none", func(ctx SpecContext) {
+		renewed := metav1.NewMicroTime(now)
+		create(ctx,
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "a"}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}},
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "b"}})
+		s := read(ctx, 0)
+		Expect(s.KubeVirt).To(BeNil())
+		Expect(s.Longhorn).To(BeNil())
+		Expect(s.Jobs).To(BeEmpty())
+		Expect(s.Foreign).To(BeEmpty())
+		Expect(s.Renewed).To(HaveLen(1))
+		Expect(s.Renewed["a"]).To(BeTemporally("==", now))
+	})
+
+	It("leaves out what belongs to other clusters", func(ctx SpecContext) {
+		for _, cluster := range []string{"c", "other"} {
+			create(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: meta("of-" + cluster), Spec: infrav1.ElementalHostUpgradeSpec{
+				ClusterName: cluster, HostName: "h", MachineName: "m", ElementalMachineName: "m", ImageURI: "i",
+				OSVersionManagement: infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"i"}`)}},
+			}})
+		}
+		s := read(ctx, 0)
+		Expect(s.Attempts).To(HaveLen(1))
+		Expect(s.attempt("of-c")).NotTo(BeNil())
+	})
+
+	It("finds the template that a clone was made from", func(ctx SpecContext) {
+		source, stranger := ownertest.Template(namespace, "t", "i"), ownertest.Template(namespace, "stranger", "i")
+		clone := ownertest.Template(namespace, "t-1", "i")
+		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
+		create(ctx, source, stranger, clone)
+		Expect(Templates(ctx, live, nil)).To(BeEmpty())
+		Expect(Templates(ctx, live, source)).To(HaveExactElements(HaveField("GetName()", "t")))
+		Expect(Templates(ctx, live, clone)).To(HaveExactElements(HaveField("GetName()", "t-1"), HaveField("GetName()", "t")))
+	})
+
+	It("asks again for KubeVirt half a minute after it was not there, and when the clock was set back", func(ctx SpecContext) {
+		Expect(kinds.Install(ctx, live)).To(Succeed())
+		create(ctx, &kubevirtv1.KubeVirt{ObjectMeta: meta("kubevirt")})
+		Expect(read(ctx, absentFor-time.Second).KubeVirt).To(BeNil())
+		Expect(read(ctx, absentFor).KubeVirt).NotTo(BeNil())
+		Expect(read(ctx, -time.Second).KubeVirt).NotTo(BeNil())
+	})
+
+	It("tells that nothing of KubeVirt but its object is there", func(ctx SpecContext) {
+		found := read(ctx, absentFor).KubeVirt
+		Expect(found.API).To(Equal("is not there"))
+		Expect(found.Interceptor).To(BeFalse())
+		Expect(found.Handlers).To(BeEmpty())
+	})
+
+	It("reads what there is of KubeVirt", func(ctx SpecContext) {
+		create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "virt-api-validator"},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: evictionWebhook, AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1")},
+			}}})
+		makeHandler(ctx, live, "old", "n", corev1.ConditionFalse)
+		makeHandler(ctx, live, "new", "n", corev1.ConditionTrue)
+		makeHandler(ctx, live, "x", "o", corev1.ConditionFalse)
+		vm := &kubevirtv1.VirtualMachineInstance{ObjectMeta: meta("vm")}
+		vm.Labels = map[string]string{kubevirtv1.NodeNameLabel: "n"}
+		create(ctx, vm)
+		for name, phase := range map[string]kubevirtv1.VirtualMachineInstanceMigrationPhase{
+			"b": kubevirtv1.MigrationRunning, "a": kubevirtv1.MigrationPending, "c": kubevirtv1.MigrationSucceeded,
+		} {
+			migration := &kubevirtv1.VirtualMachineInstanceMigration{ObjectMeta: meta(name)}
+			create(ctx, migration)
+			migration.Status.Phase = phase
+			Expect(live.Status().Update(ctx, migration)).To(Succeed())
+		}
+
+		found := read(ctx, absentFor).KubeVirt
+		Expect(found.Interceptor).To(BeTrue())
+		Expect(found.Handlers).To(Equal(map[string]bool{"n": true, "o": false}))
+		Expect(found.Places).To(Equal(map[types.NamespacedName]string{{Namespace: namespace, Name: "vm"}: "n"}))
+		Expect(found.on("n")).To(Equal(1))
+		Expect(found.on("o")).To(BeZero())
+		Expect(found.Migrations).To(HaveLen(2))
+		Expect(found.Migrations[0].Name).To(Equal("a"))
+	})
+
+	It("believes the API server about virt-api", func(ctx SpecContext) {
+		spec := map[string]any{
+			"group": "subresources.kubevirt.io", "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1),
+		}
+		local := storage.New(apiServiceKind, "", subresourceAPI, map[string]any{"spec": maps.Clone(spec)})
+		spec["service"] = map[string]any{"namespace": namespace, "name": "virt-api"}
+		spec["insecureSkipTLSVerify"] = true
+		service := storage.New(apiServiceKind, "", subresourceAPI, map[string]any{"spec": spec})
+		create(ctx, service)
+		Expect(read(ctx, absentFor).KubeVirt.API).To(Equal("is not Available"), "its Service does not exist")
+
+		Expect(live.Delete(ctx, service)).To(Succeed())
+		create(ctx, local)
+		Eventually(func() string { return read(ctx, absentFor).KubeVirt.API }).Should(BeEmpty(), "the API server serves it itself")
+	})
+
+	It("takes no notice of jobs that are done or being deleted", func(ctx SpecContext) {
+		Expect(storage.Install(ctx, live, planKind)).To(Succeed())
+		leaving := plan("leaving", "n")
+		leaving.SetFinalizers([]string{"test.example.com/keep"})
+		create(ctx, plan("idle"), plan("b", "n"), plan("a", "n"), leaving)
+		Expect(live.Delete(ctx, leaving)).To(Succeed())
+
+		const doing = "system-upgrade-controller is changing nodes"
+		Expect(read(ctx, 2*absentFor).Foreign).To(HaveExactElements(Job{Object: "Plan/default/a", Doing: doing}, Job{Object: "Plan/default/b", Doing: doing}))
+	})
+})
+
+var _ = It("An object of no namespace is described without one", func() {
+	Expect(describe(storage.New(planKind, "", "p", map[string]any{}))).To(Equal("Plan/p"))
+})
+
+var (
+	planKind       = schema.GroupVersionKind{Group: "upgrade.cattle.io", Version: "v1", Kind: "Plan"}
+	apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+)
+
+// plan of system-upgrade-controller that is changing the nodes.
+func plan(name string, nodes ...any) *unstructured.Unstructured {
+	return storage.New(planKind, "default", name, map[string]any{"status": map[string]any{"applying": nodes}})
+}
+
+// makeHandler makes a Pod of virt-handler.
+func makeHandler(ctx SpecContext, live client.Client, name, node string, ready corev1.ConditionStatus) {
+	GinkgoHelper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{handlerLabel: handlerName}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	Expect(live.Create(ctx, pod)).To(Succeed())
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: ready}}
+	Expect(live.Status().Update(ctx, pod)).To(Succeed())
+}
