@@ -43,7 +43,7 @@ func waitForControlPlane(machine *clusterv1.Machine, all []clusterv1.Machine) st
 	}
 	for i := range all {
 		// One that is being deleted keeps KubeadmControlPlane from doing anything else.
-		if all[i].Name == machine.Name || !all[i].DeletionTimestamp.IsZero() {
+		if !all[i].DeletionTimestamp.IsZero() {
 			continue
 		}
 		if unhealthy := Unhealthy(&all[i]); len(unhealthy) > 0 {

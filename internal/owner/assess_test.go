@@ -4,12 +4,17 @@
 package owner_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...func(own *clusterv1.Machine, other *clusterv1.Machine)) {
@@ -38,3 +43,69 @@ var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...fu
 		other.DeletionTimestamp = &metav1.Time{Time: other.CreationTimestamp.Add(1)}
 	}),
 )
+
+// unhealthyMachines are Machines of a control plane whose etcd is not known to be healthy, on Nodes that are Ready.
+func unhealthyMachines(names ...string) []clusterv1.Machine {
+	GinkgoHelper()
+	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+	create(kcp)
+	machines := []clusterv1.Machine{}
+	for _, name := range names {
+		machine := ownertest.ControlPlaneMachine(kcp, name)
+		machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+		create(machine)
+		fail(machine, "EtcdMemberHealthy", metav1.ConditionUnknown)
+		fail(machine, clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue)
+		Expect(c.Status().Update(ctx, machine)).To(Succeed())
+		machines = append(machines, *machine)
+	}
+	return machines
+}
+
+// lookedAt is the mark that has KubeadmControlPlane look at a Machine again.
+func lookedAt(machine *clusterv1.Machine) string {
+	GinkgoHelper()
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	return machine.Annotations[infrav1.HealthLookAnnotation]
+}
+
+var _ = It("AssessControlPlane reads the control plane, and has it looked at", func() {
+	machines, now := unhealthyMachines("a", "b"), time.Now()
+	Expect(owner.AssessControlPlane(ctx, c, c, now, &machines[1])).To(Equal("waiting for condition EtcdMemberHealthy of control plane Machine b"))
+	Expect(lookedAt(&machines[0])).NotTo(BeEmpty())
+
+	held := machines[1].DeepCopy()
+	fail(held, "EtcdMemberHealthy", metav1.ConditionTrue)
+	Expect(c.Status().Update(ctx, held)).To(Succeed())
+	Expect(owner.AssessControlPlane(ctx, c, c, now, held)).To(HavePrefix("waiting for condition EtcdMemberHealthy of control plane Machine a, which would be deleted"))
+})
+
+var _ = Describe("LookAgain at Machines", func() {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+	It("waits 20 seconds in between", func() {
+		machines := unhealthyMachines("m")
+		look := func(at time.Time) string {
+			GinkgoHelper()
+			Expect(owner.LookAgain(ctx, c, at, machines)).To(Succeed())
+			return lookedAt(&machines[0])
+		}
+		first := look(now)
+		Expect(look(now.Add(20*time.Second - 1))).To(Equal(first))
+		Expect(look(now.Add(20 * time.Second))).NotTo(Equal(first))
+	})
+
+	It("leaves out one that is being deleted", func() {
+		machines := unhealthyMachines("m")
+		leave(&machines[0])
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(&machines[0]), &machines[0])).To(Succeed())
+		Expect(owner.LookAgain(ctx, c, now, machines)).To(Succeed())
+		Expect(lookedAt(&machines[0])).To(BeEmpty())
+	})
+
+	It("passes by one that has gone meanwhile", func() {
+		machines := unhealthyMachines("m")
+		Expect(c.Delete(ctx, machines[0].DeepCopy())).To(Succeed())
+		Expect(owner.LookAgain(ctx, c, now, machines)).To(Succeed())
+	})
+})

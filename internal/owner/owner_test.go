@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -33,6 +34,7 @@ var _ = DescribeTable("ReplacesInstead of a MachineDeployment",
 	Entry("with a percentage", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromString("10%"))) }, ContainSubstring("maxSurge 10%: set maxSurge 0")),
 	Entry("with a surge Machine", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromInt32(1))) }, ContainSubstring("maxSurge 1: set maxSurge 0")),
 	Entry("by default", func(md *clusterv1.MachineDeployment) { surge(md, nil) }, ContainSubstring("maxSurge 1 by default")),
+	Entry("with no type of strategy, which is RollingUpdate", func(md *clusterv1.MachineDeployment) { md.Spec.Rollout.Strategy.Type = "" }, BeEmpty()),
 	Entry("OnDelete", func(md *clusterv1.MachineDeployment) {
 		md.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
 	}, Equal("MachineDeployment md has spec.rollout.strategy.type OnDelete: set RollingUpdate")),
@@ -49,6 +51,15 @@ var _ = DescribeTable("ReplacesInstead of a KubeadmControlPlane",
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(expected)
 	},
 	Entry("as it has to be", func(*controlplanev1.KubeadmControlPlane) {}, BeEmpty()),
+	Entry("with no type of strategy, which is RollingUpdate", func(kcp *controlplanev1.KubeadmControlPlane) {
+		kcp.Spec.Rollout.Strategy.Type = ""
+	}, BeEmpty()),
+	Entry("with another type of strategy", func(kcp *controlplanev1.KubeadmControlPlane) {
+		kcp.Spec.Rollout.Strategy.Type = "OnDelete"
+	}, Equal("KubeadmControlPlane cp has spec.rollout.strategy.type OnDelete: set RollingUpdate")),
+	Entry("with two replicas", func(kcp *controlplanev1.KubeadmControlPlane) {
+		kcp.Spec.Replicas = ptr.To[int32](2)
+	}, Equal("KubeadmControlPlane cp has 2 replicas: only one of 3 or more is updated in place")),
 	Entry("with one replica and a surge Machine", func(kcp *controlplanev1.KubeadmControlPlane) {
 		kcp.Spec.Replicas = ptr.To[int32](1)
 		kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil
@@ -63,6 +74,23 @@ var _ = Describe("ReplacesInstead with spec.rollout.after", func() {
 		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(ContainSubstring("spec.rollout.after"))
 		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(-longAfter))
 		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty())
+
+		By("not while MachineSets are older that have no Machines")
+		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(longAfter))
+		observe(r.old, 0)
+		observe(r.bad, 0)
+		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty())
+	})
+
+	It("names it while Machines of a control plane are older", func() {
+		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+		create(kcp)
+		kcp.Spec.Rollout.After = metav1.NewTime(kcp.CreationTimestamp.Add(longAfter))
+		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
+		create(ownertest.ControlPlaneMachine(kcp, "m"))
+		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(HavePrefix("KubeadmControlPlane cp has a spec.rollout.after"))
+		kcp.Spec.Rollout.After = metav1.NewTime(kcp.CreationTimestamp.Add(-longAfter))
+		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
 	})
 })
 
@@ -146,7 +174,39 @@ var _ = Describe("WantsOS", func() {
 	})
 })
 
+// withoutControlPlanes is a cluster whose KubeadmControlPlanes cannot be listed.
+type withoutControlPlanes struct {
+	client.Client
+	because error
+}
+
+func (w withoutControlPlanes) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, isControlPlanes := list.(*controlplanev1.KubeadmControlPlaneList); isControlPlanes {
+		return w.because
+	}
+	return w.Client.List(ctx, list, options...)
+}
+
 var _ = Describe("List", func() {
+	It("finds the others where there is no KubeadmControlPlane, and fails where that is not known", func() {
+		namespace := newNamespace()
+		create(ownertest.MachineDeployment(namespace, "a", "c", "t", 1))
+		owners := ownersAt(0)
+		owners.Client = withoutControlPlanes{c, &meta.NoKindMatchError{}}
+		Expect(owners.List(ctx, namespace)).To(HaveLen(1))
+		owners.Client = withoutControlPlanes{c, apierrors.NewInternalError(context.DeadlineExceeded)}
+		_, err := owners.List(ctx, namespace)
+		Expect(err).To(MatchError(ContainSubstring("listing KubeadmControlPlanes")))
+	})
+
+	It("leaves out one that is being deleted", func() {
+		md := ownertest.MachineDeployment(newNamespace(), "a", "c", "t", 1)
+		md.Finalizers = []string{"test.example.com/keep"}
+		create(md)
+		Expect(c.Delete(ctx, md)).To(Succeed())
+		Expect(ownersAt(0).List(ctx, md.Namespace)).To(BeEmpty())
+	})
+
 	It("finds those that use our templates, and no others", func() {
 		namespace := newNamespace()
 		foreign := ownertest.MachineDeployment(namespace, "foreign", "c", "t", 1)

@@ -4,11 +4,13 @@
 package owner_test
 
 import (
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -102,6 +104,21 @@ var _ = Describe("QuietPoint of a MachineDeployment", func() {
 		}, longAfter, ""),
 	)
 
+	It("waits for what was written less than half a minute ago", func() {
+		r := newRollingOut()
+		r.md.Spec.Template.Spec.Version = "v1.37.0"
+		Expect(c.Update(ctx, r.md)).To(Succeed())
+		last := r.md.CreationTimestamp.Time
+		for _, entry := range r.md.ManagedFields {
+			last = slices.MaxFunc([]time.Time{last, entry.Time.Time}, time.Time.Compare)
+		}
+		owners := ownersAt(0)
+		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(30*time.Second - 1))
+		Expect(owners.QuietPoint(ctx, owner.ForMachineDeployment(r.md))).NotTo(BeEmpty())
+		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(30 * time.Second))
+		Expect(owners.QuietPoint(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty())
+	})
+
 	It("reads live, not what it is given", func() {
 		r := newRollingOut()
 		stale := r.md.DeepCopy()
@@ -160,6 +177,16 @@ var _ = DescribeTable("QuietPoint of a KubeadmControlPlane by the health of its 
 		m.Finalizers = []string{"test.example.com/keep"}
 	}, ""),
 )
+
+var _ = It("A KubeadmControlPlane is at no quiet point while a change of its own was not acted on", func() {
+	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+	create(kcp)
+	observe(kcp, 3)
+	kcp.Spec.Version = "v1.37.0"
+	Expect(c.Update(ctx, kcp)).To(Succeed())
+	Expect(ownersAt(atOnce).QuietPoint(ctx, owner.ForKubeadmControlPlane(kcp))).To(Equal("KubeadmControlPlane cp was changed and has not been acted on yet"))
+	Expect(ownersAt(longAfter).QuietPoint(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
+})
 
 var _ = Describe("LookAgain", func() {
 	It("marks a Machine that may be healthy by now, not more often than KubeadmControlPlane looks itself", func() {

@@ -1,0 +1,107 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+var _ = DescribeTable("TemplateName", func(expected string, change func(*clusterv1.ContractVersionedObjectReference)) {
+	md := ownertest.MachineDeployment("ns", "md", "c", "t", 1)
+	change(&md.Spec.Template.Spec.InfrastructureRef)
+	Expect(owner.TemplateName(owner.ForMachineDeployment(md))).To(Equal(expected))
+},
+	Entry("ours", "t", func(*clusterv1.ContractVersionedObjectReference) {}),
+	Entry("the same kind of another group", "", func(ref *clusterv1.ContractVersionedObjectReference) { ref.APIGroup = "other.io" }),
+	Entry("another kind of our group", "", func(ref *clusterv1.ContractVersionedObjectReference) { ref.Kind = "ElementalClusterTemplate" }),
+)
+
+var _ = DescribeTable("SameReference", func(expected bool, template string) {
+	a, b := ownertest.MachineDeployment("ns", "a", "c", "t", 1), ownertest.MachineDeployment("ns", "b", "c", template, 1)
+	Expect(owner.SameReference(owner.ForMachineDeployment(a), owner.ForMachineDeployment(b))).To(Equal(expected))
+},
+	Entry("to the same template", true, "t"),
+	Entry("to another", false, "other"),
+)
+
+var _ = It("Owners are the same by their UIDs, and have resources by their kinds", func() {
+	a, b := ownertest.MachineDeployment("ns", "a", "c", "t", 1), ownertest.MachineDeployment("ns", "a", "c", "t", 1)
+	a.UID, b.UID = "1", "1"
+	Expect(owner.Same(owner.ForMachineDeployment(a), owner.ForMachineDeployment(b))).To(BeTrue())
+	b.UID = "2"
+	Expect(owner.Same(owner.ForMachineDeployment(a), owner.ForMachineDeployment(b))).To(BeFalse())
+	Expect(owner.Resource(owner.ForMachineDeployment(a)).Resource).To(Equal("machinedeployments"))
+	kcp := ownertest.KubeadmControlPlane("ns", "cp", "c", "t")
+	Expect(owner.Resource(owner.ForKubeadmControlPlane(kcp)).Resource).To(Equal("kubeadmcontrolplanes"))
+})
+
+var _ = DescribeTable("Pauses", func(expected bool, before, after *bool) {
+	was, is := ownertest.MachineDeployment("ns", "md", "c", "t", 1), ownertest.MachineDeployment("ns", "md", "c", "t", 1)
+	was.Spec.Paused, is.Spec.Paused = before, after
+	kcp := owner.ForKubeadmControlPlane(ownertest.KubeadmControlPlane("ns", "cp", "c", "t"))
+	Expect(owner.Pauses(owner.ForMachineDeployment(was), owner.ForMachineDeployment(is))).To(Equal(expected))
+	Expect(owner.Pauses(kcp, kcp)).To(BeFalse())
+},
+	Entry("what went on", true, nil, ptr.To(true)),
+	Entry("what was paused", false, ptr.To(true), ptr.To(true)),
+	Entry("what goes on", false, ptr.To(true), ptr.To(false)),
+)
+
+var _ = DescribeTable("Unknown says of what an owner wants", func(expected OmegaMatcher, prepare func(machine *clusterv1.Machine, set *clusterv1.MachineSet)) {
+	namespace := newNamespace()
+	md := ownertest.MachineDeployment(namespace, "md", "c", "t", 1)
+	md.UID = "md"
+	set := ownertest.MachineSet(md, "ms", "t", 1)
+	set.UID = "ms"
+	machine := ownertest.Machine(set, "m")
+	prepare(machine, set)
+	want, found, err := ownersAt(0).WantsOS(ctx, machine)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(found).To(BeFalse())
+	Expect(want.Unknown(machine)).To(expected)
+},
+	Entry("that there is none", Equal("Machine m has no owner that could want an OS of it: "+
+		"hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"),
+		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { machine.OwnerReferences = nil }),
+	Entry("that it is of another kind", Equal("what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: "+
+		"hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"),
+		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { ownedBy(machine, "RKE2ControlPlane", "cp") }),
+	Entry("that the MachineSet does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
+		"make that anew, or delete the Machine"), func(*clusterv1.Machine, *clusterv1.MachineSet) {}),
+	Entry("that the MachineDeployment does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
+		"make that anew, or delete the Machine"), func(_ *clusterv1.Machine, set *clusterv1.MachineSet) { create(set) }),
+	Entry("that the control plane does not exist", Equal("KubeadmControlPlane cp, the owner of Machine m, does not exist: "+
+		"make that anew, or delete the Machine"),
+		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) {
+			ownedBy(machine, "KubeadmControlPlane", "cp")
+		}),
+	Entry("that a MachineSet of its own names no template of ours", HavePrefix("MachineSet ms, the owner of Machine m, or its MachineDeployment "+
+		"names OtherMachineTemplate x of other.io in its infrastructureRef"),
+		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
+			set.OwnerReferences = nil
+			set.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "x"}
+			create(set)
+		}),
+	Entry("that a MachineSet names a kind of ours that is no template", ContainSubstring("names ElementalClusterTemplate t of "),
+		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
+			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.Kind = nil, "ElementalClusterTemplate"
+			create(set)
+		}),
+	Entry("that a MachineSet of somebody else's names a template that does not exist", ContainSubstring("names ElementalMachineTemplate t in its infrastructureRef, which does not exist"),
+		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
+			set.OwnerReferences[0].Kind = "OtherDeployment"
+			create(set)
+		}),
+)
+
+func ownedBy(machine *clusterv1.Machine, kind, name string) {
+	machine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: kind, Name: name, UID: "1", Controller: ptr.To(true)}}
+}
