@@ -78,11 +78,18 @@ func (v *Verdict) Include(name string, found Verdict, at time.Time) {
 
 // Message is the reasons and warnings in one line.
 func (v Verdict) Message() string {
-	parts := slices.Clone(v.Reasons)
-	for _, warning := range v.Warnings {
-		parts = append(parts, "warning: "+warning)
+	return Warn(strings.Join(v.Reasons, "; "), v.Warnings)
+}
+
+// Warn is a message with warnings behind it, which may be all that there is.
+func Warn(message string, warnings []string) string {
+	for _, warning := range warnings {
+		if message != "" {
+			message += "; "
+		}
+		message += wire.WarningPrefix + warning
 	}
-	return strings.Join(parts, "; ")
+	return message
 }
 
 // add takes another finding into account that is not Good: Bad outweighs Undecided.

@@ -96,8 +96,8 @@ type Upgrader interface {
 	// would remove at its end.
 	MakeRoom(ctx context.Context, bytes int64) error
 	// Upgrade writes an image to a new snapshot. Whether it did is told by Written, never by the error
-	// alone.
-	Upgrade(ctx context.Context, request Upgrade) error
+	// alone. The warnings are of what has failed and keeps no image from being written: stages of the user's.
+	Upgrade(ctx context.Context, request Upgrade) (warnings []string, err error)
 	// Written returns the snapshot that was completely written for an attempt from an image with this
 	// digest and is what a boot would choose; 0 if there is none.
 	Written(ctx context.Context, attempt, digest string) (int32, error)

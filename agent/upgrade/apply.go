@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"slices"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
@@ -207,12 +208,26 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 		return false, err
 	}
 	defer stop()
-	err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
+	warnings, err := m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
 	debug.FreeOSMemory()
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
+	if err := m.noteWarnings(warnings); err != nil {
+		return false, err
+	}
 	return m.judgeWrite(ctx, err)
+}
+
+// noteWarnings keeps what the last try has warned of until the attempt ends, which may be in another boot.
+func (m *Machine) noteWarnings(warnings []string) error {
+	marker := m.Marker()
+	if slices.Equal(marker.Warnings, warnings) {
+		return nil
+	}
+	m.Log.Warn("Something failed while the image was written, which goes on", "attempt", marker.Attempt, "warnings", warnings)
+	marker.Warnings = warnings
+	return m.save(marker)
 }
 
 // judgeWrite looks at what is on the disk. The CLI's error only explains why nothing is.
@@ -265,7 +280,7 @@ func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marke
 	if marker.Message == "" {
 		marker.Message = fmt.Sprintf("writing the image was interrupted %d times", marker.Starts)
 	}
-	return m.fail(marker.Message)
+	return m.fail(marker.warned(marker.Message))
 }
 
 // versionOf is what the operator asked for when the attempt was prepared. By now the attempt may have

@@ -39,8 +39,9 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 // fellBack ends the attempt on the former snapshot. The boot loader tries the newest one first, which may be one that was
 // found bad before: from there, too, the host goes back to what ran before.
 func (m *Machine) fellBack(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
-	message := otherBooted(facts, marker)
-	marker.record(m.wrongly(message).Checks)
+	reason := otherBooted(facts, marker)
+	marker.record(m.wrongly(reason).Checks)
+	message := marker.warned(reason)
 	if facts.Snapshot == 0 || facts.Snapshot == marker.FromSnapshot {
 		if err := m.save(marker); err != nil {
 			return false, err
@@ -76,7 +77,7 @@ func wrongBoot(facts osplugin.Facts, marker Marker) string {
 
 func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
-	marker.Phase, marker.Message = wire.PhaseSucceeded, verdict.Message()
+	marker.Phase, marker.Message = wire.PhaseSucceeded, marker.warned(verdict.Message())
 	marker.record(verdict.Checks)
 	return false, m.end(marker)
 }
@@ -143,7 +144,7 @@ func (m *Machine) endRolledBack(former assess.Verdict, message string) (bool, er
 func (m *Machine) turnBack(facts osplugin.Facts, verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
-	marker.Message = fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, verdict.Message())
+	marker.Message = marker.warned(fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, verdict.Message()))
 	marker.record(verdict.Checks)
 	return true, m.save(marker)
 }

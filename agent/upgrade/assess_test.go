@@ -36,6 +36,18 @@ var _ = Describe("An attempt after its reboot", func() {
 			w.checks = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
 		},
 			wire.PhaseSucceeded, false, 2, "warning: wanted check x failed: y"),
+		Entry("good, with what failed while it was written", func() {
+			w.ignored = []string{"cloud-init stage post-upgrade failed: y"}
+			w.checks = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
+		}, wire.PhaseSucceeded, false, 2, "warning: wanted check x failed: y; warning: cloud-init stage post-upgrade failed: y"),
+		Entry("bad, with what failed while it was written", func() {
+			w.ignored, w.verdicts = []string{"cloud-init stage post-upgrade failed: y"}, []assess.Verdict{bad, good}
+		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
+			"; warning: cloud-init stage post-upgrade failed: y"),
+		Entry("a fallback by the boot loader, with what failed while it was written", func() {
+			w.ignored, w.bootsInto = []string{"cloud-init stage post-upgrade failed: y"}, func() int32 { return 1 }
+		}, wire.PhaseRolledBack, true, 2, "booted snapshot 1 in passive mode, wanted 2 ("+digestOf("2")+")"+
+			"; warning: cloud-init stage post-upgrade failed: y"),
 		Entry("bad: back to the former snapshot, once", func() { w.verdicts = []assess.Verdict{bad, good} },
 			wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"),
 		Entry("bad by a check of the user", func() {

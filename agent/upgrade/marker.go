@@ -48,6 +48,8 @@ type Marker struct {
 	// Starts and Failures count the tries to write the image.
 	Starts   int `json:"starts,omitempty"`
 	Failures int `json:"failures,omitempty"`
+	// Warnings are of what failed while the image was written, and kept nobody from it.
+	Warnings []string `json:"warnings,omitempty"`
 	// CleanFailures counts how often in a row what a killed upgrade left behind could not be removed, CleanBootID is the boot in
 	// which that began.
 	CleanFailures int    `json:"cleanFailures,omitempty"`
@@ -96,6 +98,11 @@ func (m Marker) Wire() *wire.Attempt {
 		Attempt: m.Attempt, Phase: phase, Digest: m.Digest, ImageBytes: m.ImageBytes, FreeBytes: m.FreeBytes,
 		FromBootID: m.FromBootID, Healthy: m.Healthy, Message: m.Message, Checks: m.Checks,
 	}
+}
+
+// warned is a message with the warnings behind it.
+func (m Marker) warned(message string) string {
+	return assess.Warn(message, m.Warnings)
 }
 
 // ReadMarker returns the marker in a work directory for who looks at the host; a zero one where there is none.

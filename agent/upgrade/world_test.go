@@ -58,6 +58,7 @@ type world struct {
 	seen       [][]string       // what each assessment was told of the one before
 	resolve    []error
 	write      []func() error
+	ignored    []string     // what the CLI has ignored
 	bootsInto  func() int32 // overrules GRUB
 	clock      *systemtest.Clock
 	policy     upgrade.Policy
@@ -173,7 +174,7 @@ func (w *world) Clean(context.Context) error {
 	})
 }
 
-func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) error {
+func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) ([]string, error) {
 	next := w.newest() + 1
 	// A kill within leaves half a snapshot.
 	w.snapshots[next] = snap{}
@@ -190,7 +191,7 @@ func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) error {
 		w.written++
 		return nil
 	})
-	return err
+	return w.ignored, err
 }
 
 func (w *world) newest() (newest int32) {

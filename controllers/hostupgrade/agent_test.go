@@ -4,6 +4,7 @@
 package hostupgrade_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -35,6 +36,8 @@ type agent struct {
 	fallsBack, unhealthy bool
 	// checks that it tells of at its end.
 	checks []infrav1.HostCheck
+	// warns is what it has to say of an upgrade that succeeds.
+	warns string
 	// down keeps the kubelet from coming up after a reboot.
 	down bool
 	// paused: the controller of ElementalHosts, which turns the trigger into an outcome, does nothing.
@@ -130,7 +133,9 @@ func (a *agent) carryOn(ctx context.Context, host *infrav1.ElementalHost) bool {
 		a.marker.Phase, a.marker.Healthy, a.marker.Message = infrav1.HostUpgradeRolledBack, !a.unhealthy, "the wanted snapshot did not boot"
 		return true
 	}
-	return a.enter(infrav1.HostUpgradeSucceeded)
+	moved := a.enter(infrav1.HostUpgradeSucceeded)
+	a.marker.Message = cmp.Or(a.marker.Message, a.warns)
+	return moved
 }
 
 func (a *agent) boot(ctx context.Context, host *infrav1.ElementalHost) {

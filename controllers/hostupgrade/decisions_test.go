@@ -218,15 +218,26 @@ var _ = DescribeTable("keptOff", func(step, expected string, changes ...func(*ob
 	Entry("where nothing can be held back", stepPreflight, "", labelled),
 )
 
-var _ = DescribeTable("kindOf", func(outcome infrav1.UpgradePhase, expected string) {
-	Expect(kindOf(outcome)).To(Equal(expected))
+var _ = DescribeTable("kindOf", func(outcome infrav1.UpgradePhase, warnings, expected string) {
+	Expect(kindOf(outcome, warnings)).To(Equal(expected))
 },
-	Entry(nil, infrav1.UpgradeSucceeded, "Normal"),
-	Entry("the way to fix a bad image forward", infrav1.UpgradeSuperseded, "Normal"),
-	Entry("asked for by a person", infrav1.UpgradeAborted, "Normal"),
-	Entry(nil, infrav1.UpgradeRolledBack, "Warning"),
-	Entry(nil, infrav1.UpgradeFailed, "Warning"),
-	Entry(nil, infrav1.UpgradeHostLost, "Warning"),
+	Entry(nil, infrav1.UpgradeSucceeded, "", "Normal"),
+	Entry("with something to look after", infrav1.UpgradeSucceeded, "warning: x", "Warning"),
+	Entry("the way to fix a bad image forward", infrav1.UpgradeSuperseded, "warning: x", "Normal"),
+	Entry("asked for by a person", infrav1.UpgradeAborted, "", "Normal"),
+	Entry(nil, infrav1.UpgradeRolledBack, "", "Warning"),
+	Entry(nil, infrav1.UpgradeFailed, "", "Warning"),
+	Entry(nil, infrav1.UpgradeHostLost, "", "Warning"),
+)
+
+var _ = DescribeTable("warnings", func(phase infrav1.HostUpgradePhase, message, expected string) {
+	o := typical(reported(phase), func(o *observation) { o.host.Status.Upgrade.Message = message })
+	Expect(o.warnings()).To(Equal(expected))
+},
+	Entry("of a stage that failed", infrav1.HostUpgradeSucceeded, "warning: cloud-init stage x failed: y", "warning: cloud-init stage x failed: y"),
+	Entry("none", infrav1.HostUpgradeSucceeded, "", ""),
+	Entry("what is no warning", infrav1.HostUpgradeSucceeded, "the host runs this OS already", ""),
+	Entry("what explains another end", infrav1.HostUpgradeRolledBack, "warning: x", ""),
 )
 
 var _ = DescribeTable("awaitCluster", func(refusal error, expected string) {

@@ -79,6 +79,10 @@ const (
 // any of its writes.
 var scenarios = map[string]scenario{
 	"Succeeded": {message: "Node HOST runs " + newImage, marks: clean},
+	"Succeeded with a warning": {
+		prepare: func(_ context.Context, w *world) { w.agent.warns = "warning: cloud-init stage post-upgrade failed: y" },
+		message: "Node HOST runs " + newImage + ": warning: cloud-init stage post-upgrade failed: y", marks: clean,
+	},
 	"RolledBack": {
 		prepare: fallBack, message: "ElementalHost HOST runs its former OS again: the wanted snapshot did not boot", marks: rolledBack,
 	},

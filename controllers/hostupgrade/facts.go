@@ -7,12 +7,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
 // nodeName is the Node of the Machine; the last known one when the Machine is gone.
@@ -66,6 +68,15 @@ func (o *observation) triggered() bool {
 func (o *observation) labelled() bool {
 	return o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt &&
 		o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
+}
+
+// warnings are what the host tells of an upgrade that has succeeded all the same; empty where there is nothing to look after.
+func (o *observation) warnings() string {
+	report := o.hostReport()
+	if report.Phase != infrav1.HostUpgradeSucceeded || !strings.HasPrefix(report.Message, wire.WarningPrefix) {
+		return ""
+	}
+	return report.Message
 }
 
 // returned says whether the host has come back from the reboot, whatever it booted, or went through no

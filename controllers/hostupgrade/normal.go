@@ -57,7 +57,8 @@ func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, err
 		r.recordRefusal(o, report.Position(), err)
 		return ctrl.Result{}, err
 	case report.Completed():
-		return r.end(ctx, o, infrav1.UpgradeSucceeded, fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate()))
+		message := fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate())
+		return r.end(ctx, o, infrav1.UpgradeSucceeded, because(message, o.warnings()))
 	case report.Result.IsEnd():
 		return r.end(ctx, o, infrav1.UpgradePhase(report.Result.Outcome), report.Result.Message)
 	}

@@ -133,13 +133,15 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if status.FinishedAt != nil {
 		o.recordHistory()
 	}
-	r.Recorder.Eventf(o.upgrade, nil, kindOf(outcome), infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
+	r.Recorder.Eventf(o.upgrade, nil, kindOf(outcome, o.warnings()), infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
 }
 
-// kindOf an event is Warning where something went wrong, not where an attempt ends because somebody wants something else.
-func kindOf(outcome infrav1.UpgradePhase) string {
-	switch outcome {
-	case infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeHostLost:
+// kindOf an event is Warning where something went wrong, if only a stage of the user's that nothing depends on; not where an
+// attempt ends because somebody wants something else.
+func kindOf(outcome infrav1.UpgradePhase, warnings string) string {
+	switch {
+	case slices.Contains([]infrav1.UpgradePhase{infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeHostLost}, outcome),
+		outcome == infrav1.UpgradeSucceeded && warnings != "":
 		return corev1.EventTypeWarning
 	default:
 		return corev1.EventTypeNormal

@@ -82,6 +82,10 @@ const (
 	MaxCheckOutput  = 256
 )
 
+// WarningPrefix is before each warning in the message of an attempt, behind what is wrong. One that succeeded has nothing but
+// warnings to tell of.
+const WarningPrefix = "warning: "
+
 // Phases of an attempt, in their order; the last three are ends.
 const (
 	PhaseAcknowledged = "Acknowledged"

@@ -42,6 +42,18 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.path("/run/elemental-agent")).NotTo(BeAnExistingFile(), "what records the files is not copied")
 	})
 
+	It("succeeds although stages of cloud-init files fail, and says which have", func() {
+		Expect(os.WriteFile(m.path("/oem/95_fails.yaml"), []byte("name: Ours\nstages:\n"+
+			"  before-upgrade:\n  - name: Warm the cache\n    commands: [\"echo no cache >&2; exit 3\"]\n"+
+			"  post-upgrade:\n  - commands: [\"true\", \"/oem/nothing --at-all\"]\n"), 0o600)).To(Succeed())
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		expectSucceeded(digest)
+		Expect(m.last().Upgrade.Message).To(Equal(
+			"warning: cloud-init stage before-upgrade failed: no cache: failed to run echo no cache >&2; exit 3: exit status 3; " +
+				"warning: cloud-init stage post-upgrade failed: sh: 1: /oem/nothing: not found: failed to run /oem/nothing --at-all: exit status 127"))
+	})
+
 	It("fails when nothing says which files were to be written", func() {
 		uri, _ := push(m.registry, "v2", kernel, files{"system/oem/00_first.yaml": "stages:\n  after-upgrade.before:\n" +
 			"  - commands: [\"rm -rf /run/elemental/workingtree/run/elemental-agent\"]\n"})

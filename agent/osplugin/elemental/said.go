@@ -15,6 +15,8 @@ const (
 	longestReason = 300
 	// quotedErrors is how many errors of the CLI are quoted: the first is the cause, or the second explains it.
 	quotedErrors = 2
+	// mostWarnings are kept of a run that did what it was to: one for each of the toolkit's hooks.
+	mostWarnings = 4
 
 	levelInfo  = "INFO"
 	levelError = "ERRO"
@@ -25,6 +27,12 @@ var entryStart = regexp.MustCompile(`^(?:\x1b\[\d+m)?([A-Z]{4})(?:\x1b\[0m)?\[[^
 
 // bareStatus is an error that says nothing of what was done: the output of what the CLI runs is only in its debug log.
 var bareStatus = regexp.MustCompile(`exit status \d+$`)
+
+// hookStart begins the stages of the user's cloud-init files; summary counts errors that were logged one by one before it.
+var (
+	hookStart = regexp.MustCompile(`^Running (\S+) hook$`)
+	summary   = regexp.MustCompile(`^\d+ errors? occurred:`)
+)
 
 // entry of the CLI's log.
 type entry struct{ level, message string }
@@ -65,8 +73,36 @@ func reasonOf(result system.Result) string {
 			reason = system.LastLine(stream)
 		}
 	}
-	if len(reason) > longestReason {
-		reason = strings.ToValidUTF8(reason[:longestReason], "") + "..."
+	return shorten(reason)
+}
+
+func shorten(said string) string {
+	if len(said) > longestReason {
+		return strings.ToValidUTF8(said[:longestReason], "") + "..."
 	}
-	return reason
+	return said
+}
+
+// warningsOf are the errors that the CLI logged and went on: the first one of each thing that it did. While
+// hooks run it logs nothing but errors, so that the entry before them says which one it is.
+func warningsOf(log string) []string {
+	var warnings []string
+	step, warned := "", false
+	for _, each := range entriesOf(log) {
+		if each.level == levelInfo {
+			step, warned = each.message, false
+		}
+		if each.level == levelError && !summary.MatchString(each.message) && !warned && len(warnings) < mostWarnings {
+			warnings, warned = append(warnings, warningOf(step, each.message)), true
+		}
+	}
+	return warnings
+}
+
+func warningOf(step, message string) string {
+	message = shorten(strings.TrimPrefix(strings.ReplaceAll(message, " : ", ": "), ": "))
+	if hook := hookStart.FindStringSubmatch(step); hook != nil {
+		return "cloud-init stage " + hook[1] + " failed: " + message
+	}
+	return "elemental upgrade said after \"" + step + "\": " + message
 }

@@ -5,6 +5,7 @@ package elemental
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,11 +14,11 @@ import (
 )
 
 // Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
-// and a full disk is 0.
-func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
+// and a full disk is 0, as is a stage of the toolkit's hooks that fails: no --strict is asked for, with which that would end the upgrade.
+func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warnings []string, err error) {
 	release, err := p.alone(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	command := p.cli([]string{"upgrade"}, []string{
@@ -31,34 +32,34 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) error {
 	if p.host.Real() {
 		hooks, err := p.prepareRecord(request)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		command.Env = append(command.Env, hooks)
 	}
 	if err := p.keepState(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.prepareState(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.bootBooted(ctx); err != nil {
-		return fmt.Errorf("having the next boot choose what runs: %w", err)
+		return nil, fmt.Errorf("having the next boot choose what runs: %w", err)
 	}
 	result, err := p.host.Runner.Run(ctx, command)
 	if err != nil {
-		return fmt.Errorf("running elemental upgrade: %w", err)
-	}
-	if result.ExitCode == 0 {
-		return nil
+		return nil, fmt.Errorf("running elemental upgrade: %w", err)
 	}
 	// The loopback port is another one each time; messages have to stay the same.
 	host, _, _ := strings.Cut(request.Image, "/")
 	result.Stdout = strings.ReplaceAll(result.Stdout, host, "the agent's registry")
 	result.Stderr = strings.ReplaceAll(result.Stderr, host, "the agent's registry")
-	if result.ExitCode < 0 {
-		return fmt.Errorf("elemental upgrade was killed")
+	switch {
+	case result.ExitCode == 0:
+		return warningsOf(result.Stdout), nil
+	case result.ExitCode < 0:
+		return nil, errors.New("elemental upgrade was killed")
 	}
-	return fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
+	return nil, fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
 }
 
 func (p *Plugin) prepareState() error {

@@ -31,13 +31,18 @@ var _ = Describe("Writing an image", func() {
 		r.grub(oemEnv, "passive_snaps=1", "default_fallback=0 1 2")
 	})
 
+	upgradeError := func() error {
+		_, err := r.plugin.Upgrade(ctx, request)
+		return err
+	}
+
 	It("has what runs booted again until the image is known to be whole", func() {
 		var met []string
 		r.runner.On("elemental", func(system.Command) system.Result {
 			met = append(r.grubenv(), strings.Split(r.read(oemEnv), "\n")...)
 			return system.Result{}
 		})
-		Expect(r.plugin.Upgrade(ctx, request)).To(Succeed())
+		Expect(r.plugin.Upgrade(ctx, request)).To(BeEmpty())
 		Expect(met).To(ConsistOf("next_entry=passive2", "passive_snaps=2 1", "default_fallback=0 1 2 3"))
 		Expect(r.grubenv()).To(ConsistOf("next_entry=passive2"))
 		Expect(r.plugin.BootNewest(ctx)).To(Succeed())
@@ -48,7 +53,7 @@ var _ = Describe("Writing an image", func() {
 		func(version wire.OSVersion, call string, env []string) {
 			r.runner.Say("elemental", "")
 			request.Version = version
-			Expect(r.plugin.Upgrade(ctx, request)).To(Succeed())
+			Expect(r.plugin.Upgrade(ctx, request)).To(BeEmpty())
 			commands := r.runner.Commands()
 			last := commands[len(commands)-1]
 			Expect(last.String()).To(Equal(call))
@@ -66,7 +71,7 @@ var _ = Describe("Writing an image", func() {
 
 	It("says what the CLI said, without what differs from try to try", func() {
 		r.runner.Fail("elemental", 1, "time=1 start\npulling 127.0.0.1:5001/x failed\n")
-		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade: exit code 1: pulling the agent's registry/x failed"))
+		Expect(upgradeError()).To(MatchError("elemental upgrade: exit code 1: pulling the agent's registry/x failed"))
 	})
 
 	It("says which errors the CLI logged first", func() {
@@ -76,20 +81,45 @@ var _ = Describe("Writing an image", func() {
 				"\x1b[31mERRO\x1b[0m[2026-11-22T17:50:50Z] failed deploying recovery image \n" +
 				"\x1b[31mERRO\x1b[0m[2026-11-22T17:50:51Z] Error unmounting \n"}
 		})
-		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade: exit code 1: " +
+		Expect(upgradeError()).To(MatchError("elemental upgrade: exit code 1: " +
 			"Could not find kernel: no Kernel in the agent's registry/x; failed deploying recovery image"))
 	})
 
 	It("cuts what was said between two characters", func() {
 		r.runner.Fail("elemental", 1, strings.Repeat("ä", 400))
-		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError(HaveSuffix("ä...")))
+		Expect(upgradeError()).To(MatchError(HaveSuffix("ä...")))
 		r.runner.Fail("elemental", 1, "x"+strings.Repeat("ä", 400))
-		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError(HaveSuffix("ä...")))
+		Expect(upgradeError()).To(MatchError(HaveSuffix("ä...")))
 	})
+
+	// What the CLI v2.3.2 logs at exit code 0.
+	DescribeTable("warns of what the CLI only logs when it has failed",
+		func(log string, warnings ...string) {
+			r.runner.Say("elemental", log)
+			Expect(r.plugin.Upgrade(ctx, request)).To(Equal(warnings))
+		},
+		Entry("stages of two hooks, each with the output of its command and a summary",
+			"\x1b[36mINFO\x1b[0m[2026-11-23T09:33:21Z] Running before-upgrade hook                  \n"+
+				"\x1b[31mERRO\x1b[0m[2026-11-23T09:33:21Z] no cache\n : failed to run echo no cache >&2; exit 3: exit status 3 \n"+
+				"\x1b[31mERRO\x1b[0m[2026-11-23T09:33:21Z] 1 error occurred:\n\t* failed to run echo no cache >&2; exit 3: exit status 3\n \n"+
+				"\x1b[36mINFO\x1b[0m[2026-11-23T09:33:21Z] Starting snapshotter transaction             \n"+
+				"\x1b[36mINFO\x1b[0m[2026-11-23T09:33:22Z] Running post-upgrade hook                    \n"+
+				"\x1b[31mERRO\x1b[0m[2026-11-23T09:33:22Z] : failed to run false: exit status 1 \n"+
+				"\x1b[31mERRO\x1b[0m[2026-11-23T09:33:22Z] : failed to run exit 2: exit status 2 \n"+
+				"\x1b[31mERRO\x1b[0m[2026-11-23T09:33:22Z] 2 errors occurred:\n\t* failed to run false: exit status 1\n\t* failed to run exit 2: exit status 2\n \n"+
+				"\x1b[36mINFO\x1b[0m[2026-11-23T09:33:22Z] Upgrade completed                            \n",
+			"cloud-init stage before-upgrade failed: no cache: failed to run echo no cache >&2; exit 3: exit status 3",
+			"cloud-init stage post-upgrade failed: failed to run false: exit status 1"),
+		Entry("anything else", "INFO[0001] Closing snapshotter transaction \nERRO[0002] failed unmounting 127.0.0.1:5001/x \n",
+			`elemental upgrade said after "Closing snapshotter transaction": failed unmounting the agent's registry/x`),
+		Entry("more than is kept", strings.Repeat("INFO[0001] Running x hook\nERRO[0002] y\n", 5),
+			"cloud-init stage x failed: y", "cloud-init stage x failed: y", "cloud-init stage x failed: y", "cloud-init stage x failed: y"),
+		Entry("at length", "INFO[0001] Running x hook\nERRO[0002] "+strings.Repeat("y", 301), "cloud-init stage x failed: "+strings.Repeat("y", 300)+"..."),
+	)
 
 	It("knows a killed CLI", func() {
 		r.runner.Fail("elemental", -1, "")
-		Expect(r.plugin.Upgrade(ctx, request)).To(MatchError("elemental upgrade was killed"))
+		Expect(upgradeError()).To(MatchError("elemental upgrade was killed"))
 	})
 
 	DescribeTable("is done when the snapshot is there",

@@ -138,6 +138,13 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveExactElements(HaveField("Snapshot", 1), HaveField("Snapshot", 1), HaveField("Snapshot", 2)), "what is not known to be whole is not booted")
 	})
 
+	It("succeeds although a stage of a cloud-init file fails, and says which has", func() {
+		to := m.push("v2", image.OS{Labels: map[string]string{source.LabelFailingStage: "post-upgrade"}})
+		m.upgrade("a1", to)
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", to.PlatformDigest),
+			HaveField("Message", "warning: cloud-init stage post-upgrade failed: no cache: failed to run exit 3: exit status 3")))
+	})
+
 	It("ends as it began when the CLI fails after it has made the new snapshot the default", func() {
 		to := m.push("v2", image.OS{Labels: map[string]string{source.LabelKernel: source.NoKernel}})
 		version, err := json.Marshal(wire.OSVersion{ImageURI: to.URI(), UpgradeRecovery: true})

@@ -72,6 +72,15 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			Expect(log[0].Env).To(HaveKeyWithValue("ELEMENTAL_UPGRADE_RECOVERY", "true"))
 		})
 
+		It("logs what fails in a stage of its hooks, and goes on", func() {
+			m := booted()
+			m.push("v2", image.OS{Labels: map[string]string{source.LabelFailingStage: "after-upgrade"}})
+			out, rc := m.run("elemental", "upgrade", "--system", m.images["v2"].URI())
+			Expect(rc).To(BeZero(), out)
+			Expect(out).To(MatchRegexp(`(?s)INFO\S* Running after-upgrade hook \n\S*ERRO\S* no cache\n : failed to run exit 3: exit status 3 \n` +
+				`\S*ERRO\S* 1 error occurred:.*INFO\S* Running post-upgrade hook .*INFO\S* Upgrade completed`))
+		})
+
 		It("records the platform's digest of an index, by tag and by digest", func() {
 			m := booted()
 			m.push("multi", image.OS{MultiArch: true})

@@ -122,8 +122,31 @@ func upgrade(ctx context.Context, c *Call, o options) int {
 	if err := action.Upgrade(ctx); err != nil {
 		return c.failed(err)
 	}
-	c.print("INFO Upgrade completed\n")
+	c.ranHooks(action.FailingStage())
+	c.log(infoLevel, "Upgrade completed")
 	return c.powerAction(o)
+}
+
+// ranHooks logs the toolkit's hooks. What fails in them is nothing but an error in the log, without --strict: that of the command,
+// behind what it wrote, and a summary.
+func (c *Call) ranHooks(failing string) {
+	for _, stage := range source.Stages {
+		c.log(infoLevel, "Running "+stage+" hook")
+		if stage == failing {
+			c.log(errorLevel, "no cache\n : failed to run exit 3: exit status 3")
+			c.log(errorLevel, "1 error occurred:\n\t* failed to run exit 3: exit status 3\n")
+		}
+	}
+}
+
+const (
+	infoLevel  = "\x1b[36mINFO"
+	errorLevel = "\x1b[31mERRO"
+)
+
+// log writes an entry to the standard output, as the CLI does.
+func (c *Call) log(level, message string) {
+	c.print("%s\x1b[0m[%s] %s \n", level, c.Now().UTC().Format(time.RFC3339), message)
 }
 
 func reset(ctx context.Context, c *Call, o options) int {
@@ -145,7 +168,7 @@ func reset(ctx context.Context, c *Call, o options) int {
 // failed logs what went wrong, in the order in which it did, to the standard output, as the CLI does.
 func (c *Call) failed(err error) int {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		c.print("\x1b[31mERRO\x1b[0m[%s] %s \n", c.Now().UTC().Format(time.RFC3339), line)
+		c.log(errorLevel, line)
 	}
 	return exitFailed
 }

@@ -44,6 +44,9 @@ func (a *Action) Upgrade(ctx context.Context) (err error) {
 	return a.recordUpgrade(digest)
 }
 
+// FailingStage is the stage of the hooks in which something failed; empty for none.
+func (a *Action) FailingStage() string { return a.pace.labels[source.LabelFailingStage] }
+
 // mountWritable mounts what an upgrade writes. What is writable already, because a killed upgrade left
 // it so, stays so afterwards.
 func (a *Action) mountWritable() error {

@@ -17,6 +17,8 @@ const (
 	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
 	// LabelKernel with the value NoKernel makes an image that cannot become the recovery system.
 	LabelKernel = "lab.elemental/kernel"
+	// LabelFailingStage names one of the Stages, in which a cloud-init file of the host fails.
+	LabelFailingStage = "lab.elemental/failing-stage"
 	// LabelBootSeconds is how long the image takes to boot, in place of the host's boot time.
 	LabelBootSeconds = "lab.elemental/boot-seconds"
 )
@@ -45,3 +47,6 @@ const (
 
 // NoKernel is the value of LabelKernel.
 const NoKernel = "none"
+
+// Stages are the toolkit's hooks in an upgrade, in their order.
+var Stages = []string{"before-upgrade", "after-upgrade-chroot", "after-upgrade", "post-upgrade"}
