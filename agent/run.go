@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
@@ -69,12 +70,26 @@ func (a *Agent) firstFacts(ctx context.Context) osplugin.Facts {
 // checkPersistence tells the journal if the host forgets who it is, and what it was doing, with the next reboot. The agent goes on: this
 // boot can be reported all the same. Live media and recovery keep nothing by intention.
 func (a *Agent) checkPersistence(facts osplugin.Facts) {
-	if !a.Host.Real() || facts.Mode == osplugin.ModeLive || facts.Mode == osplugin.ModeRecovery {
-		return
-	}
-	if err := diagnose.Persistent(a.Host, a.Config.Agent.WorkDir); err != nil {
+	if err := a.persistent(facts.Mode); err != nil {
 		a.Log.Error("The work directory has to be persistent: name a directory on the persistent partition in agent.workDir", "error", err)
 	}
+}
+
+func (a *Agent) persistent(mode string) error {
+	if !a.Host.Real() || mode == osplugin.ModeLive || mode == osplugin.ModeRecovery {
+		return nil
+	}
+	return diagnose.Persistent(a.Host, a.Config.Agent.WorkDir)
+}
+
+// volatile says why what is kept in the work directory is lost with the next reboot, and what to do; empty where it is not, or where
+// that cannot be told.
+func (a *Agent) volatile(mode string) string {
+	err := a.persistent(mode)
+	if !errors.Is(err, diagnose.ErrNotPersistent) {
+		return ""
+	}
+	return fmt.Sprintf("%s: name a directory on the persistent partition in agent.workDir of the agent's configuration", err)
 }
 
 // present is who the host is now, after the end of a reset that it does not know to be over.
@@ -104,7 +119,7 @@ func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phas
 	board.Update(func(r *wire.Report) { r.AgentVersion, r.Phase = version.Version, wire.HostRunning })
 	machine, err := upgrade.New(upgrade.Options{
 		Plugin: a.Plugin, Images: a.Images, Clock: a.Host.Clock, Reporter: board, Log: a.Log, WorkDir: a.workDir,
-		Bootstrapped: bootstrap.Done, Policy: a.UpgradePolicy,
+		Bootstrapped: bootstrap.Done, Volatile: a.volatile, Policy: a.UpgradePolicy,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +130,7 @@ func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phas
 	}
 	return phase.New(phase.Options{
 		Plugin: a.Plugin, API: api, Board: board, Host: a.Host, Log: a.Log, WorkDir: a.workDir, Name: host.Name, Key: key,
-		Machine: machine, Bootstrap: bootstrap,
+		Machine: machine, Bootstrap: bootstrap, Volatile: a.volatile,
 	}), board, nil
 }
 

@@ -41,6 +41,8 @@ type Options struct {
 	Machine *upgrade.Machine
 	// Marks of the bootstrap.
 	Bootstrap *BootstrapMark
+	// Volatile says why what is kept in the work directory is lost with the next reboot, in that boot mode; empty where it is not.
+	Volatile func(mode string) string
 }
 
 // Phases acts on desired states.
@@ -118,6 +120,7 @@ func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	p.Board.Update(func(report *wire.Report) {
 		report.Installed = p.Plugin.Installed()
 		report.Bootstrapped = p.Bootstrap.Done()
+		report.VolatileWorkDir = p.Volatile(facts.Mode)
 		report.OS = wire.OS{
 			ImageURI: uri, Digest: facts.Digest, Snapshot: facts.Snapshot, BootMode: facts.Mode, BootID: facts.BootID,
 			Version: facts.Version, FreeBytes: p.Machine.FreeBytes(),

@@ -81,7 +81,11 @@ type rig struct {
 	board  *report.Board
 	phases *phase.Phases
 	api    fakeAPI
+	// volatileDir is why what the agent keeps is lost with the next reboot.
+	volatileDir string
 }
+
+func (r *rig) volatile(string) string { return r.volatileDir }
 
 func newRig() *rig {
 	r := &rig{dir: GinkgoT().TempDir()}
@@ -106,10 +110,12 @@ func (r *rig) start() {
 	Expect(err).NotTo(HaveOccurred())
 	machine, err := upgrade.New(upgrade.Options{
 		Plugin: r.plugin, Images: dummy.Images{}, Clock: clock, Reporter: r.board, Log: log, WorkDir: r.dir, Bootstrapped: bootstrap.Done,
+		Volatile: r.volatile,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	r.phases = phase.New(phase.Options{
 		Plugin: r.plugin, API: r.api, Board: r.board, Log: log, WorkDir: r.dir, Name: "host-1", Machine: machine, Bootstrap: bootstrap,
+		Volatile: r.volatile,
 		Host: &system.Host{Root: r.dir, Clock: clock, Addresses: func() ([]string, error) {
 			var many []string
 			for i := range 12 {
@@ -186,6 +192,17 @@ var _ = Describe("A desired state", func() {
 			wire.HostRunning, false, 1, 0),
 		Entry("bootstrap alone", wire.Desired{Approved: true, Bootstrap: true}, wire.HostRunning, true, 1, 0),
 	)
+
+	It("reports that what the agent keeps is lost with the next reboot, as long as it is", func() {
+		r.volatileDir = "/var is in memory"
+		_, err := r.phases.Observe(context.Background())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.board.Report().VolatileWorkDir).To(Equal("/var is in memory"))
+		r.volatileDir = ""
+		_, err = r.phases.Observe(context.Background())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.board.Report().VolatileWorkDir).To(BeEmpty())
+	})
 
 	It("is not acted upon in recovery", func() {
 		r.plugin.mode = osplugin.ModeRecovery

@@ -25,6 +25,9 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if message := m.forgets(facts); message != "" {
+		return m.fail(message)
+	}
 	already, err := m.runsAlready(ctx, facts, marker)
 	if err != nil || already {
 		return false, m.succeedUnlessError(facts, err)

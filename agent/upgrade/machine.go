@@ -75,6 +75,8 @@ type Options struct {
 	WorkDir string
 	// Bootstrapped says whether the host is a node.
 	Bootstrapped func() bool
+	// Volatile says why the marker is lost with the next reboot, in that boot mode; empty where it is not.
+	Volatile func(mode string) string
 	// Policy with the limits. Default DefaultPolicy.
 	Policy Policy
 }

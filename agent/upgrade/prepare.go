@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -29,6 +30,13 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	version, err := decodeVersion(want)
 	if err != nil {
 		return m.fail(err.Error())
+	}
+	facts, err := m.Plugin.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	if message := m.forgets(facts); message != "" {
+		return m.fail(message)
 	}
 	marker := m.Marker()
 	marker.Phase, marker.ImageURI = wire.PhaseFetching, version.ImageURI
@@ -59,6 +67,15 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	marker.Phase, marker.Digest, marker.ImageBytes, marker.Message = wire.PhaseFetched, resolved.Digest, resolved.Bytes, ""
 	marker.Verification = verificationOf(want)
 	return true, m.save(marker)
+}
+
+// forgets says why the host would not know after the reboot what it was made for: nobody would judge the boot, or go back.
+func (m *Machine) forgets(facts osplugin.Facts) string {
+	reason := m.Volatile(facts.Mode)
+	if reason == "" {
+		return ""
+	}
+	return "the host would not remember this upgrade after its reboot: " + reason + "; the OS was not touched"
 }
 
 // verificationOf names what the image has to pass, by its content: the rules, and the trusted root.

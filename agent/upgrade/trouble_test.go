@@ -58,6 +58,32 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
 	})
 
+	It("does not touch an OS that would not remember the upgrade after its reboot", func() {
+		forgets := And(HaveField("Phase", wire.PhaseFailed), HaveField("Message",
+			"the host would not remember this upgrade after its reboot: /var is in memory; the OS was not touched"))
+		w.volatile = "/var is in memory"
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(forgets)
+		Expect(w.downloaded).To(BeEmpty())
+		Expect(w.boots).To(Equal(1))
+
+		untriggered := wanted("a2")
+		untriggered.Apply = false
+		w.volatile = ""
+		w.live(dir, untriggered)
+		Expect(w.last()).To(HaveField("Phase", wire.PhaseFetched))
+		w.volatile = "/var is in memory"
+		w.live(dir, wanted("a2"))
+		Expect(w.last()).To(forgets)
+		Expect(w.calls).NotTo(ContainElements("clean", "upgrade"))
+	})
+
+	It("ends an attempt that is in flight although the agent's directory has become volatile", func() {
+		w.bootsInto = func() int32 { w.volatile = "/var is in memory"; return 2 }
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
+	})
+
 	It("asks the owner's programs after the trigger, and not again once the image is being written", func() {
 		untriggered := wanted("a1")
 		untriggered.Apply = false

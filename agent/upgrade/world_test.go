@@ -63,6 +63,7 @@ type world struct {
 	clock      *systemtest.Clock
 	policy     upgrade.Policy
 	refusal    string      // of a program of the user's
+	volatile   string      // why the marker is lost with the next reboot
 	others     []string    // why it has to be waited
 	noFallback int32       // what the last choice of the boot left out of the fallbacks
 	keeps      bool        // no snapshot can be removed
@@ -347,6 +348,7 @@ func (w *world) agent(dir string) *upgrade.Machine {
 	machine, err := upgrade.New(upgrade.Options{
 		Plugin: w, Images: w, Reporter: w, Clock: w.clock, WorkDir: dir, Policy: w.policy,
 		Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), Bootstrapped: func() bool { return !w.idle },
+		Volatile: func(string) string { return w.volatile },
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return machine

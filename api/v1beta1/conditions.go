@@ -101,6 +101,11 @@ const (
 	IdentityInUseTwiceCondition = "IdentityInUseTwice"
 	BootIDsAlternateReason      = "BootIDsAlternate"
 
+	// WorkDirVolatileCondition is True while the host would forget with a reboot who it is and what it was doing. It is absent
+	// otherwise.
+	WorkDirVolatileCondition = "WorkDirVolatile"
+	LostWithRebootReason     = "LostWithReboot"
+
 	// RegistrationReadyCondition says whether the host has registered.
 	RegistrationReadyCondition = "RegistrationReady"
 	RegistrationFailedReason   = "RegistrationFailed"

@@ -80,7 +80,7 @@ const MaxBootIDs = 3
 // reported, and it reports all of it again whenever it connects anew.
 type ElementalHostStatus struct {
 	// conditions of the host: Ready, Approved, RegistrationReady, InstallationReady, BootstrapReady,
-	// OSVersionReady, ResetReady, IdentityInUseTwice, Paused.
+	// OSVersionReady, ResetReady, IdentityInUseTwice, WorkDirVolatile, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -181,6 +181,9 @@ type HostAgent struct {
 	// version of the agent.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// volatileWorkDir says why what the agent keeps is lost with the next reboot; empty where it is not.
+	// +optional
+	VolatileWorkDir string `json:"volatileWorkDir,omitempty"`
 	// lastSeen is when the agent last said something new. An idle agent says nothing.
 	// +optional
 	LastSeen metav1.Time `json:"lastSeen,omitempty,omitzero"`

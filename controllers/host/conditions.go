@@ -25,6 +25,7 @@ var owned = []string{
 	clusterv1.PausedCondition,
 	infrav1.ApprovedCondition,
 	infrav1.IdentityInUseTwiceCondition,
+	infrav1.WorkDirVolatileCondition,
 	infrav1.RegistrationReadyCondition,
 	infrav1.InstallationReadyCondition,
 	infrav1.BootstrapReadyCondition,
@@ -38,6 +39,7 @@ func observe(host *infrav1.ElementalHost, until departure, unresolved *managedos
 	host.Status.KeyFingerprint = wire.KeyFingerprint(host.Spec.PubKey)
 	observeApproval(host)
 	observeIdentity(host)
+	observeWorkDir(host)
 	observeRegistration(host)
 	observeInstallation(host)
 	observeBootstrap(host)
@@ -93,6 +95,16 @@ func observeIdentity(host *infrav1.ElementalHost) {
 		Message: "Two machines report with the key of this host, in the boots " + strings.Join(slices.Sorted(slices.Values(boots[:2])), " and ") +
 			": switch off the one that is a copy. If none is, the key was stolen: set spec.approved to false and have the host reset",
 	})
+}
+
+// observeWorkDir tells of an agent whose directory does not persist. It goes on, but would not know after a reboot that it has made it.
+func observeWorkDir(host *infrav1.ElementalHost) {
+	if host.Status.Agent.VolatileWorkDir == "" {
+		conditions.Delete(host, infrav1.WorkDirVolatileCondition)
+		return
+	}
+	condition.TrueBecause(host, infrav1.WorkDirVolatileCondition, infrav1.LostWithRebootReason,
+		"The host loses its key and what it was doing with the next reboot, and is not upgraded: %s", host.Status.Agent.VolatileWorkDir)
 }
 
 func observeRegistration(host *infrav1.ElementalHost) {

@@ -37,4 +37,17 @@ var _ = Describe("A host", func() {
 		boots("d", "b", "c")
 		Eventually(twice).Should(BeNil())
 	})
+
+	It("tells of a work directory that is lost with the next reboot, until it is another", func(ctx SpecContext) {
+		h := makeHost(ctx)
+		volatile := func() (*metav1.Condition, error) {
+			err := server.Client.Get(ctx, client.ObjectKeyFromObject(h), h)
+			return conditions.Get(h, infrav1.WorkDirVolatileCondition), err
+		}
+		report(ctx, h, func() { h.Status.Agent.VolatileWorkDir = "/var/lib/elemental/agent is on /var (tmpfs)" })
+		Eventually(volatile).Should(SatisfyAll(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.LostWithRebootReason),
+			HaveField("Message", HaveSuffix("and is not upgraded: /var/lib/elemental/agent is on /var (tmpfs)"))))
+		report(ctx, h, func() { h.Status.Agent.VolatileWorkDir = "" })
+		Eventually(volatile).Should(BeNil())
+	})
 })

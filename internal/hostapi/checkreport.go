@@ -54,7 +54,7 @@ func statusOf(report wire.Report) (infrav1.ElementalHostStatus, error) {
 		Bootstrapped: report.Bootstrapped,
 		Addresses:    check.addresses(report.Addresses),
 		OS:           check.os(report.OS),
-		Agent:        infrav1.HostAgent{Version: report.AgentVersion},
+		Agent:        infrav1.HostAgent{Version: report.AgentVersion, VolatileWorkDir: trim(report.VolatileWorkDir)},
 		Upgrade:      check.attempt(report.Upgrade),
 	}
 	return status, check.err

@@ -24,8 +24,9 @@ func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 		"addresses":    nil,
 		"os":           osPatch(status.OS),
 		"agent": object{
-			"version":  orNull(status.Agent.Version),
-			"lastSeen": status.Agent.LastSeen, // null when zero
+			"version":         orNull(status.Agent.Version),
+			"volatileWorkDir": orNull(status.Agent.VolatileWorkDir),
+			"lastSeen":        status.Agent.LastSeen, // null when zero
 		},
 		"upgrade": upgradePatch(status.Upgrade),
 	}

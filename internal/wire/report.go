@@ -9,14 +9,16 @@ import "time"
 // holds. Fields that the API does not know are left out: the agent may be newer. A host sends it when it has something new to say and whenever it
 // connects anew; the API writes it only if it differs from what is stored.
 type Report struct {
-	AgentVersion string    `json:"agentVersion,omitempty"`
-	Phase        string    `json:"phase,omitempty"`
-	Message      string    `json:"message,omitempty"`
-	Installed    bool      `json:"installed,omitempty"`
-	Bootstrapped bool      `json:"bootstrapped,omitempty"`
-	Addresses    []Address `json:"addresses,omitempty"`
-	OS           OS        `json:"os"`
-	Upgrade      *Attempt  `json:"upgrade,omitempty"`
+	AgentVersion string `json:"agentVersion,omitempty"`
+	Phase        string `json:"phase,omitempty"`
+	Message      string `json:"message,omitempty"`
+	// VolatileWorkDir says why what the agent keeps is lost with the next reboot; empty where it is not.
+	VolatileWorkDir string    `json:"volatileWorkDir,omitempty"`
+	Installed       bool      `json:"installed,omitempty"`
+	Bootstrapped    bool      `json:"bootstrapped,omitempty"`
+	Addresses       []Address `json:"addresses,omitempty"`
+	OS              OS        `json:"os"`
+	Upgrade         *Attempt  `json:"upgrade,omitempty"`
 }
 
 // Address of a host; Type is one of Cluster API's MachineAddressTypes (Hostname, InternalIP, ...).

@@ -62,6 +62,18 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
+	It("is refused before anything is touched when the host would forget it with the reboot", func() {
+		m.within("cp -a /var/lib/elemental/agent /tmp/agent && mount -t tmpfs volatile /var/lib/elemental/agent && cp -a /tmp/agent/. /var/lib/elemental/agent")
+		uri, _ := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		remedy := "/var/lib/elemental/agent is on /var/lib/elemental/agent (tmpfs): it does not outlive a reboot and an upgrade: " +
+			"name a directory on the persistent partition in agent.workDir of the agent's configuration"
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Digest", ""),
+			HaveField("Message", "the host would not remember this upgrade after its reboot: "+remedy+"; the OS was not touched")))
+		Expect(m.last()).To(And(HaveField("VolatileWorkDir", remedy), HaveField("OS.BootID", "boot-1")))
+		m.expectSnapshots("1")
+	})
+
 	// killed upgrades to v2 and kills processes when the CLI is held at a moment.
 	killed := func(moment string, recovery bool, signal syscall.Signal, names ...string) (digest string) {
 		GinkgoHelper()
