@@ -97,7 +97,7 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 
 // jobs: a unit that is still to be started may fail yet, or take others down. One that was not there at the look before has just
 // begun, and one of a unit that a timer triggers may take longer than a boot has to become good, as the backup that was due while
-// the host was down: neither is part of the boot, and either would keep it from ever being good.
+// the host was down: neither is part of the boot, and either would keep it from ever being good. The toolkit's has a check of its own.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
 	pending, err := pendingJobs(ctx, host)
 	if err != nil {
@@ -107,7 +107,7 @@ func jobs(ctx context.Context, host *system.Host, question Question, verdict *Ve
 	pending = slices.DeleteFunc(pending, func(each job) bool {
 		verdict.Jobs = append(verdict.Jobs, each.id)
 		hasJustBegun := question.Seen != nil && !slices.Contains(question.Seen, each.id)
-		return hasJustBegun || slices.Contains(question.Before.Jobs, each.what())
+		return hasJustBegun || each.unit == ToolkitUnit || slices.Contains(question.Before.Jobs, each.what())
 	})
 	waiting, err := withoutTimers(ctx, host, pending)
 	if err != nil {

@@ -112,7 +112,7 @@ func (c change) status() []string {
 	case "status.phase", "status.step", "status.upgrade.phase":
 		value, _, _ := strings.Cut(fmt.Sprint(orNothing(c.to)), " (")
 		return []string{name + "=" + value}
-	case "status.message", "status.steps", "status.agent.lastSeen":
+	case "status.message", "status.steps", "status.checks", "status.agent.lastSeen":
 		return nil
 	case "status.upgradeSlots":
 		return []string{name + c.direction()}

@@ -41,4 +41,6 @@ var _ = DescribeTable("The effects of an update", func(was, is string, expected 
 	Entry("are only text when conditions say it in other words",
 		"status: {conditions: [{type: A, status: 'True', reason: R, message: m}]}",
 		"status: {conditions: [{type: A, status: 'True', reason: R, message: n}]}", admission.OnlyText),
+	Entry("are only text when they say what a host's checks found", "status: {phase: Progressing}",
+		"status: {phase: Progressing, checks: [{name: kubelet, verdict: Passed}]}", admission.OnlyText),
 )
