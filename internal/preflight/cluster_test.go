@@ -247,6 +247,7 @@ var _ = DescribeTable("a job is done", func(isDone func(map[string]any) bool, ex
 	Entry("a snapshot in progress", isReadyToUse, false, map[string]any{"status": map[string]any{"readyToUse": false}}),
 	Entry("a snapshot", isReadyToUse, true, map[string]any{"status": map[string]any{"readyToUse": true}}),
 	Entry("a snapshot that failed", isReadyToUse, true, map[string]any{"status": map[string]any{"error": map[string]any{"message": "x"}}}),
+	Entry("a snapshot with an empty error", isReadyToUse, false, map[string]any{"status": map[string]any{"error": map[string]any{}}}),
 	Entry("a restore in progress", isComplete, false, map[string]any{"status": map[string]any{"complete": false}}),
 	Entry("a restore", isComplete, true, map[string]any{"status": map[string]any{"complete": true}}),
 	Entry("a backup in progress", isConditionDone, false, withCondition("Progressing", "True")),

@@ -75,8 +75,8 @@ func describe(object *unstructured.Unstructured) string {
 
 func isReadyToUse(object map[string]any) bool {
 	ready, _, _ := unstructured.NestedBool(object, "status", "readyToUse")
-	failure, failed, _ := unstructured.NestedMap(object, "status", "error")
-	return ready || failed && len(failure) > 0
+	failure, _, _ := unstructured.NestedMap(object, "status", "error")
+	return ready || len(failure) > 0
 }
 
 func isComplete(object map[string]any) bool {
@@ -99,8 +99,8 @@ func isHarvesterUpgraded(object map[string]any) bool {
 func hasCondition(object map[string]any, kind, status string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {
-		condition, isMap := c.(map[string]any)
-		return isMap && condition["type"] == kind && condition["status"] == status
+		condition, _ := c.(map[string]any)
+		return condition["type"] == kind && condition["status"] == status
 	})
 }
 

@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"errors"
 	"maps"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -153,6 +156,11 @@ var _ = Describe("Read", Ordered, func() {
 		Eventually(func() string { return read(ctx, absentFor).KubeVirt.API }).Should(BeEmpty(), "the API server serves it itself")
 	})
 
+	It("reads Longhorn", func(ctx SpecContext) {
+		Expect(storage.Install(ctx, live, storage.LonghornKinds()...)).To(Succeed())
+		Expect(read(ctx, 2*absentFor).Longhorn).NotTo(BeNil())
+	})
+
 	It("takes no notice of jobs that are done or being deleted", func(ctx SpecContext) {
 		Expect(storage.Install(ctx, live, planKind)).To(Succeed())
 		leaving := plan("leaving", "n")
@@ -161,12 +169,19 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(live.Delete(ctx, leaving)).To(Succeed())
 
 		const doing = "system-upgrade-controller is changing nodes"
-		Expect(read(ctx, 2*absentFor).Foreign).To(HaveExactElements(Job{Object: "Plan/default/a", Doing: doing}, Job{Object: "Plan/default/b", Doing: doing}))
+		Expect(read(ctx, 3*absentFor).Foreign).To(HaveExactElements(Job{Object: "Plan/default/a", Doing: doing}, Job{Object: "Plan/default/b", Doing: doing}))
 	})
 })
 
 var _ = It("An object of no namespace is described without one", func() {
 	Expect(describe(storage.New(planKind, "", "p", map[string]any{}))).To(Equal("Plan/p"))
+})
+
+var _ = It("A kind that is gone since it was mapped is none, and another error is one", func() {
+	gone := apierrors.NewNotFound(schema.GroupResource{Group: planKind.Group, Resource: "plans"}, "")
+	Expect(unlessAbsent(gone, "listing Plans")).To(Succeed())
+	Expect(unlessAbsent(&apimeta.NoKindMatchError{}, "listing Plans")).To(Succeed())
+	Expect(unlessAbsent(errors.New("no answer"), "listing Plans")).To(MatchError("listing Plans: no answer"))
 })
 
 var (
