@@ -4,12 +4,14 @@
 package owner_test
 
 import (
+	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -52,6 +54,7 @@ var _ = Describe("Hold", func() {
 	}
 
 	It("lasts until Release", func() {
+		Expect(owner.IsPausedByOthers(owner.ForMachineDeployment(md))).To(BeFalse())
 		hold(owners, md)
 		Expect(pause()).To(Equal(infrav1.RolloutHoldPrefix + "t"))
 		Expect(owner.HeldFor(owner.ForMachineDeployment(md))).To(Equal("t"))
@@ -76,6 +79,18 @@ var _ = Describe("Hold", func() {
 		Expect(ownersAt(3*time.Second).Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty())
 		Expect(ownersAt(6*time.Second).Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(pause()).NotTo(BeEmpty())
+	})
+
+	It("begins after 5 seconds to the moment", func() {
+		last := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+		conditions.Set(md, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason, LastTransitionTime: last})
+		Expect(c.Status().Update(ctx, md)).To(Succeed())
+		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(5*time.Second - 1))
+		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(pause()).To(BeEmpty())
+		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(5 * time.Second))
+		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).NotTo(BeEmpty())
 	})
 
@@ -153,6 +168,7 @@ var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepar
 		r.md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("70%"))
 		Expect(c.Update(ctx, r.md)).To(Succeed())
 	}, HaveSuffix("the next Machine from MachineSet ms-old")),
+	Entry("at a MachineSet whose Machines are to come", func(r *rollingOut) { observe(r.old, 0) }, HaveSuffix("the next Machine from MachineSet ms-old")),
 	Entry("over", func(r *rollingOut) { scale(r.old, 0); observe(r.old, 0) }, BeEmpty()),
 	Entry("about to begin", func(r *rollingOut) {
 		r.md.Spec.Template.Spec.InfrastructureRef.Name = "fresh"
@@ -166,3 +182,48 @@ var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepar
 		observe(r.old, 1)
 	}, HaveSuffix("the next Machine from MachineSet ms-old")),
 )
+
+// aged has objects of some kinds written an hour before they were.
+type aged struct {
+	client.Reader
+	deployments, sets bool
+}
+
+func (a aged) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := a.Reader.Get(ctx, key, object, options...)
+	if _, isOne := object.(*clusterv1.MachineDeployment); isOne && a.deployments {
+		age(object)
+	}
+	return err
+}
+
+func (a aged) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := a.Reader.List(ctx, list, options...)
+	if sets, areSets := list.(*clusterv1.MachineSetList); areSets && a.sets {
+		for i := range sets.Items {
+			age(&sets.Items[i])
+		}
+	}
+	return err
+}
+
+func age(object client.Object) {
+	object.SetManagedFields(nil)
+	object.SetCreationTimestamp(metav1.NewTime(object.GetCreationTimestamp().Add(-time.Hour)))
+}
+
+var _ = DescribeTable("Between two Machines of a rollout that goes on by", func(deployments, sets bool, matcher OmegaMatcher) {
+	r, owners := newRollingOut(), ownersAt(atOnce)
+	owners.Live = aged{c, deployments, sets}
+	Expect(owners.Between(ctx, owner.ForMachineDeployment(r.md))).To(matcher)
+},
+	Entry("its MachineDeployment", false, true, Not(BeEmpty())),
+	Entry("its MachineSets", true, false, Not(BeEmpty())),
+	Entry("nothing", true, true, BeEmpty()),
+)
+
+var _ = It("Between two Machines of a control plane nothing is taken", func() {
+	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+	create(kcp)
+	Expect(ownersAt(atOnce).Between(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
+})

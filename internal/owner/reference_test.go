@@ -48,10 +48,12 @@ var _ = DescribeTable("Pauses", func(expected bool, before, after *bool) {
 	was.Spec.Paused, is.Spec.Paused = before, after
 	kcp := owner.ForKubeadmControlPlane(ownertest.KubeadmControlPlane("ns", "cp", "c", "t"))
 	Expect(owner.Pauses(owner.ForMachineDeployment(was), owner.ForMachineDeployment(is))).To(Equal(expected))
-	Expect(owner.Pauses(kcp, kcp)).To(BeFalse())
+	Expect(owner.Pauses(kcp, owner.ForMachineDeployment(is))).To(BeFalse())
+	Expect(owner.Pauses(owner.ForMachineDeployment(was), kcp)).To(BeFalse())
 },
 	Entry("what went on", true, nil, ptr.To(true)),
 	Entry("what was paused", false, ptr.To(true), ptr.To(true)),
+	Entry("what was not and is not", false, nil, nil),
 	Entry("what goes on", false, ptr.To(true), ptr.To(false)),
 )
 

@@ -74,6 +74,12 @@ var _ = Describe("RefusedUpdate", func() {
 		Expect(stored.ResourceVersion).To(Equal(elemental.ResourceVersion))
 	})
 
+	It("is none for an ElementalMachine without annotations", func() {
+		elemental.Annotations = nil
+		Expect(c.Update(ctx, elemental)).To(Succeed())
+		Expect(owners.RefusedUpdate(ctx, kcp, template)).To(BeEmpty())
+	})
+
 	DescribeTable("is told with the Machine and the template",
 		func(word string, answer func() error) {
 			refusing(word, answer())
