@@ -93,6 +93,10 @@ var _ = Describe("QuietPoint of a MachineDeployment", func() {
 			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
 			Expect(c.Update(ctx, r.old)).To(Succeed())
 		}, atOnce, "MachineSet ms-old was changed and has not been acted on yet"),
+		Entry("a MachineSet whose change Cluster API cannot act on", func(r *rollingOut) {
+			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
+			Expect(c.Update(ctx, r.old)).To(Succeed())
+		}, longAfter, ""),
 		Entry("a change of its own", func(r *rollingOut) {
 			r.md.Spec.Template.Spec.Version = "v1.37.0"
 			Expect(c.Update(ctx, r.md)).To(Succeed())

@@ -97,6 +97,11 @@ var _ = DescribeTable("Unknown says of what an owner wants", func(expected Omega
 			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.Kind = nil, "ElementalClusterTemplate"
 			create(set)
 		}),
+	Entry("that a MachineSet names another group's kind that is called like ours", ContainSubstring("names ElementalMachineTemplate t of other.io"),
+		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
+			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.APIGroup = nil, "other.io"
+			create(set)
+		}),
 	Entry("that a MachineSet of somebody else's names a template that does not exist", ContainSubstring("names ElementalMachineTemplate t in its infrastructureRef, which does not exist"),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences[0].Kind = "OtherDeployment"
