@@ -49,7 +49,11 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 	if err != nil {
 		return err
 	}
-	if err := p.listFallbacks(ctx, fallbacks, layout.variables(snapshot)); err != nil {
+	variables := layout.variables(snapshot)
+	if err := p.listFallbacks(ctx, fallbacks, variables); err != nil {
+		if len(variables) > 0 {
+			return fmt.Errorf("telling GRUB that snapshot %d is the default: %w", snapshot, err)
+		}
 		// The default is good, whatever would be tried after it.
 		p.log.Error("Listing the fallbacks for GRUB failed", "default", snapshot, "fallbacks", fallbacks, "error", err)
 	}

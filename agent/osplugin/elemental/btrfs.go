@@ -64,11 +64,12 @@ func (s subvolumes) whole(snapshot int32) bool {
 	if err != nil || !info.IsDir() {
 		return false
 	}
-	if _, err := os.Lstat(filepath.Join(s.snapshotPath(snapshot), snapshotWork)); !os.IsNotExist(err) {
+	if _, err := os.Lstat(filepath.Join(s.snapshotPath(snapshot), snapshotWork)); err == nil {
 		return false
 	}
+	// What cannot be read says nothing against a snapshot: it would be removed.
 	content, err := os.ReadFile(filepath.Join(s.snapshotPath(snapshot), snapshotInfo))
-	return os.IsNotExist(err) || err == nil && !unfinished.Match(content)
+	return err != nil || !unfinished.Match(content)
 }
 
 func (s subvolumes) next(ctx context.Context) (int32, error) {
@@ -83,9 +84,13 @@ func (s subvolumes) next(ctx context.Context) (int32, error) {
 	return parseID(match[1])
 }
 
+// setNext has it on the disk when it returns: what is written to GRUB's variables after it is on theirs at once, and takes back the entry
+// that was to be booted until then.
 func (s subvolumes) setNext(ctx context.Context, snapshot int32) error {
-	if _, err := system.Check(ctx, s.host.Runner, "btrfs", "subvolume", "set-default", s.root(snapshot)); err != nil {
-		return fmt.Errorf("making snapshot %d the default: %w", snapshot, err)
+	for _, args := range [][]string{{"subvolume", "set-default", s.root(snapshot)}, {"filesystem", "sync", s.statePath()}} {
+		if _, err := system.Check(ctx, s.host.Runner, "btrfs", args...); err != nil {
+			return fmt.Errorf("making snapshot %d the default: %w", snapshot, err)
+		}
 	}
 	return nil
 }
@@ -98,8 +103,14 @@ func (s subvolumes) root(snapshot int32) string {
 	return filepath.Join(s.snapshotPath(snapshot), snapshotTree)
 }
 
-// remove deletes the subvolume first: its files may be read-only.
+// remove deletes the subvolume first: its files may be read-only. snapper is asked to where it is used, because its daemon would go on to
+// count the snapshot, and the CLI would make it a fallback. It refuses one that it does not know, and leaves the directory where that is not empty.
 func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
+	if s.host.Exists(snapperConfig) {
+		if _, err := system.Check(ctx, s.host.Runner, "snapper", "delete", "--sync", strconv.Itoa(int(snapshot))); err != nil {
+			s.log.Warn("snapper does not delete a snapshot; its subvolume is deleted", "snapshot", snapshot, "error", err)
+		}
+	}
 	if _, err := os.Lstat(s.root(snapshot)); err == nil {
 		if _, err := system.Check(ctx, s.host.Runner, "btrfs", "subvolume", "delete", s.root(snapshot)); err != nil {
 			return err

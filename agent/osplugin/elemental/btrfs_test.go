@@ -4,12 +4,15 @@
 package elemental_test
 
 import (
+	"os"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 const inProgress = `<?xml version="1.0"?>
@@ -86,6 +89,75 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}, 3: {active: true, diges
 			r.write(stateDir+"/state.yaml", `snapshotter: {type: btrfs}
 state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 `)
+		}),
+	)
+
+	It("have GRUB told of the default that takes the place of one that is removed", func(ctx SpecContext) {
+		r.subvolume = 3
+		subvolume("3", inProgress)
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(oem()).To(ContainElements("active_snap=2", "passive_snaps=1", "default_fallback=0 1 2"))
+		Expect(r.grubenv()).To(BeEmpty())
+	})
+
+	It("have GRUB told of the default that takes the place of one that is discarded", func(ctx SpecContext) {
+		r.subvolume = 3
+		Expect(r.plugin.Discard(ctx, 3)).To(Succeed())
+		Expect(oem()).To(ContainElements("active_snap=2", "passive_snaps=1", "default_fallback=0 1 2"))
+	})
+
+	It("are the default again where that is none of them", func(ctx SpecContext) {
+		r.runner.Say("btrfs subvolume get-default", "ID 5 (FS_TREE)\n")
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.runner.Calls()).To(ContainElement("btrfs subvolume set-default " + r.path(snapshots+"/2/snapshot")))
+	})
+
+	It("are the default on the disk before GRUB goes by it", func(ctx SpecContext) {
+		r.subvolume = 3
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+		calls := r.runner.Calls()
+		set := slices.Index(calls, "btrfs subvolume set-default "+r.path(snapshots+"/2/snapshot"))
+		Expect(calls[set+1]).To(Equal("btrfs filesystem sync " + r.path(stateDir)))
+		Expect(strings.Join(calls[:set], "\n")).NotTo(ContainSubstring("active_snap"))
+		Expect(strings.Join(calls[set:], "\n")).To(ContainSubstring("active_snap=2"))
+	})
+
+	It("keep an entry of their own until GRUB is told of the default", func(ctx SpecContext) {
+		r.subvolume = 3
+		r.runner.On("grub2-editenv "+r.path("/work/grub_oem_env")+" set", func(command system.Command) system.Result {
+			if slices.Contains(command.Args, "active_snap=2") {
+				return system.Result{ExitCode: 1, Stderr: "bad disk"}
+			}
+			return r.editGrub(command)
+		})
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(MatchError(ContainSubstring("telling GRUB that snapshot 2 is the default")))
+		Expect(r.grubenv()).To(Equal([]string{"next_entry=passive2"}))
+	})
+
+	It("are not removed because their description cannot be read", func(ctx SpecContext) {
+		r.subvolume = 2
+		Expect(os.Remove(r.path(snapshots + "/1/info.xml"))).To(Succeed())
+		Expect(os.Mkdir(r.path(snapshots+"/1/info.xml"), 0o700)).To(Succeed()) // reading it fails
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.ids()).To(ContainElement("1"))
+	})
+
+	DescribeTable("are removed through snapper where it is used",
+		func(ctx SpecContext, answer func(system.Command) system.Result) {
+			r.write("/etc/snapper/configs/root", "SUBVOLUME=/")
+			subvolume("3", inProgress)
+			r.runner.On("snapper", answer)
+			Expect(r.plugin.Clean(ctx)).To(Succeed())
+			Expect(r.runner.Calls()).To(ContainElement("snapper delete --sync 3"))
+			Expect(r.ids()).To(ConsistOf("1", "2"))
+		},
+		Entry("which leaves what else is in the directory", func(system.Command) system.Result {
+			Expect(os.RemoveAll(r.path(snapshots + "/3/snapshot"))).To(Succeed())
+			r.write(snapshots+"/3/snapshot.workDir/etc/x", "x")
+			return system.Result{}
+		}),
+		Entry("unless that does not know them", func(system.Command) system.Result {
+			return system.Result{ExitCode: 1, Stderr: "Snapshot '3' not found."}
 		}),
 	)
 

@@ -121,8 +121,19 @@ func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
 func (p *Plugin) repairDefault(ctx context.Context, state installState, rubbish []int32, booted int32) error {
 	layout := p.layout(state)
 	next, err := layout.next(ctx)
-	if err != nil || next == 0 || (!slices.Contains(rubbish, next) && layout.whole(next)) {
+	if err != nil || next == booted || (!slices.Contains(rubbish, next) && layout.whole(next)) {
 		return err
 	}
-	return layout.setNext(ctx, booted)
+	if next == 0 && state.Snapshotter.Type != btrfs {
+		return nil // there is no link where there are no snapshots
+	}
+	return p.replaceDefault(ctx, state, booted, next)
+}
+
+// replaceDefault has the booted snapshot be the default in place of one that is to be removed.
+func (p *Plugin) replaceDefault(ctx context.Context, state installState, booted, bad int32) error {
+	if state.Snapshotter.Type == btrfs {
+		return p.BootAlways(ctx, booted, bad) // GRUB's active_snap would name what is gone
+	}
+	return p.layout(state).setNext(ctx, booted)
 }

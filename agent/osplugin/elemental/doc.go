@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package elemental drives an Elemental OS: the elemental CLI, GRUB's environment, systemd, and yip
-// files in /oem. It was written against elemental-toolkit v2.3.2 with the loopdevice snapshotter;
-// btrfs works but for the removal of half-written snapshots, which snapper owns there.
+// files in /oem. It was written against elemental-toolkit v2.3.2 with its snapshotters, loopdevice and btrfs.
 //
 // # The next boot
 //
@@ -21,9 +20,14 @@
 //	unset saved_entry, next_entry, boot_assessment_check, last_boot_attempt
 //
 // and the bad snapshot is removed once another one runs. Every step leaves a host that boots something
-// good. With btrfs, whose default is a subvolume, saved_entry=passive<id> is set in place of the first
-// two; an operator's boot_assessment_always_check=yes overrules that, then next_entry is set besides,
-// which holds for one boot, and is set again in each boot by the agent.
+// good. With btrfs the default is a subvolume, and GRUBs that know of no default subvolumes take the
+// kernel of active_snap in grub_oem_env. In place of the first two:
+//
+//	set next_entry=passive<id>, which depends on neither
+//	btrfs subvolume set-default <id>/snapshot, and sync
+//	set active_snap, passive_snaps, default_fallback without the bad snapshot
+//
+// What state.yaml calls active is not gone by: the CLI writes it last, and leaves it as it is at a fallback.
 //
 // # Reset
 //

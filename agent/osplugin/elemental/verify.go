@@ -141,13 +141,12 @@ func (p *Plugin) Discard(ctx context.Context, snapshot int32) error {
 	if snapshot == booted {
 		return fmt.Errorf("removing snapshot %d: it is booted", snapshot)
 	}
-	layout := p.layout(state)
-	next, err := layout.next(ctx)
+	next, err := p.layout(state).next(ctx)
 	if err != nil {
 		return err
 	}
 	if next == snapshot {
-		if err := layout.setNext(ctx, booted); err != nil {
+		if err := p.replaceDefault(ctx, state, booted, snapshot); err != nil {
 			return err
 		}
 	}
