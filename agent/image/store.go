@@ -171,6 +171,18 @@ func (s *Store) describe(remoteImage v1.Image, uri string) (Image, error) {
 	return Image{URI: uri, Digest: digest.String(), Bytes: size}, nil
 }
 
+// Downloaded is how many bytes of an image are in the store by now, of Image.Bytes in the end.
+func (s *Store) Downloaded(digest string) int64 {
+	blobs, _ := os.ReadDir(s.blob(digest, "")) // none yet
+	total := int64(0)
+	for _, blob := range blobs {
+		if info, err := blob.Info(); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
 // Drop removes all images but those with the given digests.
 func (s *Store) Drop(keep ...string) error {
 	entries, err := os.ReadDir(s.directory)

@@ -192,7 +192,7 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 	marker := m.Marker()
 	wanted := image.Image{URI: marker.ImageURI, Digest: marker.Digest, Bytes: marker.ImageBytes}
 	// Normally nothing is left to download here; the cache may have been lost with its disk.
-	if err := m.persist(ctx, func() error { return m.Images.Download(ctx, wanted) }); err != nil {
+	if err := m.fetch(ctx, wanted); err != nil {
 		return m.failedToWrite(ctx, err)
 	}
 	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
@@ -211,8 +211,7 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 		return false, err
 	}
 	defer stop()
-	warnings, err := m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
-	debug.FreeOSMemory()
+	warnings, err := m.run(ctx, reference)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
@@ -220,6 +219,16 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 		return false, err
 	}
 	return m.judgeWrite(ctx, err)
+}
+
+func (m *Machine) run(ctx context.Context, reference string) (warnings []string, err error) {
+	marker := m.Marker()
+	err = m.counted(ctx, wire.StageWrite, 0, m.written, func() (err error) {
+		warnings, err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
+		return err
+	})
+	debug.FreeOSMemory()
+	return warnings, err
 }
 
 // noteWarnings keeps what the last try has warned of until the attempt ends, which may be in another boot.

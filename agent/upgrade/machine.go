@@ -23,6 +23,8 @@ type Images interface {
 	// Verify says whether an image that was resolved is signed as is asked for; nil asks for nothing.
 	Verify(ctx context.Context, wanted image.Image, by *wire.ImageVerification) error
 	Download(ctx context.Context, wanted image.Image) error
+	// Downloaded is how many bytes of an image are there by now.
+	Downloaded(digest string) int64
 	// Unpacked is how much space an image that was downloaded takes once it is unpacked, in bytes.
 	Unpacked(ctx context.Context, digest string) (int64, error)
 	Serve(digest string) (reference string, stop func(), err error)
@@ -55,12 +57,15 @@ type Policy struct {
 	StableWindow time.Duration
 	// FlushTimeout bounds the report before a reboot.
 	FlushTimeout time.Duration
+	// ProgressInterval is the least time between two reports of progress, and how often it is looked at; 0 for never.
+	ProgressInterval time.Duration
 }
 
 // DefaultPolicy is used when none is given.
 var DefaultPolicy = Policy{
 	Registry: retry.Registry, Act: retry.Act, MaxFailures: 3, MaxStarts: 20,
 	AssessTimeout: 10 * time.Minute, AssessInterval: 2 * time.Second, StableWindow: 30 * time.Second, FlushTimeout: 5 * time.Second,
+	ProgressInterval: 10 * time.Second,
 }
 
 // Options of a Machine.

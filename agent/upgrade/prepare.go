@@ -174,10 +174,19 @@ func (m *Machine) download(ctx context.Context, resolved image.Image) error {
 	if err := m.Images.Drop(resolved.Digest); err != nil {
 		return err
 	}
-	err := m.persist(ctx, func() error { return m.Images.Download(ctx, resolved) })
+	err := m.fetch(ctx, resolved)
 	// The agent idles for weeks after this; what the download took is given back at once.
 	debug.FreeOSMemory()
 	return err
+}
+
+func (m *Machine) fetch(ctx context.Context, wanted image.Image) error {
+	arrived := func(context.Context) func(context.Context) int64 {
+		return func(context.Context) int64 { return m.Images.Downloaded(wanted.Digest) }
+	}
+	return m.counted(ctx, wire.StageDownload, wanted.Bytes, arrived, func() error {
+		return m.persist(ctx, func() error { return m.Images.Download(ctx, wanted) })
+	})
 }
 
 // persist repeats what a registry is needed for until it works, fails for good, or fails too often. A host

@@ -89,6 +89,7 @@ type world struct {
 func newWorld() *world {
 	policy := upgrade.DefaultPolicy
 	policy.AssessInterval = 10 * time.Second
+	policy.ProgressInterval = 0 // whoever waits by this clock has waited already
 	return &world{
 		clock: systemtest.NewClock(), policy: policy, refused: map[string]int{},
 		boots: 1, booted: 1, mode: osplugin.ModeActive, link: 1, digest: digestOf("2"), bytes: 100 << 20, free: 8 << 30, unpacked: 200 << 20,

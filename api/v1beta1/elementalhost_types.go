@@ -245,6 +245,20 @@ type HostUpgradeStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Checks []HostCheck `json:"checks,omitempty"`
+	// progress of what the host does in this phase, as far as that is counted. It is a few seconds old, and gone when that is done.
+	// +optional
+	Progress *HostUpgradeProgress `json:"progress,omitempty"`
+}
+
+// HostUpgradeProgress is how far a host is with what takes long in an attempt.
+type HostUpgradeProgress struct {
+	// stage is what the host does: Download or Write.
+	Stage string `json:"stage"`
+	// bytes that are done.
+	Bytes int64 `json:"bytes"`
+	// totalBytes that there are to do; 0 where nobody knows.
+	// +optional
+	TotalBytes int64 `json:"totalBytes,omitempty"`
 }
 
 // The rule about pubKey is at the root and not at spec, where it would not be asked when all of spec is

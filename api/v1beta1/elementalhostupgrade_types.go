@@ -108,6 +108,11 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	Step string `json:"step,omitempty"`
 
+	// progress of the host with what takes long, as "Download: 412 of 1024 MiB"; empty where nothing is under way that is counted.
+	// It is read when the attempt is looked at anyway, and may be half a minute old.
+	// +optional
+	Progress string `json:"progress,omitempty"`
+
 	// message says what the attempt waits for, or how it ended.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -245,6 +250,7 @@ type PreflightResult struct {
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that is upgraded"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="State of the attempt"
 // +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Step the attempt is at"
+// +kubebuilder:printcolumn:name="Progress",type="string",JSONPath=".status.progress",description="How far the host is with what takes long"
 // +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.version",description="OS before"
 // +kubebuilder:printcolumn:name="To",type="string",JSONPath=".spec.imageURI",description="Wanted OS image"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // hostChanged lets pass what the controller looks at. Its own conditions are not among it, but for
-// Paused, on whose write a reconcile ends; nor is the time at which the agent spoke.
+// Paused, on whose write a reconcile ends; nor are the time at which the agent spoke, and the progress of what takes long.
 func hostChanged() predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*infrav1.ElementalHost)
@@ -43,6 +44,7 @@ func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
 	status.Conditions = nil
 	status.KeyFingerprint = ""
 	status.Agent.LastSeen = metav1.Time{}
+	status.Upgrade = hoststate.WithoutProgress(status.Upgrade)
 	return infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:            host.Labels,

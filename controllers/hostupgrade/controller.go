@@ -98,6 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	before := upgrade.DeepCopy()
 	defer func() {
+		o.recordProgress()
 		if err := helper.Patch(ctx, upgrade, ownConditions); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, client.IgnoreNotFound(err)})
 			return

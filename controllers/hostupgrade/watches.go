@@ -44,7 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		For(&infrav1.ElementalHostUpgrade{}).
 		WithOptions(options).
 		WithEventFilter(filter).
-		Watches(&infrav1.ElementalHost{}, r.requeue(hostField)).
+		Watches(&infrav1.ElementalHost{}, r.requeue(hostField), builder.WithPredicates(hostChanged())).
 		Watches(&clusterv1.Machine{}, r.requeue(machineField)).
 		Watches(&clusterv1.Cluster{}, r.requeue(clusterField)).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),

@@ -24,6 +24,7 @@ const (
 	maxURI       = 1024
 	maxShort     = 256
 	maxAddresses = 32
+	maxStage     = 32
 )
 
 var (
@@ -163,7 +164,17 @@ func (c *checker) attempt(said *wire.Attempt) *infrav1.HostUpgradeStatus {
 		Healthy:    said.Healthy,
 		Message:    trim(said.Message),
 		Checks:     checksOf(said.Checks),
+		Progress:   c.progress(said.Progress),
 	}
+}
+
+func (c *checker) progress(said *wire.Progress) *infrav1.HostUpgradeProgress {
+	if said == nil {
+		return nil
+	}
+	c.notNegative("upgrade.progress.bytes", said.Bytes)
+	c.notNegative("upgrade.progress.totalBytes", said.TotalBytes)
+	return &infrav1.HostUpgradeProgress{Stage: shorten(plain(said.Stage), maxStage), Bytes: said.Bytes, TotalBytes: said.TotalBytes}
 }
 
 func trim(message string) string { return shorten(plain(message), maxMessage) }

@@ -110,7 +110,7 @@ var _ = Describe("openapi.yaml", func() {
 
 	It("closes a registration, of which the server refuses unknown fields, and not a report", func() {
 		Expect(described.Components.Schemas["HostCreate"].AdditionalProperties).To(BeFalse())
-		for _, name := range []string{"Report", "Address", "OS", "Attempt", "Check"} {
+		for _, name := range []string{"Report", "Address", "OS", "Attempt", "Check", "Progress"} {
 			Expect(described.Components.Schemas[name].AdditionalProperties).To(BeNil(), name)
 		}
 	})
@@ -127,7 +127,7 @@ var _ = Describe("openapi.yaml", func() {
 // wireTypes are the types of internal/wire that travel, by the name of their schema.
 var wireTypes = map[string]any{
 	"Registration": wire.Registration{}, "HostCreate": wire.HostCreate{}, "Desired": wire.Desired{}, "Upgrade": wire.Upgrade{},
-	"Report": wire.Report{}, "Address": wire.Address{}, "OS": wire.OS{}, "Attempt": wire.Attempt{}, "Check": wire.Check{},
+	"Report": wire.Report{}, "Address": wire.Address{}, "OS": wire.OS{}, "Attempt": wire.Attempt{}, "Check": wire.Check{}, "Progress": wire.Progress{},
 	"ImageVerification": wire.ImageVerification{}, "ImageVerificationRule": wire.ImageVerificationRule{}, "ImageIdentity": wire.ImageIdentity{},
 	"Bootstrap": wire.Bootstrap{}, "Reset": wire.Reset{}, "Authorities": wire.Authorities{}, "Error": wire.Error{},
 }

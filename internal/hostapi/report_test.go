@@ -40,7 +40,7 @@ func everything() wire.Report {
 		},
 		Upgrade: &wire.Attempt{
 			Attempt: "a-1", Phase: wire.PhaseApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
-			Healthy: true, Message: "half",
+			Healthy: true, Message: "half", Progress: &wire.Progress{Stage: wire.StageDownload, Bytes: 4, TotalBytes: 8},
 			Checks: []wire.Check{
 				{Name: "kubelet", Verdict: wire.CheckPassed, Since: looked},
 				{Name: "required.d/10-disk", Verdict: wire.CheckFailed, Since: looked, ExitCode: new(int32), Output: "full"},
@@ -65,7 +65,7 @@ func stored() infrav1.ElementalHostStatus {
 		BootIDs: []string{"b-1"},
 		Upgrade: &infrav1.HostUpgradeStatus{
 			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
-			Healthy: true, Message: "half",
+			Healthy: true, Message: "half", Progress: &infrav1.HostUpgradeProgress{Stage: "Download", Bytes: 4, TotalBytes: 8},
 			Checks: []infrav1.HostCheck{
 				{Name: "kubelet", Verdict: infrav1.HostCheckPassed, Since: metav1.NewTime(looked.Local())},
 				{Name: "required.d/10-disk", Verdict: infrav1.HostCheckFailed, Since: metav1.NewTime(looked.Local()), ExitCode: new(int32), Output: "full"},
@@ -248,6 +248,8 @@ var _ = Describe("A report", func() {
 		Entry("a separator of lines", func(r *wire.Report) { r.Upgrade.Attempt = "a\u2028b" }, "upgrade.attempt has control, bidirectional or invisible"),
 		Entry("image", func(r *wire.Report) { r.OS.ImageURI = strings.Repeat("v", 1025) }, "os.imageURI"),
 		Entry("free bytes", func(r *wire.Report) { r.OS.FreeBytes = -1 }, "os.freeBytes"),
+		Entry("bytes", func(r *wire.Report) { r.Upgrade.Progress.Bytes = -1 }, "upgrade.progress.bytes is -1"),
+		Entry("all bytes", func(r *wire.Report) { r.Upgrade.Progress.TotalBytes = -1 }, "upgrade.progress.totalBytes is -1"),
 		Entry("address type", func(r *wire.Report) { r.Addresses[0].Type = "Public" }, "addresses.type"),
 		Entry("empty address", func(r *wire.Report) { r.Addresses[0].Address = "" }, "addresses.address is empty"),
 		Entry("an IP address that is none", func(r *wire.Report) { r.Addresses[0] = wire.Address{Type: "InternalIP", Address: "10.0.0.1:6443"} },

@@ -71,6 +71,7 @@ func upgradePatch(upgrade *infrav1.HostUpgradeStatus) any {
 		"fromBootID": orNull(upgrade.FromBootID),
 		"healthy":    orNull(upgrade.Healthy),
 		"message":    orNull(upgrade.Message),
+		"progress":   progressPatch(upgrade.Progress),
 		"checks":     checksPatch(upgrade.Checks),
 	}
 }
@@ -80,6 +81,13 @@ func checksPatch(checks []infrav1.HostCheck) any {
 		return nil
 	}
 	return checks // a merge patch replaces lists
+}
+
+func progressPatch(progress *infrav1.HostUpgradeProgress) any {
+	if progress == nil {
+		return nil
+	}
+	return object{"stage": progress.Stage, "bytes": progress.Bytes, "totalBytes": orNull(progress.TotalBytes)}
 }
 
 func orNull[T comparable](value T) any {

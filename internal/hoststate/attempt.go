@@ -84,3 +84,13 @@ func UpgradedByHand(host *infrav1.ElementalHost) bool {
 	booted := host.Status.OS.Digest
 	return Unmanaged(attempt) && outcome == infrav1.InPlaceUpgradeDone && (booted == "" || digest == "" || booted == digest)
 }
+
+// WithoutProgress is what is reported of an attempt without how far it is with what takes long, on which nothing depends.
+func WithoutProgress(status *infrav1.HostUpgradeStatus) *infrav1.HostUpgradeStatus {
+	if status == nil || status.Progress == nil {
+		return status
+	}
+	without := *status
+	without.Progress = nil
+	return &without
+}

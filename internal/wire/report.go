@@ -48,6 +48,8 @@ type Attempt struct {
 	FromBootID string `json:"fromBootID,omitempty"`
 	Healthy    bool   `json:"healthy,omitempty"`
 	Message    string `json:"message,omitempty"`
+	// Progress of the present phase; nil where nothing is under way that is counted.
+	Progress *Progress `json:"progress,omitempty"`
 	// Checks of the host before and after the reboot, in their order.
 	Checks []Check `json:"checks,omitempty"`
 }
@@ -82,6 +84,24 @@ const (
 	MaxCheckName    = 288
 	MaxCheckVerdict = 32
 	MaxCheckOutput  = 256
+)
+
+// Progress of what a host does for an attempt and takes long. It is reported while that is under way, and dropped with it.
+type Progress struct {
+	// Stage is what the host does: one of the Stages.
+	Stage string `json:"stage"`
+	// Bytes that are done.
+	Bytes int64 `json:"bytes"`
+	// TotalBytes that there are to do; 0 where nobody knows.
+	TotalBytes int64 `json:"totalBytes,omitempty"`
+}
+
+// Stages of a host's progress.
+const (
+	// StageDownload: blobs of the image come from its registry.
+	StageDownload = "Download"
+	// StageWrite: the elemental CLI fills the state partition.
+	StageWrite = "Write"
 )
 
 // WarningPrefix is before each warning in the message of an attempt, behind what is wrong. One that succeeded has nothing but

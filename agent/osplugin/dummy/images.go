@@ -47,6 +47,9 @@ func (Images) Verify(_ context.Context, wanted image.Image, by *wire.ImageVerifi
 // Download does nothing.
 func (Images) Download(context.Context, image.Image) error { return nil }
 
+// Downloaded is all of it.
+func (Images) Downloaded(string) int64 { return imageBytes }
+
 // Unpacked is as much as it is packed.
 func (Images) Unpacked(context.Context, string) (int64, error) { return imageBytes, nil }
 
