@@ -44,11 +44,8 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if err := m.save(marker); err != nil {
 		return false, err
 	}
-	resolved, err := m.resolve(ctx, version.ImageURI, want.Digest)
+	resolved, err := m.verified(ctx, want, version.ImageURI)
 	if err != nil {
-		return m.ended(ctx, err)
-	}
-	if err := m.persist(ctx, func() error { return m.Images.Verify(ctx, resolved, want.ImageVerification) }); err != nil {
 		return m.ended(ctx, err)
 	}
 	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
@@ -58,15 +55,30 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if err != nil {
 		return m.ended(ctx, err)
 	}
-	if downloaded {
-		if message, err := m.shortOfSpace(ctx); err != nil || message != "" {
-			return m.endedBy(message, err)
-		}
+	if message, err := m.checkDownload(ctx, downloaded); err != nil || message != "" {
+		return m.endedBy(message, err)
 	}
 	marker = m.Marker()
 	marker.Phase, marker.Digest, marker.ImageBytes, marker.Message = wire.PhaseFetched, resolved.Digest, resolved.Bytes, ""
 	marker.Verification = verificationOf(want)
 	return true, m.save(marker)
+}
+
+// verified finds the image, and looks at its signature.
+func (m *Machine) verified(ctx context.Context, want *wire.Upgrade, uri string) (image.Image, error) {
+	resolved, err := m.resolve(ctx, uri, want.Digest)
+	if err != nil {
+		return resolved, err
+	}
+	return resolved, m.persist(ctx, func() error { return m.Images.Verify(ctx, resolved, want.ImageVerification) })
+}
+
+// checkDownload says whether what was downloaded is too large for the host once it is unpacked.
+func (m *Machine) checkDownload(ctx context.Context, downloaded bool) (message string, err error) {
+	if !downloaded {
+		return "", nil
+	}
+	return m.shortOfSpace(ctx)
 }
 
 // forgets says why the host would not know after the reboot what it was made for: nobody would judge the boot, or go back.
