@@ -30,6 +30,10 @@ const unshare = "unshare"
 
 var ownNamespaces = []string{"--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--kill-child", "--"}
 
+// childKilled is what unshare says, with exit code 1, when the command was ended by SIGKILL: it cannot take that signal itself.
+// Source: util-linux 2.38.1; later ones end by the signal.
+const childKilled = "unshare: sigprocmask unblock failed"
+
 // ErrLocked says that somebody else holds what is to be locked.
 var ErrLocked = errors.New("somebody else holds it")
 
@@ -113,6 +117,9 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		result.ExitCode = exit.ExitCode()
+		if command.Private && strings.HasPrefix(LastLine(result.Stderr), childKilled) {
+			result.ExitCode = -1
+		}
 		return result, nil
 	}
 	if err != nil {

@@ -75,6 +75,17 @@ var _ = Describe("Processes", func() {
 			HaveField("Stdout", "--mount --propagation private --pid --fork --mount-proc --kill-child -- elemental upgrade\n"))
 	})
 
+	It("were ended by a signal, whatever stands between", func() {
+		bin := GinkgoT().TempDir()
+		script := "#!/bin/sh\necho 'some error' >&2\necho 'unshare: sigprocmask unblock failed: Invalid argument' >&2\nexit 1\n"
+		Expect(os.WriteFile(filepath.Join(bin, "unshare"), []byte(script), 0o755)).To(Succeed())
+		GinkgoT().Setenv("PATH", bin)
+		for private, code := range map[bool]int{true: -1, false: 1} {
+			Expect(system.Processes{}.Run(context.Background(), system.Command{Name: filepath.Join(bin, "unshare"), Private: private})).To(
+				HaveField("ExitCode", code))
+		}
+	})
+
 	It("end with the context", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
