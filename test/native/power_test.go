@@ -16,11 +16,11 @@ var _ = Describe("An upgrade that loses power", func() {
 	BeforeEach(func() { m = newMachine() })
 
 	// lost upgrades to v2 and cuts the power when the CLI is held at a moment.
-	lost := func(moment string, flushed bool) (digest string) {
+	lost := func(moment string, recovery, flushed bool) (digest string) {
 		GinkgoHelper()
 		uri, digest := push(m.registry, "v2", kernel)
 		m.hold(moment)
-		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: recovery})
 		m.reached(moment)
 		if flushed {
 			m.within("sync")
@@ -30,15 +30,18 @@ var _ = Describe("An upgrade that loses power", func() {
 	}
 
 	DescribeTable("goes back, writes the image again and boots it",
-		func(moment string, flushed bool, boot string) {
-			digest := lost(moment, flushed)
+		func(moment string, recovery, flushed bool, boot string) {
+			digest := lost(moment, recovery, flushed)
 			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
 			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("BootMode", "active"),
 				HaveField("Digest", digest), HaveField("BootID", boot)))
 			m.expectWhole("2", "1")
 		},
-		Entry("while the tree is copied into the image", "rsync", false, "boot-3"),
-		Entry("in a hook within the new tree", "after-upgrade-chroot", true, "boot-3"),
-		Entry("after the new snapshot has become the default, and before it is recorded", "post-upgrade", true, "boot-3"),
+		Entry("in a hook before it writes", "before-upgrade", false, false, "boot-3"),
+		Entry("when the tree is unpacked and there is no image yet", "after-upgrade", false, true, "boot-3"),
+		Entry("while the tree is copied into the image", "rsync", false, false, "boot-3"),
+		Entry("in a hook within the new tree", "after-upgrade-chroot", false, true, "boot-3"),
+		Entry("while it writes the recovery system", "mksquashfs", true, true, "boot-3"),
+		Entry("after the new snapshot has become the default, and before it is recorded", "post-upgrade", false, true, "boot-3"),
 	)
 })

@@ -101,7 +101,9 @@ var _ = Describe("An upgrade", func() {
 		},
 		Entry("in a hook before it writes", "before-upgrade", false),
 		Entry("in a hook within the new tree", "after-upgrade-chroot", false),
+		Entry("when the tree is unpacked and there is no image yet", "after-upgrade", false),
 		Entry("while it writes the recovery system", "mksquashfs", true),
+		Entry("after the new snapshot has become the default, and before it is recorded", "post-upgrade", false),
 	)
 
 	It("ends as it began when the CLI fails after it has made the new snapshot the default", func() {
