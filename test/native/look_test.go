@@ -28,8 +28,14 @@ type process struct {
 func (m *machine) processes() []process {
 	GinkgoHelper()
 	m.lock.Lock()
-	family := map[int]bool{m.init.Process.Pid: true}
+	init := m.init.Process.Pid
 	m.lock.Unlock()
+	return descendants(init)
+}
+
+func descendants(of int) []process {
+	GinkgoHelper()
+	family := map[int]bool{of: true}
 	parents, names := parentsAndNames()
 	var found []process
 	for grown := true; grown; {
@@ -72,7 +78,11 @@ func (m *machine) named(names ...string) []process {
 // signal sends a signal to all processes of the machine with these names, at once.
 func (m *machine) signal(signal syscall.Signal, names ...string) {
 	GinkgoHelper()
-	found := m.named(names...)
+	kill(signal, m.named(names...))
+}
+
+func kill(signal syscall.Signal, found []process) {
+	GinkgoHelper()
 	Expect(found).NotTo(BeEmpty())
 	for _, each := range found {
 		Expect(syscall.Kill(each.id, signal)).To(Or(Succeed(), MatchError(syscall.ESRCH)))

@@ -136,13 +136,15 @@ var ErrNotMounted = errors.New("not mounted")
 // ErrBusy says that something else is mounted beneath a mount.
 var ErrBusy = errors.New("target is busy")
 
-// Unmount removes the topmost mount of a target, or returns ErrNotMounted or ErrBusy.
+// Unmount removes the topmost mount of a target, or returns ErrNotMounted or ErrBusy. What was mounted beneath before that one is beneath
+// another mount, which it hides.
 func (d Disk) Unmount(target string) error {
 	mounts, err := d.Mounts()
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(mounts, func(m Mount) bool { return strings.HasPrefix(m.Target, target+"/") }) {
+	later := mounts[topmost(mounts, target)+1:]
+	if slices.ContainsFunc(later, func(m Mount) bool { return strings.HasPrefix(m.Target, target+"/") }) {
 		return fmt.Errorf("%s: %w", target, ErrBusy)
 	}
 	return d.edit(target, func(mounts []Mount, i int) []Mount {
