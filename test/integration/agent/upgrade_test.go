@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
@@ -94,6 +95,18 @@ var _ = Describe("An upgrade", func() {
 		Entry("from an unhealthy image", source.BootUnhealthy),
 		Entry("from one that does not boot", source.BootNone),
 	)
+
+	It("falls back from an image that hangs while it boots, once somebody takes the power away", func() {
+		m.upgrade("a1", m.push("v2", image.OS{BootSeconds: (24 * time.Hour).Seconds()}))
+		Eventually(m.Boots, patience).Should(HaveLen(2))
+		Expect(m.Boots()[1]).To(And(HaveField("Snapshot", 2), HaveField("Outcome", host.Booting)))
+		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+		Expect(m.Disk().Active()).To(Equal(1))
+		Expect(m.Disk().Snapshots()).To(Equal([]int{1}))
+		Expect(m.Boots()).To(HaveLen(3))
+	})
 
 	It("goes back by itself when a required check fails", func() {
 		check := m.Path(assess.RequiredDir, "50-version")
