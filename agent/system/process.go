@@ -116,16 +116,21 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		result.ExitCode = exit.ExitCode()
-		if command.Private && strings.HasPrefix(LastLine(result.Stderr), childKilled) {
-			result.ExitCode = -1
-		}
+		result.ExitCode = codeOf(command, exit, result.Stderr)
 		return result, nil
 	}
 	if err != nil {
 		return result, fmt.Errorf("running %q: %w", command, err)
 	}
 	return result, nil
+}
+
+// codeOf a command that has not succeeded.
+func codeOf(command Command, exit *exec.ExitError, stderr string) int {
+	if command.Private && strings.HasPrefix(LastLine(stderr), childKilled) {
+		return -1
+	}
+	return exit.ExitCode()
 }
 
 // Check runs a command that has to succeed; the error carries the last line it wrote.

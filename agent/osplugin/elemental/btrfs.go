@@ -118,3 +118,24 @@ func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
 	}
 	return system.RemoveTree(s.snapshotsPath(), strconv.Itoa(int(snapshot)))
 }
+
+// CopiedOver finds the copy of the former OS over which a working tree is copied: the CLI begins a subvolume with one, and copies files
+// of another size or time than those in it. There is none of a snapshot that is an image.
+func CopiedOver(workingTree, snapshots string) (former string, found bool) {
+	here, err := os.Stat(workingTree)
+	if err != nil {
+		return "", false
+	}
+	candidates, _ := filepath.Glob(filepath.Join(snapshots, "*", snapshotWork)) // a path without a pattern of its own
+	for _, each := range candidates {
+		former = filepath.Join(filepath.Dir(each), snapshotTree)
+		info, err := os.Stat(each)
+		if err != nil || !os.SameFile(here, info) {
+			continue
+		}
+		if info, err := os.Lstat(former); err == nil && info.IsDir() {
+			return former, true
+		}
+	}
+	return "", false
+}

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/elemental"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
@@ -210,5 +211,20 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 		Expect(err).NotTo(HaveOccurred())
 		Expect(r.grubenv()).To(Equal([]string{"next_entry=passive2"}))
 		Expect(oem()).To(ContainElements("active_snap=2", "passive_snaps=2 3 1", "default_fallback=0 1 2 3 4"))
+	})
+
+	It("are found by the working tree that is copied over them", func() {
+		tree, other := r.path("/run/elemental/workingtree"), r.path("/elsewhere")
+		Expect(os.MkdirAll(r.path(snapshots+"/3/snapshot.workDir"), 0o755)).To(Succeed())
+		Expect(os.MkdirAll(other, 0o755)).To(Succeed())
+		Expect(os.Symlink(r.path(snapshots+"/3/snapshot.workDir"), tree)).To(Succeed()) // the CLI mounts it there
+		former, found := elemental.CopiedOver(tree, r.path(snapshots))
+		Expect(found).To(BeTrue())
+		Expect(former).To(Equal(r.path(snapshots + "/3/snapshot")))
+		_, found = elemental.CopiedOver(other, r.path(snapshots))
+		Expect(found).To(BeFalse())
+		Expect(os.RemoveAll(former)).To(Succeed())
+		_, found = elemental.CopiedOver(tree, r.path(snapshots))
+		Expect(found).To(BeFalse(), "snapshots that are images have none")
 	})
 })

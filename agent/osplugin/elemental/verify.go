@@ -55,7 +55,7 @@ func (p *Plugin) prepareRecord(request osplugin.Upgrade) (string, error) {
 		recordHook: {Name: "Record the files of the new OS", Stages: map[string][]yipStage{
 			"after-upgrade.after": {{Commands: []string{
 				"rm -rf " + filepath.Dir(within),
-				fmt.Sprintf("'%s' tree record %s '%s'", self, workingTree, list),
+				fmt.Sprintf("'%s' tree record %s '%s' '%s'", self, workingTree, list, p.snapshotsPath()),
 			}}},
 		}},
 	}

@@ -14,103 +14,117 @@ func Cases(newHost func() Host) {
 
 	BeforeEach(func() { host = newHost() })
 
-	// before is a host that has just booted.
-	before := Disk{
-		Snapshots: map[int][]string{1: {image}}, Default: "1/" + image, Recorded: map[int]bool{1: true},
-		Passive: "", Loops: []string{"1/" + image},
-	}
-	expectUntouched := func(got Disk) {
-		GinkgoHelper()
-		Expect(got.Snapshots).To(Equal(before.Snapshots))
-		Expect(got.Default).To(Equal(before.Default))
-		Expect(got.Recorded).To(Equal(before.Recorded))
-		Expect(got.Passive).To(Equal(before.Passive))
-		Expect(got.Loops).To(Equal(before.Loops))
-		Expect(got.Mounts).To(BeEmpty())
-	}
-	// expectUpgraded asserts that snapshot id is the default, in place of 1.
-	expectUpgraded := func(got Disk, id int, link string, passive string) {
-		GinkgoHelper()
-		Expect(got.Default).To(Equal(link))
-		Expect(got.Recorded).To(Equal(map[int]bool{1: false, id: true}))
-		Expect(got.Passive).To(Equal(passive))
-		Expect(got.Check).To(Equal("yes"))
-	}
+	ended(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
+	killed(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
+}
 
+// ended are the cases of calls that end by themselves.
+func ended(upgrade func(Upgrade) Outcome, look func() Disk) {
 	It("makes the new snapshot the default, and the one that runs its fallback", func() {
-		end := host.Upgrade(Upgrade{To: v2})
+		end := upgrade(Upgrade{To: v2})
 		Expect(end.ExitCode).To(BeZero(), end.Stdout)
-		got := host.Look()
+		got := look()
 		expectUpgraded(got, 2, "2/"+image, "1")
 		Expect(got.Fallback).To(Equal("0 1 2"))
 		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {image}}))
-		Expect(got.Loops).To(Equal(before.Loops))
+		Expect(got.Loops).To(Equal(before().Loops))
 		Expect(got.Mounts).To(BeEmpty())
 	})
 
 	It("logs why it fails to its standard output, and leaves nothing", func() {
-		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Missing: true}})
+		end := upgrade(Upgrade{To: Image{Version: "v2", Missing: true}})
 		Expect(end.ExitCode).To(Equal(1))
 		Expect(end.Stdout).To(ContainSubstring("ERRO"))
 		Expect(end.Stderr).NotTo(ContainSubstring("ERRO"))
-		expectUntouched(host.Look())
+		expectUntouched(look())
 	})
 
 	It("ends with exit code 0 when a hook fails, and logs that", func() {
-		end := host.Upgrade(Upgrade{To: Image{Version: "v2", FailingStage: "after-upgrade"}})
+		end := upgrade(Upgrade{To: Image{Version: "v2", FailingStage: "after-upgrade"}})
 		Expect(end.ExitCode).To(BeZero())
 		Expect(end.Stdout).To(ContainSubstring("ERRO"))
-		expectUpgraded(host.Look(), 2, "2/"+image, "1")
+		expectUpgraded(look(), 2, "2/"+image, "1")
 	})
 
 	It("leaves mounts, a loop device and a default that is gone when an image cannot become the recovery system", func() {
-		end := host.Upgrade(Upgrade{To: Image{Version: "v2", NoKernel: true}, Recovery: true})
+		end := upgrade(Upgrade{To: Image{Version: "v2", NoKernel: true}, Recovery: true})
 		Expect(end.ExitCode).To(Equal(1))
 		Expect(end.Stdout).To(MatchRegexp(`(?s)ERRO.*no Kernel file found`))
-		got := host.Look()
+		got := look()
 		Expect(got.Default).To(Equal("2/" + image))
 		Expect(got.Snapshots).NotTo(HaveKey(2))
-		Expect(got.Recorded).To(Equal(before.Recorded))
+		Expect(got.Recorded).To(Equal(before().Recorded))
 		Expect(got.Mounts).To(ContainElement("/run/elemental/recovery/boot-transition/recovery.imgTree"))
 		Expect(got.Loops).To(HaveLen(2))
 	})
+}
 
+// killed are those of calls that are killed.
+func killed(upgrade func(Upgrade) Outcome, look func() Disk) {
 	It("leaves the mounts of the new tree when it is killed in a hook within that", func() {
-		Expect(host.Upgrade(Upgrade{To: v2, Killed: InHook}).ExitCode).To(Equal(-1))
-		got := host.Look()
+		Expect(upgrade(Upgrade{To: v2, Killed: InHook}).ExitCode).To(Equal(-1))
+		got := look()
 		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {workDir}}))
-		Expect(got.Default).To(Equal(before.Default))
-		Expect(got.Recorded).To(Equal(before.Recorded))
+		Expect(got.Default).To(Equal(before().Default))
+		Expect(got.Recorded).To(Equal(before().Recorded))
 		Expect(got.Mounts).To(ContainElements(tree, tree+"/dev", tree+"/proc", tree+"/sys", tree+"/oem"))
-		Expect(got.Loops).To(Equal(before.Loops))
+		Expect(got.Loops).To(Equal(before().Loops))
 	})
 
 	It("leaves a loop device on half a snapshot when it is killed while it copies", func() {
-		Expect(host.Upgrade(Upgrade{To: v2, Killed: Packing}).ExitCode).To(Equal(-1))
-		got := host.Look()
+		Expect(upgrade(Upgrade{To: v2, Killed: Packing}).ExitCode).To(Equal(-1))
+		got := look()
 		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {image, workDir}}))
-		Expect(got.Default).To(Equal(before.Default))
-		Expect(got.Recorded).To(Equal(before.Recorded))
+		Expect(got.Default).To(Equal(before().Default))
+		Expect(got.Recorded).To(Equal(before().Recorded))
 		Expect(got.Loops).To(Equal([]string{"1/" + image, "2/" + image}))
 	})
 
 	It("has half a snapshot for the first fallback when it is run again over that", func() {
-		host.Upgrade(Upgrade{To: v2, Killed: InHook})
-		end := host.Upgrade(Upgrade{To: v2})
+		upgrade(Upgrade{To: v2, Killed: InHook})
+		end := upgrade(Upgrade{To: v2})
 		Expect(end.ExitCode).To(BeZero(), end.Stdout)
-		got := host.Look()
+		got := look()
 		expectUpgraded(got, 3, "3/"+image, "2 1")
 		Expect(got.Fallback).To(Equal("0 1 2 3"))
 	})
 
 	It("has a default that is not recorded when it is killed before it writes that down", func() {
-		Expect(host.Upgrade(Upgrade{To: v2, Killed: Unrecorded}).ExitCode).To(Equal(-1))
-		got := host.Look()
+		Expect(upgrade(Upgrade{To: v2, Killed: Unrecorded}).ExitCode).To(Equal(-1))
+		got := look()
 		Expect(got.Default).To(Equal("2/" + image))
-		Expect(got.Recorded).To(Equal(before.Recorded))
+		Expect(got.Recorded).To(Equal(before().Recorded))
 		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {image}}))
 		Expect(got.Check).To(Equal("yes"))
 	})
+}
+
+// before is a host that has just booted.
+func before() Disk {
+	return Disk{
+		Snapshots: map[int][]string{1: {image}}, Default: "1/" + image, Recorded: map[int]bool{1: true},
+		Passive: "", Loops: []string{"1/" + image},
+	}
+}
+
+func expectUntouched(got Disk) {
+	GinkgoHelper()
+	was := before()
+	Expect(got.Snapshots).To(Equal(was.Snapshots))
+	Expect(got.Default).To(Equal(was.Default))
+	Expect(got.Recorded).To(Equal(was.Recorded))
+	Expect(got.Passive).To(Equal(was.Passive))
+	Expect(got.Loops).To(Equal(was.Loops))
+	Expect(got.Mounts).To(BeEmpty())
+}
+
+// expectUpgraded asserts that another snapshot is the default, in place of 1.
+func expectUpgraded(got Disk, snapshot int, link, passive string) {
+	GinkgoHelper()
+	Expect(got.Default).To(Equal(link))
+	Expect(got.Recorded).To(Equal(map[int]bool{1: false, snapshot: true}))
+	Expect(got.Passive).To(Equal(passive))
+	Expect(got.Check).To(Equal("yes"))
 }
 
 const (
