@@ -5,6 +5,7 @@ package elemental
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,12 +69,25 @@ func (i images) next(context.Context) (int32, error) {
 	return id, nil
 }
 
+// setNext has it on the disk when it returns, as that of subvolumes does.
 func (i images) setNext(_ context.Context, snapshot int32) error {
 	target := fmt.Sprintf("%d/%s", snapshot, snapshotImage)
-	if err := renameio.Symlink(target, filepath.Join(i.snapshotsPath(), activeLink)); err != nil {
+	err := renameio.Symlink(target, filepath.Join(i.snapshotsPath(), activeLink))
+	if err == nil {
+		err = syncDirectory(i.snapshotsPath())
+	}
+	if err != nil {
 		return fmt.Errorf("making snapshot %d the default: %w", snapshot, err)
 	}
 	return nil
+}
+
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
 }
 
 func (images) variables(int32) map[string]string { return nil }
