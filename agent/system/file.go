@@ -27,7 +27,7 @@ func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if err := replace(path, content, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return syncDirectory(directory)
+	return SyncDirectory(directory)
 }
 
 func replace(path string, content []byte, mode os.FileMode) (err error) {
@@ -52,7 +52,7 @@ func RemoveFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("removing %s: %w", path, err)
 	}
-	return syncDirectory(filepath.Dir(path))
+	return SyncDirectory(filepath.Dir(path))
 }
 
 // ReadRegular reads a file that somebody else names: nothing but a regular file, whose opening does not wait for a writer, and no more
@@ -101,7 +101,8 @@ func WriteJSON(path string, value any) error {
 	return WriteFile(path, append(content, '\n'), 0o600)
 }
 
-func syncDirectory(path string) error {
+// SyncDirectory has the names in a directory on the disk when it returns.
+func SyncDirectory(path string) error {
 	directory, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", path, err)

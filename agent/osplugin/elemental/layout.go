@@ -5,7 +5,6 @@ package elemental
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,20 +73,12 @@ func (i images) setNext(_ context.Context, snapshot int32) error {
 	target := fmt.Sprintf("%d/%s", snapshot, snapshotImage)
 	err := renameio.Symlink(target, filepath.Join(i.snapshotsPath(), activeLink))
 	if err == nil {
-		err = syncDirectory(i.snapshotsPath())
+		err = system.SyncDirectory(i.snapshotsPath())
 	}
 	if err != nil {
 		return fmt.Errorf("making snapshot %d the default: %w", snapshot, err)
 	}
 	return nil
-}
-
-func syncDirectory(path string) error {
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
 }
 
 func (images) variables(int32) map[string]string { return nil }
