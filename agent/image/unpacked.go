@@ -6,15 +6,19 @@ package image
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"path"
+	"path/filepath"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/renameio/v2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
 )
 
 const (
@@ -27,35 +31,71 @@ const (
 )
 
 // Unpacked is how much an image that was downloaded takes on a file system once it is unpacked: the blocks and the inodes of its
-// files, in bytes. Of a directory that a layer removes, the files that a layer below had are counted all the same.
+// files, in bytes. Of a directory that a layer removes, the files that a layer below had are counted all the same. It lists the files at
+// Sums, once: later it reads only that.
 func (s *Store) Unpacked(ctx context.Context, digest string) (int64, error) {
+	if listed, err := tree.ReadSums(s.Sums(digest)); err == nil {
+		return listed.Unpacked, nil
+	}
+	files, err := s.unpack(ctx, digest)
+	if err != nil {
+		return 0, fmt.Errorf("reading the image cache: %w", err)
+	}
+	sums := files.sums()
+	list, err := renameio.NewPendingFile(s.Sums(digest), renameio.WithPermissions(0o600))
+	if err != nil {
+		return 0, fmt.Errorf("writing to the image cache: %w", err)
+	}
+	defer func() { _ = list.Cleanup() }()
+	if err := errors.Join(sums.Write(list), list.CloseAtomicallyReplace()); err != nil {
+		return 0, fmt.Errorf("writing to the image cache: %w", err)
+	}
+	return sums.Unpacked, nil
+}
+
+// Sums is the path of the list of an image's files, which Unpacked makes, for package tree.
+func (s *Store) Sums(digest string) string { return filepath.Join(s.layout(digest), "sums.json") }
+
+func (s *Store) unpack(ctx context.Context, digest string) (*unpacked, error) {
 	name, err := v1.NewHash(digest)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	stored, err := layout.Path(s.layout(digest)).Image(name)
 	if err != nil {
-		return 0, fmt.Errorf("reading the image cache: %w", err)
+		return nil, err
 	}
 	layers, err := stored.Layers()
 	if err != nil {
-		return 0, fmt.Errorf("reading the image cache: %w", err)
+		return nil, err
 	}
-	files := map[uint64]int64{}
+	files := &unpacked{files: map[uint64]file{}, links: map[uint64]bool{}, moved: map[uint64]bool{}}
 	for _, layer := range layers {
-		if err := count(ctx, layer, files); err != nil {
-			return 0, fmt.Errorf("reading the image cache: %w", err)
+		if err := files.addLayer(ctx, layer); err != nil {
+			return nil, err
 		}
 	}
-	total := int64(0)
-	for _, bytes := range files {
-		total += bytes
-	}
-	return total, nil
+	return files, nil
 }
 
-// count puts into files, by the hash of their names, what the files of a layer take.
-func count(ctx context.Context, layer v1.Layer, files map[uint64]int64) error {
+// unpacked is what layers leave when each is unpacked over those below. Paths are known by tree.NameOf them.
+type unpacked struct {
+	files map[uint64]file
+	// links are the symbolic links.
+	links map[uint64]bool
+	// moved are the base names of files that were unpacked through a symbolic link, to another path than their own.
+	moved map[uint64]bool
+}
+
+// file is an entry of a layer. Only regular files have a sum.
+type file struct {
+	bytes      int64
+	base       uint64
+	size, time int64
+	sum        *[sha256.Size]byte
+}
+
+func (u *unpacked) addLayer(ctx context.Context, layer v1.Layer) error {
 	content, err := layer.Uncompressed()
 	if err != nil {
 		return err
@@ -66,19 +106,54 @@ func count(ctx context.Context, layer v1.Layer, files map[uint64]int64) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = u.add(header, archive)
+		}
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+	}
+}
+
+func (u *unpacked) add(header *tar.Header, content io.Reader) error {
+	name := path.Clean("/" + header.Name)
+	if removed, found := strings.CutPrefix(path.Base(name), whiteout); found {
+		delete(u.files, tree.NameOf(path.Join(path.Dir(name), removed)))
+		return nil
+	}
+	added := file{bytes: onDisk(header), base: tree.NameOf(path.Base(name))}
+	switch header.Typeflag {
+	case tar.TypeReg:
+		hash := sha256.New()
+		if _, err := io.Copy(hash, content); err != nil {
 			return err
 		}
-		name := path.Clean("/" + header.Name)
-		if removed, found := strings.CutPrefix(path.Base(name), whiteout); found {
-			delete(files, hashOf(path.Join(path.Dir(name), removed)))
-			continue
-		}
-		files[hashOf(name)] = onDisk(header)
+		added.size, added.time, added.sum = header.Size, header.ModTime.Unix(), (*[sha256.Size]byte)(hash.Sum(nil))
+	case tar.TypeSymlink:
+		u.links[tree.NameOf(name)] = true
 	}
+	for parent := path.Dir(name); parent != "/"; parent = path.Dir(parent) {
+		if u.links[tree.NameOf(parent)] {
+			u.moved[added.base] = true
+		}
+	}
+	u.files[tree.NameOf(name)] = added
+	return nil
+}
+
+// sums leaves out files of which it is not sure that nothing of the same name has taken their place.
+func (u *unpacked) sums() tree.Sums {
+	sums := tree.Sums{Files: map[uint64]tree.FileSum{}}
+	for name, each := range u.files {
+		sums.Unpacked += each.bytes
+		if each.sum != nil && !u.moved[each.base] {
+			sums.Files[name] = tree.FileSum{Name: name, Size: each.size, Time: each.time, Sum: fmt.Sprintf("%x", *each.sum)}
+		}
+	}
+	return sums
 }
 
 func onDisk(header *tar.Header) int64 {
@@ -92,10 +167,4 @@ func onDisk(header *tar.Header) int64 {
 	default:
 		return inodeBytes
 	}
-}
-
-func hashOf(name string) uint64 {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(name))
-	return hash.Sum64()
 }

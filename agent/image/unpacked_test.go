@@ -7,9 +7,16 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -17,6 +24,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
 )
 
 // layerOf makes a layer of these entries; files have a content of the size that their header says.
@@ -56,5 +64,35 @@ var _ = Describe("What an image takes unpacked", func() {
 		}
 		with, without := unpacked(built, "v1"), unpacked(h.build("amd64"), "v0")
 		Expect(with - without).To(BeEquivalentTo((4096 + 256) + (8192 + 256) + 256))
+	})
+
+	It("is listed with the hash of each file that is sure to be where its layer has it", func(ctx SpecContext) {
+		h := newHub()
+		directory := GinkgoT().TempDir()
+		store := image.NewStore(image.Options{Directory: directory, Architecture: "amd64", Transport: h.server.Client().Transport})
+		built, at := time.Unix(1_700_000_000, 0), tar.Header{Typeflag: tar.TypeReg, ModTime: time.Unix(1_700_000_000, 0)}
+		file := func(name string, size int64) tar.Header {
+			header := at
+			header.Name, header.Size = name, size
+			return header
+		}
+		of, err := mutate.AppendLayers(empty.Image,
+			layerOf(file("usr/bin/tool", 3), file("usr/bin/gone", 3), file("usr/bin/kept", 3), tar.Header{Name: "bin", Typeflag: tar.TypeSymlink, Linkname: "usr/bin"}),
+			layerOf(file("bin/tool", 3), file("usr/bin/.wh.gone", 0), file("usr/bin/kept", 5)))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(remote.Write(h.reference("v1"), of, remote.WithTransport(h.server.Client().Transport))).To(Succeed())
+		resolved, err := store.Resolve(ctx, h.reference("v1").Name(), "")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(store.Download(ctx, resolved)).To(Succeed())
+		first, err := store.Unpacked(ctx, resolved.Digest)
+		Expect(err).NotTo(HaveOccurred())
+		listed, err := tree.ReadSums(store.Sums(resolved.Digest))
+		Expect(err).NotTo(HaveOccurred())
+		kept := tree.NameOf("usr/bin/kept")
+		Expect(listed).To(Equal(tree.Sums{Unpacked: first, Files: map[uint64]tree.FileSum{
+			kept: {Name: kept, Size: 5, Time: built.Unix(), Sum: fmt.Sprintf("%x", sha256.Sum256(make([]byte, 5)))},
+		}}))
+		Expect(os.RemoveAll(filepath.Join(directory, strings.TrimPrefix(resolved.Digest, "sha256:"), "blobs"))).To(Succeed())
+		Expect(store.Unpacked(ctx, resolved.Digest)).To(Equal(first), "it is read once")
 	})
 })

@@ -90,20 +90,23 @@ type Upgrader interface {
 	Exclusive(ctx context.Context, waiting func(reason string)) (release func(), err error)
 	// Space measures free disk space.
 	Space(ctx context.Context) (Space, error)
+	// RecoverySpace measures what an upgrade of the recovery system can use.
+	RecoverySpace(ctx context.Context) (RecoverySpace, error)
 	// Clean removes what an upgrade that was killed left behind. It never touches the booted snapshot.
 	Clean(ctx context.Context) error
 	// MakeRoom has so many bytes free where snapshots are written, as far as Space says, at the cost of a fallback that the upgrade
 	// would remove at its end.
 	MakeRoom(ctx context.Context, bytes int64) error
 	// Upgrade writes an image to a new snapshot. Whether it did is told by Written, never by the error
-	// alone. The warnings are of what has failed and keeps no image from being written: stages of the user's.
+	// alone. The warnings are of what has failed and keeps no image from being written: stages of the user's. ErrCorrupt says that
+	// something of what was written is known not to have reached the disk.
 	Upgrade(ctx context.Context, request Upgrade) (warnings []string, err error)
 	// Written returns the snapshot that was completely written for an attempt from an image with this
 	// digest and is what a boot would choose; 0 if there is none.
 	Written(ctx context.Context, attempt, digest string) (int32, error)
 	// VerifySnapshot returns ErrCorrupt unless a snapshot that was written in this boot or a former one holds, on the disk, what it
 	// was to hold, and another error when that cannot be told.
-	VerifySnapshot(ctx context.Context, snapshot int32) error
+	VerifySnapshot(ctx context.Context, verification Verification) error
 	// Discard removes a snapshot that is not booted. What is booted becomes the default if that was the one.
 	Discard(ctx context.Context, snapshot int32) error
 	// BootNewest makes the next boot choose the default, which is the snapshot that was written last unless BootAlways has chosen
@@ -130,6 +133,25 @@ type Space struct {
 	State int64
 	// Work is free in the agent's work directory, where downloads are kept.
 	Work int64
+}
+
+// RecoverySpace is where the recovery system is written, beside the present one.
+type RecoverySpace struct {
+	// Known says whether it could be measured.
+	Known bool
+	// Free is in bytes.
+	Free int64
+	// Packed says that it is a compressed image there, of about the size of what is downloaded.
+	Packed bool
+}
+
+// Verification is a request to compare a snapshot with what it was to become.
+type Verification struct {
+	Snapshot int32
+	// Sums is the path of the list of what was downloaded for it.
+	Sums string
+	// Read is told how many bytes of how many have been read.
+	Read func(done, total int64)
 }
 
 // BootstrapState is how far the host's bootstrap is.

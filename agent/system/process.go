@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -48,6 +49,8 @@ type Command struct {
 	Private bool
 	// Timeout is after how long the command is killed. Default: never.
 	Timeout time.Duration
+	// Line is called with each line of the standard output when it is complete. Default: nobody is.
+	Line func(line string)
 	// Held is inherited by the process and all that it starts: what is locked by it (Lock) stays so until the last of them has ended.
 	Held *os.File
 }
@@ -95,6 +98,9 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	process := exec.CommandContext(limited, name, args...)
 	process.Env = append(os.Environ(), command.Env...)
 	process.Stdout, process.Stderr = stdout, stderr
+	if command.Line != nil {
+		process.Stdout = io.MultiWriter(stdout, &lines{call: command.Line})
+	}
 	process.SysProcAttr = dieWithParent()
 	if !command.Private {
 		ownGroup(process)
@@ -150,6 +156,24 @@ func Check(ctx context.Context, runner Runner, name string, args ...string) (str
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// lines calls somebody with each whole line that is written to it.
+type lines struct {
+	call func(string)
+	rest []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		l.call(string(line))
+		l.rest = rest
+	}
 }
 
 // tail keeps the end of what is written to it. The buffer is not embedded: its ReadFrom would take in

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,10 +17,17 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// CompareSnapshot compares a manifest with a snapshot, as it is on the disk: what the kernel remembers of it is dropped first. A snapshot
-// is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a Difference, as is a manifest that is not there. Whoever calls it
+// Lists are the files with what a snapshot is compared with.
+type Lists struct {
+	// Recorded is what Record wrote, Downloaded what Sums.Write wrote.
+	Recorded, Downloaded string
+}
+
+// CompareSnapshot compares a snapshot, as it is on the disk, with what it was to become: what the kernel remembers of it is dropped first. A
+// snapshot is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a
+// Difference, as is a list that is not there. Progress is told how many bytes have been read, and how many there are. Whoever calls it
 // has a mount namespace that ends with it.
-func CompareSnapshot(ctx context.Context, runner system.Runner, manifest, snapshot string) error {
+func CompareSnapshot(ctx context.Context, runner system.Runner, lists Lists, snapshot string, progress func(done, total int64)) error {
 	if err := forget(snapshot); err != nil {
 		return err
 	}
@@ -28,12 +36,12 @@ func CompareSnapshot(ctx context.Context, runner system.Runner, manifest, snapsh
 		return err
 	}
 	if info.IsDir() {
-		return compareWith(manifest, snapshot)
+		return lists.compare(snapshot, progress)
 	}
-	return compareImage(ctx, runner, manifest, snapshot)
+	return compareImage(ctx, runner, lists, snapshot, progress)
 }
 
-func compareImage(ctx context.Context, runner system.Runner, manifest, image string) (err error) {
+func compareImage(ctx context.Context, runner system.Runner, lists Lists, image string, progress func(done, total int64)) (err error) {
 	root, err := os.MkdirTemp("", "snapshot-")
 	if err != nil {
 		return err
@@ -46,16 +54,31 @@ func compareImage(ctx context.Context, runner system.Runner, manifest, image str
 		_, unmounted := system.Check(context.WithoutCancel(ctx), runner, "umount", "--lazy", root)
 		err = errors.Join(err, unmounted)
 	}()
-	return compareWith(manifest, root)
+	return lists.compare(root, progress)
 }
 
-func compareWith(manifest, root string) error {
-	listed, err := os.Open(manifest)
+func (l Lists) compare(root string, progress func(done, total int64)) error {
+	downloaded, err := ReadSums(l.Downloaded)
+	if err != nil {
+		return err
+	}
+	recorded, err := os.Open(l.Recorded)
 	if err != nil {
 		return differ("the list of the files that were to be written: %s", err)
 	}
-	defer func() { _ = listed.Close() }()
-	return Compare(listed, root)
+	defer func() { _ = recorded.Close() }()
+	total, err := RecordedBytes(recorded)
+	if err != nil {
+		return err
+	}
+	if _, err := recorded.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	done := int64(0)
+	return Comparison{Recorded: recorded, Downloaded: downloaded, Read: func(bytes int64) {
+		done += bytes
+		progress(done, total)
+	}}.With(root)
 }
 
 // unreadable is what mount says, in English, of a file system that is not one, or not whole. All else, such as that no loop device is

@@ -30,7 +30,7 @@ var _ = DescribeTable("An image that cannot be mounted",
 	func(ctx SpecContext, runner mounting, broken bool) {
 		image := filepath.Join(GinkgoT().TempDir(), "snapshot.img")
 		Expect(os.WriteFile(image, []byte("x"), 0o600)).To(Succeed())
-		err := tree.CompareSnapshot(ctx, runner, "list", image)
+		err := tree.CompareSnapshot(ctx, runner, tree.Lists{}, image, nil)
 		Expect(err).To(HaveOccurred())
 		difference := (*tree.Difference)(nil)
 		Expect(errors.As(err, &difference)).To(Equal(broken), "%v", err)

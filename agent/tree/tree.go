@@ -22,6 +22,9 @@ import (
 // ExitDiffers is the exit code of who finds that a tree is not what was recorded of it. Others say that this could not be told.
 const ExitDiffers = 3
 
+// Progress is the format of what "elemental-agent tree compare" says of its progress: bytes that were read, and all that are to be.
+const Progress = "read %d of %d"
+
 // Difference says why a tree is not what was recorded of it, or why nothing says that it is.
 type Difference struct{ Reason string }
 
@@ -168,41 +171,72 @@ func sum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Compare returns a Difference unless all that a manifest lists is in a tree as it was recorded. More may be there.
-func Compare(manifest io.Reader, root string) error {
+// Comparison of a tree with what was recorded of it.
+type Comparison struct {
+	// Recorded is what Record wrote.
+	Recorded io.Reader
+	// Downloaded is what the tree was made from. Files that were not downloaded are compared with what was recorded alone.
+	Downloaded Sums
+	// Read is told how many bytes of files were read. Default: nobody is.
+	Read func(bytes int64)
+}
+
+// With returns a Difference unless all that was recorded is in a tree as it was recorded and downloaded. More may be there.
+func (c Comparison) With(root string) error {
+	files, differing, first := 0, 0, ""
+	err := eachRecorded(c.Recorded, func(recorded entry) {
+		files++
+		reason := recorded.differs(root)
+		if reason == "" {
+			reason = c.Downloaded.differs(root, recorded)
+		}
+		if reason != "" {
+			differing++
+		}
+		if reason != "" && first == "" {
+			first = fmt.Sprintf("/%s %s", recorded.Path, reason)
+		}
+		if c.Read != nil {
+			c.Read(recorded.Size)
+		}
+	})
+	if err == nil && differing > 0 {
+		return differ("%d of %d files are not as they were written, the first of them: %s", differing, files, first)
+	}
+	return err
+}
+
+// RecordedBytes is the size of all files of a manifest.
+func RecordedBytes(manifest io.Reader) (total int64, err error) {
+	err = eachRecorded(manifest, func(recorded entry) { total += recorded.Size })
+	return total, err
+}
+
+// eachRecorded reads the entries of a manifest; a Difference where it is not a whole one.
+func eachRecorded(manifest io.Reader, visit func(entry)) error {
+	const what = "the list of the files that were to be written"
 	lines := json.NewDecoder(manifest)
 	begin := head{}
 	if err := lines.Decode(&begin); err != nil || begin.Version != version {
-		return differ("the list of the files that were to be written is none that this agent makes (version %d)", version)
+		return differ("%s is none that this agent makes (version %d)", what, version)
 	}
-	files, differing, first := 0, 0, ""
 	for {
 		recorded := entry{}
 		err := lines.Decode(&recorded)
 		if errors.Is(err, io.EOF) {
-			return differ("the list of the files that were to be written is cut off")
+			return differ("%s is cut off", what)
+		}
+		if err == nil && recorded.Path == end {
+			return nil
+		}
+		if err == nil {
+			recorded, err = recorded.unquoted()
 		}
 		if err != nil {
-			return differ("reading the list of the files that were to be written: %s", err)
+			return differ("reading %s: %s", what, err)
 		}
-		if recorded.Path == end {
-			break
-		}
-		if recorded, err = recorded.unquoted(); err != nil {
-			return differ("reading the list of the files that were to be written: %s", err)
-		}
-		files++
-		if reason := recorded.differs(root); reason != "" {
-			differing++
-			if first == "" {
-				first = fmt.Sprintf("/%s %s", recorded.Path, reason)
-			}
-		}
+		visit(recorded)
 	}
-	if differing > 0 {
-		return differ("%d of %d files are not as they were written, the first of them: %s", differing, files, first)
-	}
-	return nil
 }
 
 // differs says why what is in a tree is not what was recorded. Of the directories whose content is not copied, only that they

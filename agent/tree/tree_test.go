@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,10 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
 )
+
+func compare(recorded io.Reader, root string) error {
+	return tree.Comparison{Recorded: recorded}.With(root)
+}
 
 var _ = Describe("A tree", func() {
 	var root, copied string
@@ -45,13 +50,13 @@ var _ = Describe("A tree", func() {
 		Expect(os.RemoveAll(at("run/lock"))).To(Succeed())
 		Expect(os.Chmod(at("tmp"), 0o1777)).To(Succeed())
 		Expect(os.RemoveAll(at("etc/resolv.conf"))).To(Succeed())
-		Expect(tree.Compare(manifest, copied)).To(Succeed())
+		Expect(compare(manifest, copied)).To(Succeed())
 	})
 
 	DescribeTable("is not as it was recorded",
 		func(change func() error, message string) {
 			Expect(change()).To(Succeed())
-			Expect(tree.Compare(manifest, copied)).To(MatchError(message))
+			Expect(compare(manifest, copied)).To(MatchError(message))
 		},
 		Entry("other content", func() error { return os.WriteFile(at("usr/bin/tool"), []byte("toil"), 0o644) },
 			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has other content"),
@@ -76,7 +81,7 @@ var _ = Describe("A tree", func() {
 		changed, err := json.Marshal(recorded)
 		Expect(err).NotTo(HaveOccurred())
 		lines[at] = string(changed)
-		Expect(tree.Compare(strings.NewReader(strings.Join(lines, "\n")), copied)).To(MatchError(MatchRegexp(message)))
+		Expect(compare(strings.NewReader(strings.Join(lines, "\n")), copied)).To(MatchError(MatchRegexp(message)))
 	},
 		Entry("user", "uid", `/usr/bin/tool belongs to \d+:\d+ in place of 12345:\d+`),
 		Entry("group", "gid", `/usr/bin/tool belongs to \d+:\d+ in place of \d+:12345`),
@@ -85,12 +90,12 @@ var _ = Describe("A tree", func() {
 
 	It("has the extended attributes that it had", func() {
 		changed := strings.Replace(manifest.String(), `,"size":4,`, `,"size":4,"attributes":"those of a capability",`, 1)
-		Expect(tree.Compare(strings.NewReader(changed), copied)).To(MatchError(ContainSubstring("has other extended attributes")))
+		Expect(compare(strings.NewReader(changed), copied)).To(MatchError(ContainSubstring("has other extended attributes")))
 	})
 
 	DescribeTable("cannot be compared with the list of an agent that lists other things", func(begin string) {
 		_, files, _ := strings.Cut(manifest.String(), "\n")
-		Expect(tree.Compare(strings.NewReader(begin+files), copied)).To(And(
+		Expect(compare(strings.NewReader(begin+files), copied)).To(And(
 			MatchError(ContainSubstring("none that this agent makes")), BeAssignableToTypeOf(&tree.Difference{})))
 	},
 		Entry("before there were versions", ""),
@@ -100,6 +105,6 @@ var _ = Describe("A tree", func() {
 
 	It("cannot be compared with a list that is cut off", func() {
 		manifest.Truncate(bytes.LastIndexByte(manifest.Bytes()[:manifest.Len()-1], '\n') + 1)
-		Expect(tree.Compare(manifest, copied)).To(And(MatchError(ContainSubstring("cut off")), BeAssignableToTypeOf(&tree.Difference{})))
+		Expect(compare(manifest, copied)).To(And(MatchError(ContainSubstring("cut off")), BeAssignableToTypeOf(&tree.Difference{})))
 	})
 })

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
@@ -154,18 +155,38 @@ func (m *Machine) applyAlone(ctx context.Context) (bool, error) {
 // by somebody else or because the power was lost, is left again when they are not. One of which that cannot be told is looked at
 // again, and is not booted, or is left at last.
 func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int32) (bool, error) {
-	cause := m.Plugin.VerifySnapshot(ctx, written)
+	cause := m.compare(ctx, written)
 	switch {
 	case cause == nil || ctx.Err() != nil:
 		return m.appliedUnless(ctx.Err(), facts, written)
 	case facts.Snapshot == written && (errors.Is(cause, osplugin.ErrCorrupt) || m.Marker().Failures+1 >= m.Policy.MaxFailures):
 		return m.leave(ctx, facts, cause)
 	case facts.Snapshot != written && errors.Is(cause, osplugin.ErrCorrupt):
-		if err := m.Plugin.Discard(ctx, written); err != nil {
-			cause = fmt.Errorf("%w; removing it failed: %w", cause, err)
-		}
+		return m.failedToWrite(ctx, m.without(ctx, written, cause))
 	}
 	return m.failedToWrite(ctx, cause)
+}
+
+// compare a snapshot with what it was to become.
+func (m *Machine) compare(ctx context.Context, written int32) error {
+	var done, total atomic.Int64
+	read := func(context.Context) func(context.Context) (int64, int64) {
+		return func(context.Context) (int64, int64) { return done.Load(), total.Load() }
+	}
+	return m.counted(ctx, wire.StageVerify, read, func() error {
+		return m.Plugin.VerifySnapshot(ctx, osplugin.Verification{
+			Snapshot: written, Sums: m.Images.Sums(m.Marker().Digest),
+			Read: func(bytes, of int64) { done.Store(bytes); total.Store(of) },
+		})
+	})
+}
+
+// without removes a corrupt snapshot, and returns why it is, and why it is still there.
+func (m *Machine) without(ctx context.Context, written int32, cause error) error {
+	if err := m.Plugin.Discard(ctx, written); err != nil {
+		return fmt.Errorf("%w; removing it failed: %w", cause, err)
+	}
+	return cause
 }
 
 func (m *Machine) appliedUnless(err error, facts osplugin.Facts, written int32) (bool, error) {
@@ -223,7 +244,7 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 
 func (m *Machine) run(ctx context.Context, reference string) (warnings []string, err error) {
 	marker := m.Marker()
-	err = m.counted(ctx, wire.StageWrite, 0, m.written, func() (err error) {
+	err = m.counted(ctx, wire.StageWrite, m.written, func() (err error) {
 		warnings, err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
 		return err
 	})
@@ -248,6 +269,9 @@ func (m *Machine) judgeWrite(ctx context.Context, cause error) (bool, error) {
 	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
 	if err != nil {
 		return false, err
+	}
+	if written != 0 && errors.Is(cause, osplugin.ErrCorrupt) {
+		return m.failedToWrite(ctx, m.without(ctx, written, cause))
 	}
 	if written != 0 {
 		if cause != nil {

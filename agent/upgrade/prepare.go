@@ -167,7 +167,7 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 		return fmt.Sprintf("not enough space to download image %s: it has %d MiB, %d MiB are free in the agent's work directory",
 			resolved.Digest, roundUp(resolved.Bytes), space.Work/mebibyte), nil
 	}
-	return "", nil
+	return m.shortOnRecovery(ctx, *marker)
 }
 
 // prefetch says whether it has downloaded the image.
@@ -193,10 +193,10 @@ func (m *Machine) download(ctx context.Context, resolved image.Image) error {
 }
 
 func (m *Machine) fetch(ctx context.Context, wanted image.Image) error {
-	arrived := func(context.Context) func(context.Context) int64 {
-		return func(context.Context) int64 { return m.Images.Downloaded(wanted.Digest) }
+	arrived := func(context.Context) func(context.Context) (int64, int64) {
+		return func(context.Context) (int64, int64) { return m.Images.Downloaded(wanted.Digest), wanted.Bytes }
 	}
-	return m.counted(ctx, wire.StageDownload, wanted.Bytes, arrived, func() error {
+	return m.counted(ctx, wire.StageDownload, arrived, func() error {
 		return m.persist(ctx, func() error { return m.Images.Download(ctx, wanted) })
 	})
 }

@@ -21,12 +21,13 @@ const (
 	longestStep = time.Minute
 )
 
-// meter makes, when something begins, what counts the bytes of it that are done; less than 0 where that cannot be told.
-type meter func(ctx context.Context) (count func(context.Context) int64)
+// meter makes, when something begins, what counts the bytes of it that are done, less than 0 where that cannot be told, and how many it
+// will be, 0 where that is not known.
+type meter func(ctx context.Context) (count func(context.Context) (done, total int64))
 
-// counted does something that takes long, and reports how far it is: of total bytes, or 0 where that is not known. Progress is no
-// state: it is not in the marker, and is gone from the report when this returns.
-func (m *Machine) counted(ctx context.Context, stage string, total int64, begin meter, act func() error) error {
+// counted does something that takes long, and reports how far it is. Progress is no state: it is not in the marker, and is gone from the
+// report when this returns.
+func (m *Machine) counted(ctx context.Context, stage string, begin meter, act func() error) error {
 	if m.Policy.ProgressInterval <= 0 {
 		return act()
 	}
@@ -35,7 +36,7 @@ func (m *Machine) counted(ctx context.Context, stage string, total int64, begin 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		m.watch(watching, stage, total, count)
+		m.watch(watching, stage, count)
 	}()
 	defer func() {
 		stop()
@@ -46,10 +47,10 @@ func (m *Machine) counted(ctx context.Context, stage string, total int64, begin 
 }
 
 // watch reports progress until ctx ends. It never goes back: what the CLI removes at its end was written all the same.
-func (m *Machine) watch(ctx context.Context, stage string, total int64, count func(context.Context) int64) {
+func (m *Machine) watch(ctx context.Context, stage string, count func(context.Context) (done, total int64)) {
 	reported, at := int64(0), m.Clock.Uptime()
 	for system.Wait(ctx, m.Clock, m.Policy.ProgressInterval) == nil {
-		done := count(ctx)
+		done, total := count(ctx)
 		if total > 0 {
 			done = min(done, total)
 		}
@@ -73,13 +74,13 @@ func stepOf(total int64) int64 {
 
 // written counts what has been written to the state partition since. How much it will be is not known: the CLI holds the tree and the
 // image of it for a while, and removes the one and former snapshots.
-func (m *Machine) written(ctx context.Context) func(context.Context) int64 {
+func (m *Machine) written(ctx context.Context) func(context.Context) (int64, int64) {
 	before, err := m.Plugin.Space(ctx)
-	return func(ctx context.Context) int64 {
+	return func(ctx context.Context) (int64, int64) {
 		now, failed := m.Plugin.Space(ctx)
 		if err != nil || failed != nil {
-			return -1
+			return -1, 0
 		}
-		return before.State - now.State
+		return before.State - now.State, 0
 	}
 }

@@ -25,32 +25,44 @@ const (
 	interval = 10 * time.Second
 )
 
-// slow is a world in which a download and the CLI take as long as the test wants, and progress is looked at.
+// slow is a world in which one stage takes as long as the test wants, and progress is looked at.
 type slow struct {
 	*world
+	stage       string
 	begun, done chan struct{}
 	// bytes that have arrived, or are written.
 	bytes atomic.Int64
-	lock  sync.Mutex
-	said  []*wire.Progress
+	// read takes the bytes of a snapshot that have been read.
+	read func(done, total int64)
+	lock sync.Mutex
+	said []*wire.Progress
 }
 
 func (s *slow) Download(ctx context.Context, wanted image.Image) error {
-	return s.pass(func() error { return s.world.Download(ctx, wanted) })
+	return s.pass(wire.StageDownload, func() error { return s.world.Download(ctx, wanted) })
 }
 
 func (s *slow) Downloaded(string) int64 { return s.bytes.Load() }
 
-func (s *slow) Upgrade(context.Context, osplugin.Upgrade) ([]string, error) {
-	return nil, s.pass(func() error { return context.Canceled })
+func (s *slow) Upgrade(ctx context.Context, request osplugin.Upgrade) (warnings []string, err error) {
+	err = s.pass(wire.StageWrite, func() error {
+		warnings, err = s.world.Upgrade(ctx, request)
+		return err
+	})
+	return warnings, err
+}
+
+func (s *slow) VerifySnapshot(ctx context.Context, verification osplugin.Verification) error {
+	s.read = verification.Read
+	return s.pass(wire.StageVerify, func() error { return s.world.VerifySnapshot(ctx, verification) })
 }
 
 func (s *slow) Space(context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: s.free - s.bytes.Load(), Work: s.free}, nil
 }
 
-func (s *slow) pass(act func() error) error {
-	if s.begun == nil {
+func (s *slow) pass(stage string, act func() error) error {
+	if stage != s.stage {
 		return act()
 	}
 	close(s.begun)
@@ -91,12 +103,13 @@ var _ = Describe("Progress", func() {
 	})
 
 	// begin makes the attempt until it takes long.
-	begin := func(want *wire.Upgrade, images upgrade.Images) {
+	begin := func(want *wire.Upgrade, stage string) {
 		GinkgoHelper()
+		s.stage = stage
 		s.clock.Manual = true
 		s.begun, s.done, ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		machine = s.agent(dir)
-		machine.Images, machine.Plugin, machine.Reporter = images, s, s
+		machine.Images, machine.Plugin, machine.Reporter = s, s, s
 		ctx, cancel := context.WithCancel(context.Background())
 		DeferCleanup(cancel)
 		go func() { ended <- machine.Advance(ctx, want, nil) }()
@@ -108,6 +121,9 @@ var _ = Describe("Progress", func() {
 		GinkgoHelper()
 		before := s.reports()
 		s.bytes.Store(bytes)
+		if s.read != nil {
+			s.read(bytes, 400*mebibyte)
+		}
 		for range times {
 			Eventually(s.clock.Waiting).Should(Equal(1))
 			s.clock.Advance(interval)
@@ -119,7 +135,7 @@ var _ = Describe("Progress", func() {
 	It("of a download is reported at each tenth, or after a minute, and dropped at its end", func() {
 		want := wanted("a1")
 		want.Apply = false
-		begin(want, s)
+		begin(want, wire.StageDownload)
 		Expect(passes(9*mebibyte, 1)).To(BeZero())
 		Expect(passes(10*mebibyte, 1)).To(Equal(1))
 		Expect(s.last()).To(Equal(&wire.Progress{Stage: wire.StageDownload, Bytes: 10 * mebibyte, TotalBytes: 100 * mebibyte}))
@@ -137,8 +153,16 @@ var _ = Describe("Progress", func() {
 		Expect(s.last()).To(BeNil())
 	})
 
+	It("of the comparison is what has been read of the snapshot", func() {
+		begin(wanted("a1"), wire.StageVerify)
+		Expect(passes(39*mebibyte, 1)).To(BeZero())
+		Expect(passes(40*mebibyte, 1)).To(Equal(1))
+		Expect(s.last()).To(Equal(&wire.Progress{Stage: wire.StageVerify, Bytes: 40 * mebibyte, TotalBytes: 400 * mebibyte}))
+		close(s.done)
+	})
+
 	It("of the writing has no total, and never goes back", func() {
-		begin(wanted("a1"), s.world)
+		begin(wanted("a1"), wire.StageWrite)
 		Expect(passes(255*mebibyte, 1)).To(BeZero())
 		Expect(passes(300*mebibyte, 1)).To(Equal(1))
 		Expect(s.last()).To(Equal(&wire.Progress{Stage: wire.StageWrite, Bytes: 300 * mebibyte}))

@@ -51,11 +51,11 @@ func roundUp(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
 // shortOfSpace counts what a downloaded image takes, once, and says whether the state partition is too full for it.
 func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	marker := m.Marker()
-	if marker.UnpackedBytes == 0 {
-		unpacked, err := m.Images.Unpacked(ctx, marker.Digest)
-		if err != nil {
-			return "", fmt.Errorf("counting what the image takes unpacked: %w", err)
-		}
+	unpacked, err := m.Images.Unpacked(ctx, marker.Digest)
+	if err != nil {
+		return "", fmt.Errorf("counting what the image takes unpacked: %w", err)
+	}
+	if unpacked != marker.UnpackedBytes {
 		marker.UnpackedBytes = unpacked
 		if err := m.save(marker); err != nil {
 			return "", err
@@ -65,5 +65,30 @@ func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("measuring free space: %w", err)
 	}
-	return short(space.State, marker), nil
+	if message := short(space.State, marker); message != "" {
+		return message, nil
+	}
+	return m.shortOnRecovery(ctx, marker)
+}
+
+// shortOnRecovery says whether the recovery partition is too full for another recovery system beside the present one. A compressed one is
+// not counted exactly: it has about the size of the image, whose layers are compressed too.
+func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, error) {
+	if !marker.UpgradeRecovery {
+		return "", nil
+	}
+	space, err := m.Plugin.RecoverySpace(ctx)
+	if err != nil {
+		return "", fmt.Errorf("measuring free space: %w", err)
+	}
+	needed := marker.ImageBytes
+	if !space.Packed {
+		needed = max(needed, marker.UnpackedBytes+marker.UnpackedBytes/metadataShare)
+	}
+	if !space.Known || space.Free >= needed {
+		return "", nil
+	}
+	return fmt.Sprintf("not enough space on the recovery partition: a recovery system of image %s needs %d MiB beside the present one, %d MiB are free: "+
+		"set osVersion.upgradeRecovery to false, use a smaller image, or install the host with a larger recovery partition",
+		marker.Digest, roundUp(needed), space.Free/mebibyte), nil
 }

@@ -5,6 +5,7 @@ package upgrade_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -115,6 +117,21 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		Entry("after a boot that was bad", func() { w.verdicts = []assess.Verdict{bad} }, wire.PhaseRolledBack, 1),
 		Entry("after it was not written as it should be", func() { w.corrupts = 9 }, wire.PhaseFailed, 1),
 	)
+
+	It("writes again what is known not to have reached the disk", func() {
+		lost := func() error { return fmt.Errorf("%w: not all of it has reached the disk", osplugin.ErrCorrupt) }
+		w.write = []func() error{func() error {
+			w.snapshots[2] = snap{digest: w.digest, attempt: "a1", whole: true}
+			w.link = 2
+			return lost()
+		}}
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.did("discard")).To(Equal(1))
+		Expect(w.did("upgrade")).To(Equal(2))
+		Expect(w.did("verify snapshot")).To(Equal(1), "it is not compared: what the kernel remembers of it may be all that there is")
+		Expect(w.boots).To(Equal(2))
+	})
 
 	DescribeTable("boots nothing of which it cannot tell whether it is whole", func(uncertain int, phase string, verified, written int) {
 		w.uncertain = uncertain

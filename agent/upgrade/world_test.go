@@ -53,6 +53,7 @@ type world struct {
 	bytes      int64
 	free       int64
 	unpacked   int64
+	recovery   osplugin.RecoverySpace
 	verdicts   []assess.Verdict
 	checks     []assess.Verdict // of the user
 	seen       [][]string       // what each assessment was told of the one before
@@ -155,6 +156,10 @@ func (w *world) Space(context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: w.free, Work: w.free}, w.boundary("space", func() error { return nil })
 }
 
+func (w *world) RecoverySpace(context.Context) (osplugin.RecoverySpace, error) {
+	return w.recovery, nil
+}
+
 func (w *world) MakeRoom(_ context.Context, bytes int64) error {
 	return w.boundary(fmt.Sprintf("make room for %d", bytes), func() error { return nil })
 }
@@ -215,7 +220,8 @@ func (w *world) Written(_ context.Context, attempt, digest string) (found int32,
 	return found, err
 }
 
-func (w *world) VerifySnapshot(_ context.Context, id int32) error {
+func (w *world) VerifySnapshot(_ context.Context, verification osplugin.Verification) error {
+	id := verification.Snapshot
 	return w.boundary("verify snapshot", func() error {
 		if w.uncertain > 0 {
 			w.uncertain--

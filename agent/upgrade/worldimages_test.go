@@ -54,6 +54,8 @@ func (w *world) Unpacked(_ context.Context, digest string) (int64, error) {
 	return w.unpacked, w.boundary("unpacked", func() error { return nil })
 }
 
+func (w *world) Sums(digest string) string { return digest + "/sums.json" }
+
 func (w *world) Serve(digest string) (string, func(), error) {
 	if !w.downloaded[digest] {
 		return "", nil, errors.New("not downloaded")

@@ -252,7 +252,7 @@ type HostUpgradeStatus struct {
 
 // HostUpgradeProgress is how far a host is with what takes long in an attempt.
 type HostUpgradeProgress struct {
-	// stage is what the host does: Download or Write.
+	// stage is what the host does: Download, Write, or Verify, which compares what is on the disk with what was to be written.
 	Stage string `json:"stage"`
 	// bytes that are done.
 	Bytes int64 `json:"bytes"`

@@ -5,6 +5,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -21,12 +23,27 @@ func treeCommand() *cobra.Command {
 		Use: "record DIRECTORY LIST SNAPSHOTS", Short: "Record the files of a directory that becomes one of the snapshots", Args: cobra.ExactArgs(3),
 		RunE: func(_ *cobra.Command, args []string) error { return record(args[0], args[1], args[2]) },
 	}, &cobra.Command{
-		Use: "compare LIST IMAGE", Short: "Compare what was recorded with the file system in an image", Args: cobra.ExactArgs(2),
+		Use: "compare LIST SUMS SNAPSHOT", Short: "Compare a snapshot with what was recorded and downloaded", Args: cobra.ExactArgs(3),
 		RunE: func(command *cobra.Command, args []string) error {
-			return tree.CompareSnapshot(command.Context(), system.Processes{}, args[0], args[1])
+			lists := tree.Lists{Recorded: args[0], Downloaded: args[1]}
+			return tree.CompareSnapshot(command.Context(), system.Processes{}, lists, args[2], progress(command.OutOrStdout()))
 		},
 	})
 	return command
+}
+
+// progressStep is after how many bytes progress is said again.
+const progressStep = 16 << 20
+
+// progress says how far it is to whoever has started the command.
+func progress(to io.Writer) func(done, total int64) {
+	said := int64(0)
+	return func(done, total int64) {
+		if done-said >= progressStep {
+			said = done
+			_, _ = fmt.Fprintf(to, tree.Progress+"\n", done, total)
+		}
+	}
 }
 
 func record(directory, list, snapshots string) error {

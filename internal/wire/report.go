@@ -102,6 +102,8 @@ const (
 	StageDownload = "Download"
 	// StageWrite: the elemental CLI fills the state partition.
 	StageWrite = "Write"
+	// StageVerify: what is on the disk is compared with what was to be written.
+	StageVerify = "Verify"
 )
 
 // WarningPrefix is before each warning in the message of an attempt, behind what is wrong. One that succeeded has nothing but

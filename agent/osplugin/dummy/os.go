@@ -100,6 +100,11 @@ func (p *Plugin) Space(context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: freeBytes, Work: freeBytes}, nil
 }
 
+// RecoverySpace is not known: there is no recovery system.
+func (p *Plugin) RecoverySpace(context.Context) (osplugin.RecoverySpace, error) {
+	return osplugin.RecoverySpace{}, nil
+}
+
 // Exclusive has nobody to wait for.
 func (p *Plugin) Exclusive(context.Context, func(string)) (release func(), err error) {
 	return func() {}, nil
@@ -136,7 +141,7 @@ func (p *Plugin) Written(_ context.Context, attempt, digest string) (int32, erro
 }
 
 // VerifySnapshot finds nothing: there are no files.
-func (p *Plugin) VerifySnapshot(context.Context, int32) error { return nil }
+func (p *Plugin) VerifySnapshot(context.Context, osplugin.Verification) error { return nil }
 
 // Discard forgets a snapshot.
 func (p *Plugin) Discard(_ context.Context, snapshot int32) error {

@@ -33,6 +33,10 @@ type installState struct {
 
 type partitionState struct {
 	Label string `yaml:"label"`
+	// Recovery system, which the recovery partition has.
+	Recovery struct {
+		FS string `yaml:"fs"`
+	} `yaml:"recovery"`
 }
 
 type snapshotState struct {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
 // Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
@@ -21,20 +22,9 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warning
 		return nil, err
 	}
 	defer release()
-	command := p.cli([]string{"upgrade"}, []string{
-		"ELEMENTAL_UPGRADE_SYSTEM=oci:" + request.Image,
-		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
-		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,
-	})
-	if request.Version.Debug {
-		command.Args = []string{"--debug", "upgrade"}
-	}
-	if p.host.Real() {
-		hooks, err := p.prepareRecord(request)
-		if err != nil {
-			return nil, err
-		}
-		command.Env = append(command.Env, hooks)
+	command, err := p.upgradeCommand(request)
+	if err != nil {
+		return nil, err
 	}
 	if err := p.keepState(); err != nil {
 		return nil, err
@@ -45,9 +35,9 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warning
 	if err := p.bootBooted(ctx); err != nil {
 		return nil, fmt.Errorf("having the next boot choose what runs: %w", err)
 	}
-	result, err := p.host.Runner.Run(ctx, command)
+	result, err := p.runUpgrade(ctx, command)
 	if err != nil {
-		return nil, fmt.Errorf("running elemental upgrade: %w", err)
+		return nil, err
 	}
 	// The loopback port is another one each time; messages have to stay the same.
 	host, _, _ := strings.Cut(request.Image, "/")
@@ -60,6 +50,40 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warning
 		return nil, errors.New("elemental upgrade was killed")
 	}
 	return nil, fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
+}
+
+func (p *Plugin) upgradeCommand(request osplugin.Upgrade) (system.Command, error) {
+	command := p.cli([]string{"upgrade"}, []string{
+		"ELEMENTAL_UPGRADE_SYSTEM=oci:" + request.Image,
+		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
+		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,
+	})
+	if request.Version.Debug {
+		command.Args = []string{"--debug", "upgrade"}
+	}
+	if !p.host.Real() {
+		return command, nil
+	}
+	hooks, err := p.prepareRecord(request)
+	command.Env = append(command.Env, hooks)
+	return command, err
+}
+
+// runUpgrade runs the CLI, and has on the disk what it has written; ErrCorrupt where the disk refuses that.
+func (p *Plugin) runUpgrade(ctx context.Context, command system.Command) (system.Result, error) {
+	disk, err := p.watchDisk()
+	if err != nil {
+		return system.Result{}, err
+	}
+	result, err := p.host.Runner.Run(ctx, command)
+	lost := disk.flush()
+	if err != nil {
+		return result, fmt.Errorf("running elemental upgrade: %w", err)
+	}
+	if lost != nil {
+		return result, fmt.Errorf("elemental upgrade: %w: not all of it has reached the disk: %w", osplugin.ErrCorrupt, lost)
+	}
+	return result, nil
 }
 
 func (p *Plugin) prepareState() error {

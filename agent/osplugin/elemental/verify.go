@@ -98,10 +98,11 @@ func (p *Plugin) configuredPaths() ([]string, error) {
 
 // VerifySnapshot compares a snapshot with what the CLI was to write: its own exit code is 0 when the disk is full. Beneath a root that is
 // not the machine's there is no file system to be mounted.
-func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
+func (p *Plugin) VerifySnapshot(ctx context.Context, verification osplugin.Verification) error {
 	if !p.host.Real() {
 		return nil
 	}
+	snapshot := verification.Snapshot
 	state, err := p.readState()
 	if err != nil {
 		return err
@@ -112,8 +113,9 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 	}
 	result, err := p.host.Runner.Run(ctx, system.Command{
 		Name:    self,
-		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), p.layout(state).root(snapshot)},
+		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), verification.Sums, p.layout(state).root(snapshot)},
 		Private: true, Timeout: longestRun,
+		Line: func(line string) { readProgress(line, verification.Read) },
 	})
 	if err != nil {
 		return fmt.Errorf("verifying snapshot %d: %w", snapshot, err)
@@ -126,6 +128,14 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, snapshot int32) error {
 		return fmt.Errorf("verifying snapshot %d: %w: %s", snapshot, osplugin.ErrCorrupt, said)
 	}
 	return fmt.Errorf("verifying snapshot %d: exit code %d: %s", snapshot, result.ExitCode, said)
+}
+
+// readProgress understands what "tree compare" says of its progress.
+func readProgress(line string, read func(done, total int64)) {
+	var done, total int64
+	if _, err := fmt.Sscanf(line, tree.Progress, &done, &total); err == nil {
+		read(done, total)
+	}
 }
 
 // Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place.

@@ -1,0 +1,118 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("A disk", func() {
+	var m *machine
+
+	BeforeEach(func() { m = newMachine() })
+
+	expectUntouched := func() {
+		GinkgoHelper()
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", "boot-1")))
+		m.expectSnapshots("1")
+	}
+
+	It("that has other content than was downloaded is noticed although the hooks list what it has", func() {
+		uri, _ := push(m.registry, "v2", kernel, files{
+			"etc/motd": "as it was sent",
+			// The size and the time stay.
+			"system/oem/00_spoil.yaml": "stages:\n  after-upgrade-chroot:\n  - commands: [\"printf 'as it was read' >/etc/motd && touch -d @0 /etc/motd\"]\n",
+		})
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed),
+			HaveField("Message", ContainSubstring("the first of them: /etc/motd is not what was downloaded"))))
+		expectUntouched()
+	})
+
+	// fillRecovery leaves one MiB on the recovery partition.
+	fillRecovery := func(filler string) {
+		GinkgoHelper()
+		m.within("mkdir -p /tmp/recovery && mount /dev/sda3 /tmp/recovery && cd /tmp/recovery && mkdir -p $(dirname " + filler + ") && " +
+			"fallocate -l $(( $(df -B1 --output=avail . | tail -n1) - (1 << 20) )) " + filler + " && " +
+			"cd / && umount /tmp/recovery && rmdir /tmp/recovery")
+	}
+
+	It("without space for another recovery system is told before anything is downloaded", func() {
+		fillRecovery("filler")
+		uri, _ := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
+			`^not enough space on the recovery partition: a recovery system of image \S+ needs \d+ MiB beside the present one, [01] MiB are free: set`))))
+		expectUntouched()
+	})
+
+	It("has the space for it that a recovery system takes which was not finished", func() {
+		fillRecovery("boot-transition/recovery.img")
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		m.expectWhole("2", "1")
+	})
+
+	It("that loses what is written to it is not taken at its word", func() {
+		m.moveState()
+		uri, _ := push(m.registry, "v2", kernel)
+		m.hold("rsync")
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		m.reached("rsync")
+		m.failState()
+		m.release("rsync")
+		Eventually(m.agentLog).Should(ContainSubstring("not all of it has reached the disk"))
+	})
+})
+
+// moveState has the state partition where failState can have it fail. The machine has been rebooted when this returns.
+func (m *machine) moveState() {
+	GinkgoHelper()
+	memory, state := filepath.Join(m.dir, "memory"), filepath.Join(m.dir, "COS_STATE")
+	Expect(os.Mkdir(memory, 0o755)).To(Succeed())
+	run("mount", "-t", "tmpfs", "-o", "size=2G", "memory", memory)
+	DeferCleanup(func() { run("umount", "--lazy", memory) })
+	m.switchOff()
+	run("cp", "--sparse=never", state, memory)
+	Expect(os.Remove(state)).To(Succeed())
+	Expect(os.Symlink(filepath.Join(memory, "COS_STATE"), state)).To(Succeed())
+	m.lock.Lock()
+	m.off, m.loops = false, attach(m.dir)
+	m.lock.Unlock()
+	m.powerOn()
+	Eventually(m.last).Should(HaveField("OS.BootID", "boot-2"))
+}
+
+// failState has every write fail to a block of the state partition that is free now; to those that hold something it does not.
+func (m *machine) failState() {
+	GinkgoHelper()
+	memory := filepath.Join(m.dir, "memory")
+	m.within("sync")
+	for _, match := range freeBlocks.FindAllStringSubmatch(run("dumpe2fs", filepath.Join(memory, "COS_STATE")), -1) {
+		for blocks := range strings.SplitSeq(match[1], ", ") {
+			var first, last int64
+			if _, err := fmt.Sscanf(blocks, "%d-%d", &first, &last); err == nil {
+				run("fallocate", "--punch-hole", "--offset", fmt.Sprint(first*blockSize), "--length", fmt.Sprint((last-first+1)*blockSize), filepath.Join(memory, "COS_STATE"))
+			}
+		}
+	}
+	used := strings.Fields(run("df", "-B1", "--output=used", memory))
+	run("mount", "-o", "remount,size="+used[1], memory)
+}
+
+// freeBlocks are those of a group of blocks, as dumpe2fs lists them.
+var freeBlocks = regexp.MustCompile(`(?m)^  Free blocks: (.+)$`)
+
+// blockSize of a state partition, in bytes.
+const blockSize = 4096
