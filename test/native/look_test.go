@@ -100,24 +100,37 @@ func (m *machine) within(commands ...string) {
 	}
 }
 
-// hold makes the commands, or stages of the toolkit's hooks, wait when it is their turn.
+// hold makes the commands, or stages of the toolkit's hooks, wait when it is their turn, or the CLI when it opens a file.
 func (m *machine) hold(names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
+		if _, isOpening := openings[name]; isOpening {
+			m.opening = m.holdOpening(name)
+			continue
+		}
 		Expect(os.WriteFile(m.holding("hold", name), nil, 0o600)).To(Succeed())
 	}
 }
 
-// reached waits until a command, or a stage, is held.
+// reached waits until what hold named is held.
 func (m *machine) reached(name string) {
 	GinkgoHelper()
+	if m.opening != nil {
+		Eventually(m.opening.held).Should(BeClosed())
+		return
+	}
 	Eventually(func() string { return m.holding("reached", name) }).Should(BeAnExistingFile())
 	Expect(os.Remove(m.holding("reached", name))).To(Succeed())
 }
 
-// release lets a command, or a stage, go on.
+// release lets what is held go on.
 func (m *machine) release(name string) {
 	GinkgoHelper()
+	if m.opening != nil {
+		m.opening.letGo()
+		m.opening = nil
+		return
+	}
 	Expect(os.Remove(m.holding("hold", name))).To(Succeed())
 }
 

@@ -43,6 +43,8 @@ type machine struct {
 	off bool
 	// gone is closed when the present boot has ended.
 	gone chan struct{}
+	// opening is of a file at which the CLI is held; nil where it is held at none.
+	opening *opening
 }
 
 // newMachine installs a machine and switches it on; it has reported when this returns.
@@ -216,6 +218,10 @@ func (m *machine) switchOff() {
 	m.lock.Unlock()
 	_ = init.Process.Kill()
 	Eventually(gone).Should(BeClosed())
+	if m.opening != nil {
+		m.opening.letGo()
+		m.opening = nil
+	}
 	detach(m.loops)
 }
 

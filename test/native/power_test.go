@@ -38,6 +38,8 @@ var _ = Describe("An upgrade that loses power", func() {
 			m.expectWhole("2", "1")
 		},
 		Entry("in a hook before it writes", "before-upgrade", false, false, "boot-3"),
+		Entry("while the image is unpacked", unpacking, false, true, "boot-3"),
+		Entry("after it was recorded, in one of two places", recorded, false, true, "boot-3"),
 		Entry("when the tree is unpacked and there is no image yet", "after-upgrade", false, true, "boot-3"),
 		Entry("while the tree is copied into the image", "rsync", false, false, "boot-3"),
 		Entry("in a hook within the new tree", "after-upgrade-chroot", false, true, "boot-3"),

@@ -101,6 +101,8 @@ var _ = Describe("An upgrade", func() {
 		},
 		Entry("in a hook before it writes", "before-upgrade", false),
 		Entry("in a hook within the new tree", "after-upgrade-chroot", false),
+		Entry("while the image is unpacked", unpacking, false),
+		Entry("after it was recorded, in one of two places", recorded, false),
 		Entry("when the tree is unpacked and there is no image yet", "after-upgrade", false),
 		Entry("while it writes the recovery system", "mksquashfs", true),
 		Entry("after the new snapshot has become the default, and before it is recorded", "post-upgrade", false),
