@@ -6,6 +6,7 @@ package native_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +86,9 @@ func (r real) cli(u elemental.Upgrade) *exec.Cmd {
 		if !u.To.NoKernel {
 			more = append(more, kernel)
 		}
+		if u.To.Large {
+			more = append(more, large)
+		}
 		if u.To.FailingStage != "" {
 			more = append(more, files{"system/oem/99_fails.yaml": "stages:\n  " + u.To.FailingStage + ":\n  - commands: [\"false\"]\n"})
 		}
@@ -130,6 +134,21 @@ func (r real) Look() elemental.Disk {
 	}
 	slices.Sort(found.Loops)
 	return found
+}
+
+// Fill implements elemental.Host.
+func (r real) Fill() {
+	GinkgoHelper()
+	r.within(fmt.Sprintf(fill, 100))
+}
+
+// Whole implements elemental.Host.
+func (r real) Whole(snapshot int) bool {
+	GinkgoHelper()
+	image := r.path(fmt.Sprintf("%s/.snapshots/%d/snapshot.img", stateDir, snapshot))
+	content, err := exec.Command("debugfs", "-R", "cat "+largeFile, image).Output()
+	Expect(err).NotTo(HaveOccurred())
+	return string(content) == large[largeFile]
 }
 
 // targets of all mounts of the booted system, sorted.

@@ -117,10 +117,6 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
-	// large compresses to next to nothing.
-	large := files{"usr/share/large": strings.Repeat("0123456789abcdef", 70<<20/16)}
-	fill := "fallocate -l $(( $(df -B1 --output=avail " + stateDir + " | tail -n1) - (%d << 20) )) " + stateDir + "/filler"
-
 	It("is refused before it is written when the image does not fit, unpacked", func() {
 		uri, _ := push(m.registry, "v2", kernel, large)
 		m.within(fmt.Sprintf(fill, 100))
@@ -179,6 +175,15 @@ var _ = Describe("An upgrade", func() {
 		m.expectWhole("2", "1")
 	})
 })
+
+// largeFile takes most of a large image.
+const largeFile = "usr/share/large"
+
+// large compresses to next to nothing.
+var large = files{largeFile: strings.Repeat("0123456789abcdef", 70<<20/16)}
+
+// fill leaves so many MiB on the state partition.
+const fill = "fallocate -l $(( $(df -B1 --output=avail " + stateDir + " | tail -n1) - (%d << 20) )) " + stateDir + "/filler"
 
 // workDir is the tree of a snapshot that an upgrade did not come to the end of.
 const workDir = stateDir + "/.snapshots/2/snapshot.workDir"

@@ -16,6 +16,24 @@ func Cases(newHost func() Host) {
 
 	ended(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
 	killed(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
+
+	It("has all of a large image in its snapshot", func() {
+		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Large: true}})
+		Expect(end.ExitCode).To(BeZero(), end.Stdout)
+		Expect(host.Whole(2)).To(BeTrue())
+	})
+
+	It("ends with exit code 0, and half a snapshot for the default, when the state partition has become full", func() {
+		host.Fill()
+		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Large: true}})
+		Expect(end.ExitCode).To(BeZero(), end.Stdout)
+		got := host.Look()
+		expectUpgraded(got, 2, "2/"+image, "1")
+		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {image}}))
+		Expect(got.Loops).To(Equal(before().Loops))
+		Expect(got.Mounts).To(BeEmpty())
+		Expect(host.Whole(2)).To(BeFalse())
+	})
 }
 
 // ended are the cases of calls that end by themselves.

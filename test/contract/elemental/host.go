@@ -11,6 +11,8 @@ type Image struct {
 	NoKernel bool
 	// FailingStage is a stage of cloud-init files in which one of it fails; empty for none.
 	FailingStage string
+	// Large has a file that takes most of it.
+	Large bool
 	// Missing is one that the registry does not have.
 	Missing bool
 }
@@ -67,4 +69,8 @@ type Host interface {
 	Upgrade(Upgrade) Outcome
 	// Look at the disk.
 	Look() Disk
+	// Fill leaves space on the state partition for the tree of a large image, and not for the snapshot that is made of it besides.
+	Fill()
+	// Whole says whether a snapshot of a large image has all of its large file.
+	Whole(snapshot int) bool
 }

@@ -57,7 +57,7 @@ func (d doubled) Upgrade(u elemental.Upgrade) elemental.Outcome {
 	}
 	uri := "oci://" + d.registry.Host() + "/elemental/os:none"
 	if !u.To.Missing {
-		d.push(u.To.Version, image.OS{Labels: labels})
+		d.push(u.To.Version, image.OS{Labels: labels, Bytes: map[bool]int64{true: largeBytes}[u.To.Large]})
 		uri = d.images[u.To.Version].URI()
 	}
 	args := []string{"upgrade", "--system", uri}
@@ -100,6 +100,21 @@ func (d doubled) Look() elemental.Disk {
 	found.Passive, found.Fallback, found.Check = oem.Get(grub.PassiveSnapshots), oem.Get(grub.DefaultFallback), saved.Get("boot_assessment_check")
 	found.Mounts, found.Loops = d.more(), d.attached()
 	return found
+}
+
+// largeBytes is the size of what a large image has.
+const largeBytes = 4 << 20
+
+// Fill implements elemental.Host.
+func (d doubled) Fill() {
+	GinkgoHelper()
+	Expect(d.SetStateBytes(disk.DefaultStateBytes - d.Available() + largeBytes*3/2)).To(Succeed())
+}
+
+// Whole implements elemental.Host.
+func (d doubled) Whole(snapshot int) bool {
+	_, err := source.Open(d.Snapshot(snapshot, disk.SnapshotImage))
+	return err == nil
 }
 
 // more are the mounts that were not there when the host had booted.

@@ -5,6 +5,7 @@ package double_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,7 +67,7 @@ func newHost(registry *image.Registry) *machine {
 }
 
 func (m *machine) push(version string, os image.OS) {
-	os.Version, os.Bytes = version, 64<<10
+	os.Version, os.Bytes = version, cmp.Or(os.Bytes, 64<<10)
 	img, err := m.registry.Push(GinkgoT().Context(), "elemental/os", version, os)
 	Expect(err).NotTo(HaveOccurred())
 	m.images[version] = img
