@@ -37,6 +37,7 @@ var _ = Describe("elemental install", Ordered, func() {
 
 		Expect(m.powerOn()).To(Equal("active=1"))
 		Expect(must(os.ReadFile(m.Path("/oem/90_custom.yaml")))).To(BeEquivalentTo("name"))
+		Expect(must(os.Stat(m.Path("/oem/90_custom.yaml")))).To(HaveField("Mode()", os.FileMode(0o666)))
 		Expect(m.Path("/oem/set-hostname.yaml")).NotTo(BeAnExistingFile())
 		Expect(m.Path("/var/lib/elemental/agent/private.key")).NotTo(BeAnExistingFile())
 		Expect(m.stateYAML()).To(And(ContainSubstring("source: dir://"), ContainSubstring("fromAction: install"), Not(ContainSubstring("digest"))))

@@ -61,12 +61,14 @@ func (a *Action) partitionDisk() error {
 	return nil
 }
 
-// copyCloudInit copies the files that an installation is given, under names of its own.
+// copyCloudInit copies the files that an installation is given, under names of its own, which anybody may read and write.
+// Source: elemental-toolkit v2.3.2, CopyCloudConfig.
 func (a *Action) copyCloudInit() error {
 	for i, path := range a.CloudInit {
+		copied := a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i))
 		content, err := os.ReadFile(path)
 		if err == nil {
-			err = os.WriteFile(a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i)), content, 0o644)
+			err = errors.Join(os.WriteFile(copied, content, 0o666), os.Chmod(copied, 0o666)) // whatever the umask is
 		}
 		if err != nil {
 			return fmt.Errorf("copying cloud-init: %w", err)
