@@ -128,6 +128,20 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(3))
 	})
 
+	It("goes back from an image whose kubelet is well again and again, and never for long", func() {
+		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: kubeadmData})
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+		Expect(os.WriteFile(m.Path(assessTimeoutFile), []byte("5s"), 0o600)).To(Succeed())
+		boots := len(m.Boots())
+		m.upgrade("a1", m.push("v2", image.OS{Labels: map[string]string{source.LabelKubeletFlaps: "yes"}}))
+		end := m.ends("a1")
+		Expect(end).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+		Expect(end.Checks).To(ContainElement(And(HaveField("Name", "stable"), HaveField("Verdict", wire.CheckTimedOut))))
+		Expect(m.last().OS.Snapshot).To(BeEquivalentTo(1))
+		Expect(m.Boots()).To(HaveLen(boots + 2))
+	})
+
 	DescribeTable("survives a CLI that is killed, without leaving half a snapshot",
 		func(moment string) {
 			m.upgrade("a1", m.push("v2", image.OS{Labels: map[string]string{source.LabelUpgradeKilled: moment}}))

@@ -4,30 +4,78 @@
 package host
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/boot"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
 const kubeletConfig = "/var/lib/kubelet/config.yaml"
 
-// runKubelet has what an agent finds of a kubelet on its host: the process, its configuration, and where it says that it is well.
+// A kubelet that flaps lives for so long, and is started again after so long, as one that systemd restarts: what it lives is a sixth of it.
+const (
+	flapLives = 50 * time.Millisecond
+	flapPause = 250 * time.Millisecond
+)
+
+// runKubelet has what an agent finds of a kubelet on its host until the boot ends: the process, its configuration, and where it says that
+// it is well. Its unit is active all the time.
 func (r *running) runKubelet() error {
+	ctx, stop := r.kubeletLife()
+	if err := r.startKubeletProcess(ctx); err != nil {
+		stop()
+		return fmt.Errorf("starting the kubelet: %w", err)
+	}
+	if r.system.Image.Labels[source.LabelKubeletFlaps] == "" {
+		r.wg.Go(func() { <-ctx.Done(); stop() })
+		return nil
+	}
+	r.wg.Go(func() {
+		for r.ctx.Err() == nil {
+			<-ctx.Done()
+			stop()
+			_ = os.RemoveAll(r.disk.Path(boot.KubeletProcess)) // of a host whose files go at its end
+			pause, stopPause := context.WithTimeout(r.ctx, flapPause)
+			<-pause.Done()
+			stopPause()
+			ctx, stop = r.kubeletLife()
+			if err := r.startKubeletProcess(ctx); err != nil && r.ctx.Err() == nil {
+				_, _ = io.WriteString(r.console, err.Error()+"\n")
+			}
+		}
+		stop()
+	})
+	return nil
+}
+
+// kubeletLife ends with the boot, or when a kubelet that flaps does.
+func (r *running) kubeletLife() (context.Context, context.CancelFunc) {
+	if r.system.Image.Labels[source.LabelKubeletFlaps] == "" {
+		return context.WithCancel(r.ctx)
+	}
+	return context.WithTimeout(r.ctx, flapLives)
+}
+
+// startKubeletProcess starts a process whose health is asked for until ctx ends.
+func (r *running) startKubeletProcess(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(r.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("starting the kubelet: %w", err)
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	r.wg.Go(func() { _ = server.Serve(listener) })
 	r.wg.Go(func() {
-		<-r.ctx.Done()
+		<-ctx.Done()
 		_ = server.Close()
 	})
 	pid := filepath.Base(boot.KubeletProcess)
@@ -41,7 +89,7 @@ func (r *running) runKubelet() error {
 	}
 	for path, content := range files {
 		if err := r.disk.WriteFile(path, []byte(content)); err != nil {
-			return fmt.Errorf("starting the kubelet: %w", err)
+			return err
 		}
 	}
 	return nil

@@ -11,6 +11,8 @@ const (
 	LabelKubelet = "lab.elemental/kubelet-version"
 	// LabelBoot is BootOK (default), BootUnhealthy or BootNone.
 	LabelBoot = "lab.elemental/boot"
+	// LabelKubeletFlaps with any value makes an image whose kubelet, of a host that is a node, ends soon, and is started again, for ever.
+	LabelKubeletFlaps = "lab.elemental/kubelet-flaps"
 	// LabelUpgradeSeconds is how long writing the image takes.
 	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
 	// LabelUpgradeKilled kills the first upgrade to the image, or the whole host, at a moment that its value says.
