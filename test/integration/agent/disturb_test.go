@@ -119,7 +119,7 @@ func (d *disturber) cutPower(ctx context.Context, off time.Duration, begun func(
 func (d *disturber) fillDisk(lasts time.Duration, begun func()) {
 	d.space.Lock()
 	defer d.space.Unlock()
-	used := disk.DefaultStateBytes - d.m.Disk().Available()
+	used := disk.DefaultStateBytes - d.m.Disk().Writable()
 	Expect(d.m.Disk().SetStateBytes(used + littleSpace)).To(Succeed())
 	begun()
 	pass(lasts)

@@ -108,7 +108,7 @@ const largeBytes = 4 << 20
 // Fill implements elemental.Host.
 func (d doubled) Fill() {
 	GinkgoHelper()
-	Expect(d.SetStateBytes(disk.DefaultStateBytes - d.Available() + largeBytes*3/2)).To(Succeed())
+	Expect(d.SetStateBytes(disk.DefaultStateBytes - d.Writable() + largeBytes*3/2)).To(Succeed())
 }
 
 // Whole implements elemental.Host.

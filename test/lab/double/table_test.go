@@ -262,7 +262,7 @@ var _ = Describe("The disk of a host", Ordered, func() {
 		Expect(m.powerOn()).To(Equal("active=4 active=4 passive=2"))
 	})
 
-	It("leaves a truncated image and exit code 0 on a full state partition", func() {
+	It("leaves an image of full size that has lost its content, and exit code 0, on a full state partition", func() {
 		m := newMachine(registry)
 		m.powerOn()
 		m.push("v2", image.OS{})
@@ -270,6 +270,7 @@ var _ = Describe("The disk of a host", Ordered, func() {
 		Expect(m.upgrade("v2")).To(BeZero())
 		_, err := source.Open(m.Snapshot(2, disk.SnapshotImage))
 		Expect(err).To(MatchError(source.ErrCorrupt))
+		Expect(must(os.Stat(m.Snapshot(2, disk.SnapshotImage))).Size()).To(BeNumerically(">", 64<<10), "the size of its content")
 		Expect(m.powerOn()).To(Equal("active=2 passive=1"))
 	})
 })

@@ -20,15 +20,24 @@ func (d Disk) SetStateBytes(n int64) error {
 	return d.WriteFile(sizeFile, []byte(strconv.FormatInt(n, 10)))
 }
 
-// Available is the free space of the state partition in bytes.
-func (d Disk) Available() int64 {
+// reservedShare of a file system is for root alone: it can write there what df says is not free.
+// Source: mke2fs(8), -m.
+const reservedShare = 20
+
+// Available is the free space of the state partition in bytes, as df tells it.
+func (d Disk) Available() int64 { return max(0, d.Writable()-d.stateBytes()/reservedShare) }
+
+// Writable is how many bytes root can write to the state partition.
+func (d Disk) Writable() int64 { return max(0, d.stateBytes()-treeSize(d.State())) }
+
+func (d Disk) stateBytes() int64 {
 	total := DefaultStateBytes
 	if data, err := os.ReadFile(d.Path(sizeFile)); err == nil {
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil {
 			total = n
 		}
 	}
-	return max(0, total-treeSize(d.State()))
+	return total
 }
 
 // treeSize sums the files of a tree. What vanishes meanwhile counts nothing.

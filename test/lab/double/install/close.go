@@ -45,7 +45,7 @@ func (a *Action) pack() error {
 		return err
 	}
 	a.pace.reached(source.OncePacking)
-	err = source.Pack(workDir, image, a.Disk.Available())
+	err = source.Pack(workDir, image, a.Disk.Writable())
 	if err := errors.Join(err, a.Disk.Unmount(disk.WorkingTree), a.Disk.Detach(loop)); err != nil {
 		return err
 	}

@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// endMark is the last entry of a snapshot's image: without it the image was cut off.
+// endMark is the last entry of a snapshot's image: without it the image has lost its end.
 const endMark = ".end-of-image"
 
 // OSRelease is where a root tree says what it is.
 const OSRelease = "etc/os-release"
 
-// ErrCorrupt says that a snapshot's image is cut off.
+// ErrCorrupt says that a snapshot's image has lost some of its content.
 var ErrCorrupt = errors.New("image is corrupt")
 
 // Image is what a host needs to know of a snapshot to boot it.
@@ -30,15 +30,16 @@ type Image struct {
 	OSRelease []byte
 }
 
-// Pack makes a snapshot's image, an archive of the tree, of at most limit bytes. What does not fit is
-// lost and no error: the real CLI leaves such an image on a full state partition and exits 0 (Harvester
+// Pack makes a snapshot's image, an archive of the tree, with at most limit bytes of it. What does not fit is
+// lost and no error: the real CLI leaves such an image on a full state partition, of full size, and exits 0 (Harvester
 // issues 7457 and 10687).
 func Pack(dir, path string, limit int64) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("packing %s: %w", path, err)
 	}
-	tw := tar.NewWriter(&limited{w: f, left: limit})
+	content := &limited{w: f, left: limit}
+	tw := tar.NewWriter(content)
 	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
@@ -52,18 +53,20 @@ func Pack(dir, path string, limit int64) error {
 	if err == nil {
 		err = tw.WriteHeader(&tar.Header{Name: endMark, Mode: 0o444})
 	}
-	return errors.Join(err, tw.Close(), f.Close())
+	return errors.Join(err, tw.Close(), f.Truncate(content.size), f.Close())
 }
 
 // limited swallows what is beyond its limit.
 type limited struct {
-	w    io.Writer
-	left int64
+	w io.Writer
+	// left can be written, of size so much was to be.
+	left, size int64
 }
 
 func (l *limited) Write(p []byte) (int, error) {
 	keep := p[:min(int64(len(p)), l.left)]
 	l.left -= int64(len(keep))
+	l.size += int64(len(p))
 	if _, err := l.w.Write(keep); err != nil {
 		return 0, err
 	}
@@ -95,7 +98,7 @@ func Unpack(path, dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Open reads what a host needs of a snapshot's image. It returns ErrCorrupt for one that is cut off.
+// Open reads what a host needs of a snapshot's image. It returns ErrCorrupt for one that has lost its end.
 func Open(path string) (Image, error) {
 	f, err := os.Open(path)
 	if err != nil {
