@@ -8,7 +8,7 @@
 set -uo pipefail
 
 missing=()
-for package in btrfs-progs e2fsprogs grub-common mount rsync snapper squashfs-tools util-linux; do
+for package in btrfs-progs dbus-daemon e2fsprogs grub-common mount rsync snapper squashfs-tools util-linux; do
   dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 [ "${#missing[@]}" -eq 0 ] && exit 0

@@ -91,6 +91,7 @@ func (m *machine) equip() {
 	for _, name := range []string{"elemental", "elemental-agent", "hold", "snapper", "systemctl"} {
 		run("cp", filepath.Join("testdata/commands", name), bin)
 	}
+	run("cp", "-r", "testdata/dbus", m.share)
 	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mkfs.ext4", "mksquashfs", "btrfs"} {
 		Expect(os.Symlink("hold", filepath.Join(bin, name))).To(Succeed())
 	}

@@ -4,7 +4,7 @@
 #
 # What firmware, GRUB, the initramfs and an init do, as PID 1 of a new mount and PID namespace. MACHINE is the directory of the
 # machine, LOOPS are the loop devices of its partitions (EFI, OEM, recovery, state, persistent), BOOT_ID is the boot's id,
-# SNAPSHOTTER is the toolkit's: loopdevice, or btrfs. Exit code 100 is a kernel that panics.
+# SNAPSHOTTER is the toolkit's: loopdevice, btrfs, or snapper, which is btrfs with that. Exit code 100 is a kernel that panics.
 set -euo pipefail
 mount --make-rprivate /
 
@@ -97,6 +97,14 @@ mount --make-rshared /
 # them.
 export PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp
 cd /
+if [ "$SNAPSHOTTER" = snapper ]; then
+  # The machine's own bus, which starts snapperd when somebody asks for it.
+  echo root:x:0:0:root:/:/bin/sh >/etc/passwd
+  echo root:x:0: >/etc/group
+  cp -r /native/dbus /run/dbus
+  export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/run/dbus/system_bus_socket
+  dbus-daemon --config-file=/run/dbus/bus.conf --fork --nopidfile --syslog-only
+fi
 elemental run-stage boot >>/native/stages.log 2>&1 || true
 if [ -e /etc/unhealthy ]; then
   systemctl reboot

@@ -27,7 +27,8 @@ stages:
   after-reset-chroot: *check
 YAML
 # What the toolkit configures snapper by, where that is used.
-mkdir -p "$tree"/etc/snapper/{config-templates,configs} "$tree"/etc/sysconfig
+mkdir -p "$tree"/etc/snapper/{config-templates,configs} "$tree"/etc/default
+echo 'SNAPPER_CONFIGS=""' >"$tree"/etc/default/snapper # where Debian's has it
 printf 'SUBVOLUME="/"\nFSTYPE="btrfs"\nNUMBER_CLEANUP="yes"\nNUMBER_MIN_AGE="0"\n' >"$tree/etc/snapper/config-templates/default"
 # What a reset copies to the EFI partition.
 mkdir -p "$tree"/boot/grub2/x86_64-efi "$tree"/usr/share/efi/x86_64 "$tree"/usr/share/grub2/x86_64-efi
