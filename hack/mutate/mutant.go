@@ -6,22 +6,23 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
+	"go/types"
 	"slices"
 	"strings"
 )
 
 // mutant is one change of a file.
 type mutant struct {
+	id          int    // from 1, within its package
 	file        string // from the module's root
 	line        int
 	source      string // the line as it is
 	kind        string
 	begin, end  int // what is replaced, in bytes
 	replacement string
+	compiles    bool
+	switched    bool // there is a switch for it
 }
 
 // key identifies a mutant when lines are added or removed above it.
@@ -41,28 +42,16 @@ var (
 	counted  = map[token.Token]token.Token{token.INC: token.DEC, token.DEC: token.INC}
 )
 
-// mutantsOf reads the mutants of a file, in the order of its lines.
-func mutantsOf(root, path string) ([]mutant, error) {
-	content, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		return nil, err
-	}
-	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, path, content, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	f := finder{path: path, content: content, lines: strings.Split(string(content), "\n"), files: files}
-	ast.Inspect(parsed, f.visit)
-	return f.found, nil
-}
-
+// finder reads the mutants of a file, in the order of its lines, and what has to be written into the file to switch them.
 type finder struct {
-	path    string
-	content []byte
-	lines   []string
-	files   *token.FileSet
-	found   []mutant
+	path     string
+	content  []byte
+	lines    []string
+	files    *token.FileSet
+	info     *types.Info
+	before   int // mutants of other files
+	found    []mutant
+	switches []edit
 }
 
 func (f *finder) visit(node ast.Node) bool {
@@ -70,7 +59,7 @@ func (f *finder) visit(node ast.Node) bool {
 	case *ast.BinaryExpr:
 		f.binary(n)
 	case *ast.IncDecStmt:
-		f.add(counted[n.Tok].String(), n.TokPos, n.TokPos+2, counted[n.Tok].String())
+		f.count(n, f.add(counted[n.Tok].String(), n.TokPos, n.TokPos+2, counted[n.Tok].String()))
 	case *ast.IfStmt:
 		f.condition(n.Cond)
 	case *ast.SwitchStmt:
@@ -81,25 +70,25 @@ func (f *finder) visit(node ast.Node) bool {
 
 func (f *finder) binary(n *ast.BinaryExpr) {
 	if n.Op == token.LAND || n.Op == token.LOR {
-		f.add("without the left side", n.Pos(), n.End(), f.text(n.Y))
-		f.add("without the right side", n.Pos(), n.End(), f.text(n.X))
+		left := f.add("without the left side", n.Pos(), n.End(), f.text(n.Y))
+		f.combined(n, left, f.add("without the right side", n.Pos(), n.End(), f.text(n.X)))
 	}
-	if to, ok := negated[n.Op]; ok {
-		f.operator(n, to)
+	changed := map[int]token.Token{}
+	for _, others := range []map[token.Token]token.Token{negated, boundary} {
+		if to, ok := others[n.Op]; ok {
+			kind := fmt.Sprintf("%s instead of %s", to, n.Op)
+			changed[f.add(kind, n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to.String())] = to
+		}
 	}
-	if to, ok := boundary[n.Op]; ok {
-		f.operator(n, to)
+	if len(changed) > 0 {
+		f.compared(n, changed)
 	}
-}
-
-func (f *finder) operator(n *ast.BinaryExpr, to token.Token) {
-	f.add(fmt.Sprintf("%s instead of %s", to, n.Op), n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to.String())
 }
 
 // condition negates what is neither compared nor combined: that is done where it is.
 func (f *finder) condition(n ast.Expr) {
 	if _, isBinary := n.(*ast.BinaryExpr); !isBinary {
-		f.add("negated", n.Pos(), n.End(), "!("+f.text(n)+")")
+		f.negated(n, f.add("negated", n.Pos(), n.End(), "!("+f.text(n)+")"))
 	}
 }
 
@@ -121,10 +110,12 @@ func (f *finder) text(n ast.Node) string {
 
 func (f *finder) offset(pos token.Pos) int { return f.files.Position(pos).Offset }
 
-func (f *finder) add(kind string, begin, end token.Pos, replacement string) {
-	line := f.files.Position(begin).Line
+// add returns the mutant's id.
+func (f *finder) add(kind string, begin, end token.Pos, replacement string) int {
+	line, id := f.files.Position(begin).Line, f.before+len(f.found)+1
 	f.found = append(f.found, mutant{
-		file: f.path, line: line, source: strings.TrimSpace(f.lines[line-1]), kind: kind,
+		id: id, file: f.path, line: line, source: strings.TrimSpace(f.lines[line-1]), kind: kind,
 		begin: f.offset(begin), end: f.offset(end), replacement: replacement,
 	})
+	return id
 }

@@ -63,7 +63,7 @@ func TestSmall(t *testing.T) {
 	try := func(ctx context.Context, explained string) error {
 		GinkgoHelper()
 		printed := &bytes.Buffer{}
-		err := mutate(ctx, tester{root: root, timeout: 10 * time.Second}, []string{"a"}, write("explained.txt", explained), printed)
+		err := mutate(ctx, tester{root: root, timeout: 10 * time.Second, parallel: 2}, []string{"a"}, write("explained.txt", explained), printed)
 		out = printed.String()
 		return err
 	}
