@@ -71,11 +71,8 @@ func (h history) failures(since time.Time) int {
 	return count
 }
 
-// lastFailure is the part of a message that says why the last migration failed.
+// lastFailure is the part of a message that says why the last migration failed, of which there is one.
 func (h history) lastFailure() string {
-	if len(h.failed) == 0 {
-		return ""
-	}
 	last := h.failed[len(h.failed)-1]
 	if state := last.Status.MigrationState; state != nil && state.FailureReason != "" {
 		return " (" + state.FailureReason + ")"
