@@ -38,6 +38,8 @@ type world struct {
 	answers func(dryRun bool, pod client.Object) error
 	// unanswered makes virt-api not answer anything.
 	unanswered bool
+	// refuses is what it says to every write; nil: nothing.
+	refuses error
 	// raced happens right before the next patch; nil: nothing.
 	raced func()
 	// calls counts what reaches the API server, by verb.
@@ -86,7 +88,7 @@ func (w *world) wrap(inner client.WithWatch) client.Client {
 		if w.unanswered {
 			return apierrors.NewInternalError(errors.New("failed calling webhook: connection refused"))
 		}
-		return nil
+		return w.refuses
 	}
 	return interceptor.NewClient(inner, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
