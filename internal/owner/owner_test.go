@@ -172,6 +172,14 @@ var _ = Describe("WantsOS", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeFalse())
 	})
+	It("is unknown, and no error, where the kind of the owner is not installed", func() {
+		without, err := client.New(plane.Config, client.Options{Scheme: plane.Scheme, Mapper: meta.NewDefaultRESTMapper(nil)})
+		Expect(err).NotTo(HaveOccurred())
+		kcp := ownertest.KubeadmControlPlane("ns", "cp", "c", "t")
+		_, found, err := (&owner.Owners{Client: without}).WantsOS(ctx, ownertest.ControlPlaneMachine(kcp, "m"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeFalse())
+	})
 })
 
 // withoutControlPlanes is a cluster whose KubeadmControlPlanes cannot be listed.
