@@ -93,6 +93,16 @@ var _ = Describe("QuietPoint of a MachineDeployment", func() {
 			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
 			Expect(c.Update(ctx, r.old)).To(Succeed())
 		}, atOnce, "MachineSet ms-old was changed and has not been acted on yet"),
+		Entry("a MachineSet that was applied after it was updated, whichever the API server names last", func(r *rollingOut) {
+			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
+			Expect(c.Update(ctx, r.old)).To(Succeed())
+			r.old.ManagedFields = append(r.old.ManagedFields, metav1.ManagedFieldsEntry{
+				Manager: "gitops", Operation: metav1.ManagedFieldsOperationApply, APIVersion: clusterv1.GroupVersion.String(),
+				Time: ptr.To(metav1.NewTime(time.Now().Add(longAfter))), FieldsType: "FieldsV1",
+				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:deletion":{"f:order":{}}}}`)},
+			})
+			Expect(c.Update(ctx, r.old)).To(Succeed())
+		}, longAfter, "MachineSet ms-old was changed and has not been acted on yet"),
 		Entry("a MachineSet whose change Cluster API cannot act on", func(r *rollingOut) {
 			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
 			Expect(c.Update(ctx, r.old)).To(Succeed())
