@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -20,11 +21,11 @@ type stopped struct {
 	stop context.CancelFunc
 }
 
-func (s *stopped) VerifySnapshot(ctx context.Context, id int32) error {
+func (s *stopped) VerifySnapshot(ctx context.Context, verification osplugin.Verification) error {
 	if s.left--; s.left == 0 {
 		s.stop()
 	}
-	return s.world.VerifySnapshot(ctx, id)
+	return s.world.VerifySnapshot(ctx, verification)
 }
 
 var _ = Describe("An attempt that writes the image", func() {
