@@ -117,15 +117,16 @@ func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
 	return rubbish, nil
 }
 
-// repairDefault makes the booted snapshot the default again when the default is about to be removed, or is gone.
+// repairDefault makes the booted snapshot the default again when the default is about to be removed, or is gone: the CLI removes the link
+// to it before it makes the next one.
 func (p *Plugin) repairDefault(ctx context.Context, state installState, rubbish []int32, booted int32) error {
 	layout := p.layout(state)
 	next, err := layout.next(ctx)
 	if err != nil || next == booted || (!slices.Contains(rubbish, next) && layout.whole(next)) {
 		return err
 	}
-	if next == 0 && state.Snapshotter.Type != btrfs {
-		return nil // there is no link where there are no snapshots
+	if !layout.whole(booted) {
+		return nil // an OS that is no snapshot has no link
 	}
 	return p.replaceDefault(ctx, state, booted, next)
 }

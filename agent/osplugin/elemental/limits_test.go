@@ -54,8 +54,15 @@ var _ = Describe("What is no rubbish of a killed upgrade", func() {
 		}, []string{"1", "2"}, "2/snapshot.img"),
 	)
 
-	It("makes no default where there was none", func() {
+	It("makes the booted snapshot the default when there is none: the CLI was killed between two", func() {
 		r.unlink()
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.linked()).To(Equal("2/snapshot.img"))
+	})
+
+	It("makes no default of an OS that is no snapshot", func() {
+		r.unlink()
+		Expect(os.RemoveAll(r.path(snapshots + "/2"))).To(Succeed())
 		Expect(r.plugin.Clean(ctx)).To(Succeed())
 		_, err := os.Lstat(r.path(snapshots + "/active"))
 		Expect(os.IsNotExist(err)).To(BeTrue())
