@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -48,12 +47,6 @@ func tail(said string) string {
 		}
 		return char
 	}, strings.ToValidUTF8(said, "?")))
-	if len(said) <= wire.MaxCheckOutput {
-		return said
-	}
-	said = said[len(said)-wire.MaxCheckOutput:]
-	for !utf8.RuneStart(said[0]) {
-		said = said[1:]
-	}
-	return strings.TrimSpace(said)
+	// What is left of a character that was cut in two is dropped.
+	return strings.TrimSpace(strings.ToValidUTF8(said[max(len(said)-wire.MaxCheckOutput, 0):], ""))
 }

@@ -135,7 +135,7 @@ func once(ctx context.Context, host *system.Host, path string, timeout time.Dura
 	default:
 		found.reason = reasonOf(result)
 	}
-	if err == nil && result.ExitCode > 0 { // not ended by a signal
+	if result.ExitCode > 0 { // not ended by a signal
 		code := int32(result.ExitCode)
 		found.check.ExitCode = &code
 	}

@@ -161,7 +161,7 @@ func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int3
 		return m.appliedUnless(ctx.Err(), facts, written)
 	case facts.Snapshot == written && (errors.Is(cause, osplugin.ErrCorrupt) || m.Marker().Failures+1 >= m.Policy.MaxFailures):
 		return m.leave(ctx, facts, cause)
-	case facts.Snapshot != written && errors.Is(cause, osplugin.ErrCorrupt):
+	case errors.Is(cause, osplugin.ErrCorrupt):
 		return m.failedToWrite(ctx, m.without(ctx, written, cause))
 	}
 	return m.failedToWrite(ctx, cause)
