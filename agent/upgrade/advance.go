@@ -99,9 +99,15 @@ func (m *Machine) end(marker Marker) error {
 	return m.save(marker)
 }
 
-// untilClosed derives a context that ends when the channel is closed, too.
+// untilClosed derives a context that ends when the channel is closed, too. One that is closed by now has ended it when this returns.
 func untilClosed(ctx context.Context, closed <-chan struct{}) (context.Context, context.CancelFunc) {
 	derived, cancel := context.WithCancel(ctx)
+	select {
+	case <-closed:
+		cancel()
+		return derived, cancel
+	default:
+	}
 	go func() {
 		select {
 		case <-closed:

@@ -108,7 +108,7 @@ func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	before := m.Marker().Failures
 	again, err := m.alone(ctx, func() (bool, error) { return m.applyAlone(ctx) })
 	after := m.Marker().Failures
-	if err == nil && again && after > before && after < m.Policy.MaxFailures {
+	if err == nil && after > before && after < m.Policy.MaxFailures {
 		err = system.Wait(ctx, m.Clock, m.Policy.Act.Delay(after))
 	}
 	return again, err
