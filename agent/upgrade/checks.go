@@ -4,6 +4,7 @@
 package upgrade
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
@@ -43,8 +44,8 @@ func (m *Marker) record(found []wire.Check) {
 }
 
 func sameFinding(a, b wire.Check) bool {
-	sameCode := a.ExitCode == b.ExitCode || a.ExitCode != nil && b.ExitCode != nil && *a.ExitCode == *b.ExitCode
-	return sameCode && a.Verdict == b.Verdict && a.Output == b.Output
+	a.Since = b.Since
+	return reflect.DeepEqual(a, b)
 }
 
 // fitting leaves out what is more than may be reported: from the end, and first what has passed.

@@ -4,6 +4,7 @@
 package upgrade_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ type world struct {
 	digest     string
 	bytes      int64
 	free       int64
+	work       int64 // free in the work directory; as much as on the disk when it is 0
 	unpacked   int64
 	recovery   osplugin.RecoverySpace
 	verdicts   []assess.Verdict
@@ -153,7 +155,7 @@ func (w *world) Exclusive(_ context.Context, waiting func(string)) (func(), erro
 }
 
 func (w *world) Space(context.Context) (osplugin.Space, error) {
-	return osplugin.Space{State: w.free, Work: w.free}, w.boundary("space", func() error { return nil })
+	return osplugin.Space{State: w.free, Work: cmp.Or(w.work, w.free)}, w.boundary("space", func() error { return nil })
 }
 
 func (w *world) RecoverySpace(context.Context) (osplugin.RecoverySpace, error) {
