@@ -55,7 +55,7 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 			final, verdict = true, m.late(verdict)
 		}
 		verdict.Checks = named(prefix, verdict.Checks)
-		if final || err != nil {
+		if final {
 			return verdict, err
 		}
 		if err := m.note(&marker, verdict, good.over()); err != nil {
@@ -108,7 +108,7 @@ func (s *steady) look(verdict *assess.Verdict, clock system.Clock) {
 		s.began = s.now
 	}
 	isGood := verdict.State == assess.Good
-	if isGood && (!s.good || s.kubelet != verdict.Kubelet) {
+	if !s.good || s.kubelet != verdict.Kubelet {
 		s.kubelet, s.since = verdict.Kubelet, s.now
 	}
 	s.good = isGood
