@@ -65,7 +65,7 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 // default's leads to the new one by then. The assessment, which overrules saved_entry, leaves next_entry alone.
 func (p *Plugin) bootBooted(ctx context.Context) error {
 	booted, err := p.booted()
-	if err != nil || booted == 0 {
+	if err != nil {
 		return err
 	}
 	state, err := p.readState()

@@ -162,6 +162,12 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 		}),
 	)
 
+	It("are not removed to make room: nobody knows how much that would be", func(ctx SpecContext) {
+		r.runner.Say("df", "Avail\n100\n")
+		Expect(r.plugin.MakeRoom(ctx, 1<<40)).To(Succeed())
+		Expect(r.ids()).To(ConsistOf("1", "2", "3"))
+	})
+
 	It("are all kept when they are whole", func(ctx SpecContext) {
 		r.subvolume = 3
 		Expect(r.plugin.Clean(ctx)).To(Succeed())

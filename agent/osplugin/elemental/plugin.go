@@ -65,7 +65,7 @@ func (p *Plugin) Init(context.Context) error {
 	return nil
 }
 
-// hideCopied leaves the files that a host was installed or reset with to root alone: the CLI copies them with mode 0644, the host's
+// hideCopied leaves the files that a host was installed or reset with to root alone: the CLI copies them with mode 0666, the host's
 // key and the registration token among them. One that it cannot change, as where /oem is mounted read-only, keeps no agent from its work.
 func (p *Plugin) hideCopied() {
 	copied, _ := filepath.Glob(p.host.Path(customFilePattern)) // the pattern is a constant

@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// defaultMaxSnaps is how many snapshots the CLI keeps, the default among them, where its installation does not say.
+	// leastSnaps are the snapshots that the CLI keeps in any case, and where its installation does not say how many: the new one and the
+	// one that runs.
 	// Source: elemental-toolkit, loopdevice snapshotter.
-	defaultMaxSnaps = 2
+	leastSnaps = 2
 	// blockSize is the unit of stat(2), in bytes.
 	blockSize = 512
 )
@@ -69,12 +70,8 @@ func (p *Plugin) superfluous(ctx context.Context) ([]int32, error) {
 		return nil, err
 	}
 	state, err := p.readState()
-	if err != nil || state.Snapshotter.Type == btrfs || booted == 0 {
+	if err != nil || state.Snapshotter.Type == btrfs {
 		return nil, err
-	}
-	kept := state.Snapshotter.MaxSnaps
-	if kept <= 0 {
-		kept = defaultMaxSnaps
 	}
 	// What somebody has upgraded to since, and has not booted, is no fallback.
 	next, err := p.layout(state).next(ctx)
@@ -86,7 +83,7 @@ func (p *Plugin) superfluous(ctx context.Context) ([]int32, error) {
 		return nil, err
 	}
 	slices.Reverse(others)
-	return others[:max(len(others)-max(kept-2, 0), 0)], nil // two are the new one and the one that runs
+	return others[:max(len(others)-max(state.Snapshotter.MaxSnaps-leastSnaps, 0), 0)], nil
 }
 
 // allocated is how many bytes the image of a snapshot takes on the disk; 0 if it has none.
