@@ -68,8 +68,8 @@ func (s subvolumes) whole(snapshot int32) bool {
 		return false
 	}
 	// What cannot be read says nothing against a snapshot: it would be removed.
-	content, err := os.ReadFile(filepath.Join(s.snapshotPath(snapshot), snapshotInfo))
-	return err != nil || !unfinished.Match(content)
+	content, _ := os.ReadFile(filepath.Join(s.snapshotPath(snapshot), snapshotInfo))
+	return !unfinished.Match(content)
 }
 
 func (s subvolumes) next(ctx context.Context) (int32, error) {

@@ -150,6 +150,8 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 			r.runner.On("snapper", answer)
 			Expect(r.plugin.Clean(ctx)).To(Succeed())
 			Expect(r.runner.Calls()).To(ContainElement("snapper delete --sync 3"))
+			_, err := os.Lstat(r.path(snapshots + "/3"))
+			Expect(os.IsNotExist(err)).To(BeTrue())
 			Expect(r.ids()).To(ConsistOf("1", "2"))
 		},
 		Entry("which leaves what else is in the directory", func(system.Command) system.Result {
@@ -182,12 +184,29 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 		Expect(r.ids()).To(ConsistOf("1", "2", "3"))
 	})
 
+	It("are not known to be written when the default cannot be read", func(ctx SpecContext) {
+		r.write(stateDir+"/state.yaml", "snapshotter: {type: btrfs}\nstate: {snapshots: {2: {digest: \""+twoDigest+"\", labels: {correlationID: a2}}}}\n")
+		Expect(r.plugin.Written(ctx, "a2", twoDigest)).To(BeEquivalentTo(2))
+		r.runner.Fail("btrfs subvolume get-default", 1, "not a btrfs filesystem")
+		_, err := r.plugin.Written(ctx, "a2", twoDigest)
+		Expect(err).To(MatchError(ContainSubstring("reading the default subvolume")))
+	})
+
 	It("are discarded with what is recorded of them", func(ctx SpecContext) {
 		r.subvolume = 3
 		Expect(r.plugin.Discard(ctx, 3)).To(Succeed())
 		Expect(r.ids()).To(ConsistOf("1", "2"))
 		Expect(r.subvolume).To(Equal(2))
 		Expect(r.read(stateDir + "/state.yaml")).NotTo(ContainSubstring("sha256:3"))
+	})
+
+	It("are not what a host has that has none in its state", func(ctx SpecContext) {
+		r.write(stateDir+"/state.yaml", "snapshotter:\nstate: {snapshots: {2: {digest: \""+twoDigest+"\"}}}\n")
+		before := r.read(stateDir + "/state.yaml")
+		r.runner.Say("elemental upgrade", "")
+		_, err := r.plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: "a2", Image: "127.0.0.1:1/x"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.read(stateDir + "/state.yaml")).To(Equal(before))
 	})
 
 	DescribeTable("are written by snapper where that is configured, and only there",

@@ -122,7 +122,7 @@ func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
 func (p *Plugin) repairDefault(ctx context.Context, state installState, rubbish []int32, booted int32) error {
 	layout := p.layout(state)
 	next, err := layout.next(ctx)
-	if err != nil || next == booted || (!slices.Contains(rubbish, next) && layout.whole(next)) {
+	if err != nil || !slices.Contains(rubbish, next) && layout.whole(next) {
 		return err
 	}
 	if !layout.whole(booted) {

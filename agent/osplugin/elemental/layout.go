@@ -38,12 +38,9 @@ func (p *Plugin) layout(state installState) layout {
 	return images{p}
 }
 
-// isDefault says whether the next boot would boot this one. Without a link, what is recorded decides.
+// isDefault says whether the next boot would boot this one.
 func (p *Plugin) isDefault(ctx context.Context, snapshot int32, state installState) (bool, error) {
 	next, err := p.layout(state).next(ctx)
-	if next == 0 && state.Snapshotter.Type != btrfs {
-		return state.State.Snapshots[snapshot].Active, err
-	}
 	return next == snapshot, err
 }
 

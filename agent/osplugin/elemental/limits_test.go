@@ -60,6 +60,25 @@ var _ = Describe("What is no rubbish of a killed upgrade", func() {
 		Expect(r.linked()).To(Equal("2/snapshot.img"))
 	})
 
+	It("makes the booted snapshot the default in place of one that is gone", func() {
+		r.link(3)
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.linked()).To(Equal("2/snapshot.img"))
+	})
+
+	It("has no configuration of snapper written for images", func() {
+		before := r.read(stateDir + "/state.yaml")
+		r.runner.Say("elemental upgrade", "")
+		_, err := r.plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: "a1", Image: "127.0.0.1:1/os"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.read(stateDir + "/state.yaml")).To(Equal(before))
+	})
+
+	It("is looked for where former toolkits have mounted the state partition", func() {
+		Expect(os.Rename(r.path(stateDir), r.path("/run/initramfs/cos-state"))).To(Succeed())
+		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Digest", "sha256:2")))
+	})
+
 	It("makes no default of an OS that is no snapshot", func() {
 		r.unlink()
 		Expect(os.RemoveAll(r.path(snapshots + "/2"))).To(Succeed())

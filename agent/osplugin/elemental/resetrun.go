@@ -98,7 +98,7 @@ func (p *Plugin) mountOEM(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, mounted := system.MountedAt(mounts, oemDir); len(mounts) == 0 || mounted {
+	if _, mounted := system.MountedAt(mounts, oemDir); mounted {
 		return nil
 	}
 	if _, err := system.Check(ctx, p.host.Runner, "mount", p.host.Path(oemDir)); err != nil {

@@ -41,6 +41,17 @@ var _ = Describe("A host that cannot tell what it runs", func() {
 	})
 })
 
+var _ = It("A host that cannot tell how much is free loses no snapshot", func(ctx SpecContext) {
+	r := newRig()
+	r.snapshot(1, "old")
+	r.snapshot(2, "x")
+	r.link(2)
+	r.state(`1: {digest: "sha256:1"}`, `2: {digest: "sha256:2", active: true}`)
+	r.runner.Fail("df", 1, "df: no such file")
+	Expect(r.plugin.MakeRoom(ctx, 1<<40)).To(MatchError(ContainSubstring("no such file")))
+	Expect(r.ids()).To(Equal([]string{"1", "2"}))
+})
+
 var _ = Describe("Files that an installation was given", func() {
 	It("are hidden from others, but for those that hide somewhere else", func() {
 		r := newRig()
