@@ -39,25 +39,30 @@ var _ = Describe("A disk", func() {
 		expectUntouched()
 	})
 
-	// fillRecovery leaves one MiB on the recovery partition.
+	// fillRecovery leaves one MiB on the recovery partition, which is mounted then.
 	fillRecovery := func(filler string) {
 		GinkgoHelper()
 		m.within("mkdir -p /tmp/recovery && mount /dev/sda3 /tmp/recovery && cd /tmp/recovery && mkdir -p $(dirname " + filler + ") && " +
-			"fallocate -l $(( $(df -B1 --output=avail . | tail -n1) - (1 << 20) )) " + filler + " && " +
-			"cd / && umount /tmp/recovery && rmdir /tmp/recovery")
+			"fallocate -l $(( $(df -B1 --output=avail . | tail -n1) - (1 << 20) )) " + filler)
 	}
+	unmountRecovery := func() { m.within("umount /tmp/recovery && rmdir /tmp/recovery") }
 
-	It("without space for another recovery system is told before anything is downloaded", func() {
+	DescribeTable("without space for another recovery system is told before anything is downloaded", func(then func()) {
 		fillRecovery("filler")
+		then()
 		uri, _ := push(m.registry, "v2", kernel)
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
 			`^not enough space on the recovery partition: a recovery system of image \S+ needs \d+ MiB beside the present one, [01] MiB are free: set`))))
 		expectUntouched()
-	})
+	},
+		Entry("where the partition is not mounted", unmountRecovery),
+		Entry("where somebody has it mounted", func() {}),
+	)
 
 	It("has the space for it that a recovery system takes which was not finished", func() {
 		fillRecovery("boot-transition/recovery.img")
+		unmountRecovery()
 		uri, digest := push(m.registry, "v2", kernel)
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
