@@ -69,8 +69,9 @@ func (s *Store) unpack(ctx context.Context, digest string) (*unpacked, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := &unpacked{files: map[uint64]file{}, links: map[uint64]bool{}, moved: map[uint64]bool{}}
+	files := &unpacked{files: map[uint64]file{}, links: map[uint64]bool{}, unsure: map[uint64]bool{}}
 	for _, layer := range layers {
+		files.layer++
 		if err := files.addLayer(ctx, layer); err != nil {
 			return nil, err
 		}
@@ -83,13 +84,18 @@ type unpacked struct {
 	files map[uint64]file
 	// links are the symbolic links.
 	links map[uint64]bool
-	// moved are the base names of files that were unpacked through a symbolic link, to another path than their own.
-	moved map[uint64]bool
+	// unsure are the base names of files of which it depends on the order of unpacking what is at their path: those that go through a
+	// symbolic link to another path than their own, and those that a layer has twice.
+	// Source: go-containerregistry, mutate.Extract, with which the CLI unpacks: upper layers come first.
+	unsure map[uint64]bool
+	// layer that is added, counted from 1.
+	layer int
 }
 
 // file is an entry of a layer. Only regular files have a sum.
 type file struct {
 	bytes      int64
+	layer      int
 	base       uint64
 	size, time int64
 	sum        *[sha256.Size]byte
@@ -124,7 +130,7 @@ func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 		delete(u.files, tree.NameOf(path.Join(path.Dir(name), removed)))
 		return nil
 	}
-	added := file{bytes: onDisk(header), base: tree.NameOf(path.Base(name))}
+	added := file{bytes: onDisk(header), layer: u.layer, base: tree.NameOf(path.Base(name))}
 	switch header.Typeflag {
 	case tar.TypeReg:
 		hash := sha256.New()
@@ -137,8 +143,11 @@ func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 	}
 	for parent := path.Dir(name); parent != "/"; parent = path.Dir(parent) {
 		if u.links[tree.NameOf(parent)] {
-			u.moved[added.base] = true
+			u.unsure[added.base] = true
 		}
+	}
+	if u.files[tree.NameOf(name)].layer == u.layer {
+		u.unsure[added.base] = true
 	}
 	u.files[tree.NameOf(name)] = added
 	return nil
@@ -149,7 +158,7 @@ func (u *unpacked) sums() tree.Sums {
 	sums := tree.Sums{Files: map[uint64]tree.FileSum{}}
 	for name, each := range u.files {
 		sums.Unpacked += each.bytes
-		if each.sum != nil && !u.moved[each.base] {
+		if each.sum != nil && !u.unsure[each.base] {
 			sums.Files[name] = tree.FileSum{Name: name, Size: each.size, Time: each.time, Sum: fmt.Sprintf("%x", *each.sum)}
 		}
 	}

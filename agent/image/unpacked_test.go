@@ -78,7 +78,7 @@ var _ = Describe("What an image takes unpacked", func() {
 		}
 		of, err := mutate.AppendLayers(empty.Image,
 			layerOf(file("usr/bin/tool", 3), file("usr/bin/gone", 3), file("usr/bin/kept", 3), tar.Header{Name: "bin", Typeflag: tar.TypeSymlink, Linkname: "usr/bin"}),
-			layerOf(file("bin/tool", 3), file("usr/bin/.wh.gone", 0), file("usr/bin/kept", 5)))
+			layerOf(file("bin/tool", 3), file("usr/bin/.wh.gone", 0), file("usr/bin/kept", 5), file("etc/twice", 4), file("etc/twice", 5)))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(remote.Write(h.reference("v1"), of, remote.WithTransport(h.server.Client().Transport))).To(Succeed())
 		resolved, err := store.Resolve(ctx, h.reference("v1").Name(), "")
