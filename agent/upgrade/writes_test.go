@@ -42,6 +42,17 @@ var _ = Describe("An attempt that writes the image", func() {
 		Expect(w.boots).To(Equal(2))
 	})
 
+	It("lets some time pass after its first failure", func() {
+		began := w.clock.Now()
+		w.write = []func() error{func() error { return errors.New("no space left on device") }}
+		w.bootsInto = func() int32 {
+			Expect(w.clock.Now()).To(BeTemporally(">", began))
+			return w.link
+		}
+		w.live(memoryDir(), wanted("a1"))
+		Expect(w.boots).To(Equal(2))
+	})
+
 	It("leaves what is booted the default when the space is gone after a try that chose something else", func() {
 		w.write = []func() error{func() error {
 			w.snapshots[2], w.link, w.free = snap{digest: digestOf("7"), whole: true}, 2, 0
