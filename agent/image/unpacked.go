@@ -9,10 +9,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -32,25 +34,32 @@ const (
 
 // Unpacked is how much an image that was downloaded takes on a file system once it is unpacked: the blocks and the inodes of its
 // files, in bytes. Of a directory that a layer removes, the files that a layer below had are counted all the same. It lists the files at
-// Sums, once: later it reads only that.
+// Sums, once: later it reads only that. A disk that has no space for the list costs the list.
 func (s *Store) Unpacked(ctx context.Context, digest string) (int64, error) {
-	if listed, err := tree.ReadSums(s.Sums(digest)); err == nil {
-		return listed.Unpacked, nil
+	if listed, err := tree.ReadUnpacked(s.Sums(digest)); err == nil {
+		return listed, nil
 	}
 	files, err := s.unpack(ctx, digest)
 	if err != nil {
 		return 0, fmt.Errorf("reading the image cache: %w", err)
 	}
 	sums := files.sums()
-	list, err := renameio.NewPendingFile(s.Sums(digest), renameio.WithPermissions(0o600))
-	if err != nil {
-		return 0, fmt.Errorf("writing to the image cache: %w", err)
-	}
-	defer func() { _ = list.Cleanup() }()
-	if err := errors.Join(sums.Write(list), list.CloseAtomicallyReplace()); err != nil {
+	if err := s.list(digest, sums); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		return 0, fmt.Errorf("writing to the image cache: %w", err)
 	}
 	return sums.Unpacked, nil
+}
+
+func (s *Store) list(digest string, sums tree.Sums) error {
+	list, err := renameio.NewPendingFile(s.Sums(digest), renameio.WithPermissions(0o600))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = list.Cleanup() }()
+	if err := sums.Write(list); err != nil {
+		return err
+	}
+	return list.CloseAtomicallyReplace()
 }
 
 // Sums is the path of the list of an image's files, which Unpacked makes, for package tree.
@@ -85,7 +94,7 @@ type unpacked struct {
 	// links are the symbolic links.
 	links map[uint64]bool
 	// unsure are the base names of files of which it depends on the order of unpacking what is at their path: those that go through a
-	// symbolic link to another path than their own, and those that a layer has twice.
+	// symbolic link to another path than their own, those that a layer has twice, and those with an absolute path.
 	// Source: go-containerregistry, mutate.Extract, with which the CLI unpacks: upper layers come first.
 	unsure map[uint64]bool
 	// layer that is added, counted from 1.
@@ -107,10 +116,12 @@ func (u *unpacked) addLayer(ctx context.Context, layer v1.Layer) error {
 		return err
 	}
 	defer func() { _ = content.Close() }()
-	for archive := tar.NewReader(content); ; {
+	read := sha256.New()
+	all := io.TeeReader(content, read)
+	for archive := tar.NewReader(all); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return isLayer(layer, all, read)
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -124,6 +135,22 @@ func (u *unpacked) addLayer(ctx context.Context, layer v1.Layer) error {
 	}
 }
 
+// isLayer reads the rest of a layer, and says whether all of it was read as it was made: a hash of a file that was misread would have
+// every snapshot of the image be corrupt.
+func isLayer(layer v1.Layer, rest io.Reader, read hash.Hash) error {
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		return err
+	}
+	made, err := layer.DiffID()
+	if err != nil {
+		return err
+	}
+	if got := hexOf(read); got != made.Hex {
+		return fmt.Errorf("layer %s was read as sha256:%s", made, got)
+	}
+	return nil
+}
+
 func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 	name := path.Clean("/" + header.Name)
 	if removed, found := strings.CutPrefix(path.Base(name), whiteout); found {
@@ -133,11 +160,11 @@ func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 	added := file{bytes: onDisk(header), layer: u.layer, base: tree.NameOf(path.Base(name))}
 	switch header.Typeflag {
 	case tar.TypeReg:
-		hash := sha256.New()
-		if _, err := io.Copy(hash, content); err != nil {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, content); err != nil {
 			return err
 		}
-		added.size, added.time, added.sum = header.Size, header.ModTime.Unix(), (*[sha256.Size]byte)(hash.Sum(nil))
+		added.size, added.time, added.sum = header.Size, header.ModTime.Unix(), (*[sha256.Size]byte)(sum.Sum(nil))
 	case tar.TypeSymlink:
 		u.links[tree.NameOf(name)] = true
 	}
@@ -146,7 +173,7 @@ func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 			u.unsure[added.base] = true
 		}
 	}
-	if u.files[tree.NameOf(name)].layer == u.layer {
+	if u.files[tree.NameOf(name)].layer == u.layer || path.IsAbs(header.Name) {
 		u.unsure[added.base] = true
 	}
 	u.files[tree.NameOf(name)] = added

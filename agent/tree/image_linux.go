@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type Lists struct {
 
 // CompareSnapshot compares a snapshot, as it is on the disk, with what it was to become: what the kernel remembers of it is dropped first. A
 // snapshot is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a
-// Difference, as is a list that is not there. Progress is told how many bytes have been read, and how many there are. Whoever calls it
+// Difference, as is a record that is not there. Progress is told how many bytes have been read, and how many there are. Whoever calls it
 // has a mount namespace that ends with it.
 func CompareSnapshot(ctx context.Context, runner system.Runner, lists Lists, snapshot string, progress func(done, total int64)) error {
 	if err := forget(snapshot); err != nil {
@@ -58,8 +59,9 @@ func compareImage(ctx context.Context, runner system.Runner, lists Lists, image 
 }
 
 func (l Lists) compare(root string, progress func(done, total int64)) error {
+	// There is none where another agent has downloaded the image, or its cache was lost.
 	downloaded, err := ReadSums(l.Downloaded)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	recorded, err := os.Open(l.Recorded)

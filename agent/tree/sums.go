@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"hash/fnv"
@@ -30,9 +31,15 @@ type FileSum struct {
 	Sum  string `json:"sum"`
 }
 
+// sumsHead is the first line of a list of sums.
+type sumsHead struct {
+	head
+	Unpacked int64 `json:"unpacked"`
+}
+
 // sumsEnd is the last line of a list of sums. One without it was cut off.
 type sumsEnd struct {
-	Unpacked *int64 `json:"unpacked"`
+	End bool `json:"end"`
 }
 
 // NameOf a path beneath the root of an image.
@@ -44,8 +51,9 @@ func NameOf(path string) uint64 {
 
 // Write lists the files.
 func (s Sums) Write(to io.Writer) error {
-	lines := json.NewEncoder(to)
-	if err := lines.Encode(head{Version: version}); err != nil {
+	buffer := bufio.NewWriter(to)
+	lines := json.NewEncoder(buffer)
+	if err := lines.Encode(sumsHead{head: head{Version: version}, Unpacked: s.Unpacked}); err != nil {
 		return err
 	}
 	for _, each := range s.Files {
@@ -53,23 +61,33 @@ func (s Sums) Write(to io.Writer) error {
 			return err
 		}
 	}
-	return lines.Encode(sumsEnd{Unpacked: &s.Unpacked})
+	return errors.Join(lines.Encode(sumsEnd{End: true}), buffer.Flush())
 }
 
-// ReadSums reads what Write wrote to a file; a Difference where nothing says what was downloaded.
-func ReadSums(path string) (Sums, error) {
-	const what = "the list of the files that were downloaded"
+// ReadUnpacked reads what an image takes from the list that Write wrote to a file.
+func ReadUnpacked(path string) (int64, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return Sums{}, differ("%s: %s", what, err)
+		return 0, err
+	}
+	defer func() { _ = file.Close() }()
+	begin, err := readSumsHead(json.NewDecoder(file))
+	return begin.Unpacked, err
+}
+
+// ReadSums reads what Write wrote to a file. The error is that of os.Open where there is no file, and a Difference where it is no list.
+func ReadSums(path string) (Sums, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Sums{}, err
 	}
 	defer func() { _ = file.Close() }()
 	lines := json.NewDecoder(file)
-	begin := head{}
-	if err := lines.Decode(&begin); err != nil || begin.Version != version {
-		return Sums{}, differ("%s is none that this agent makes (version %d)", what, version)
+	begin, err := readSumsHead(lines)
+	if err != nil {
+		return Sums{}, err
 	}
-	read := Sums{Files: map[uint64]FileSum{}}
+	read := Sums{Files: map[uint64]FileSum{}, Unpacked: begin.Unpacked}
 	for {
 		line := struct {
 			FileSum
@@ -78,15 +96,25 @@ func ReadSums(path string) (Sums, error) {
 		err := lines.Decode(&line)
 		switch {
 		case errors.Is(err, io.EOF):
-			return Sums{}, differ("%s is cut off", what)
+			return Sums{}, differ("%s is cut off", downloads)
 		case err != nil:
-			return Sums{}, differ("reading %s: %s", what, err)
-		case line.Unpacked != nil:
-			read.Unpacked = *line.Unpacked
+			return Sums{}, differ("reading %s: %s", downloads, err)
+		case line.End:
 			return read, nil
 		}
 		read.Files[line.Name] = line.FileSum
 	}
+}
+
+// downloads is what a list of sums is called in messages.
+const downloads = "the list of the files that were downloaded"
+
+func readSumsHead(lines *json.Decoder) (sumsHead, error) {
+	begin := sumsHead{}
+	if err := lines.Decode(&begin); err != nil || begin.Version != version {
+		return sumsHead{}, differ("%s is none that this agent makes (version %d)", downloads, version)
+	}
+	return begin, nil
 }
 
 // differs says why a file that is in a tree as it was recorded is not the one that was downloaded: the tree may have been spoiled before

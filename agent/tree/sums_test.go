@@ -60,6 +60,7 @@ var _ = Describe("What was downloaded", func() {
 		sums, err := tree.ReadSums(list)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(sums.Unpacked).To(BeEquivalentTo(4096))
+		Expect(tree.ReadUnpacked(list)).To(BeEquivalentTo(4096))
 		Expect(sums.Files).To(Equal(map[uint64]tree.FileSum{tree.NameOf("usr/bin/tool"): downloaded("usr/bin/tool", "spoiled")}))
 	})
 
@@ -82,12 +83,16 @@ var _ = Describe("What was downloaded", func() {
 		Entry("a hook has removed", func() tree.FileSum { return downloaded("/usr/bin/toll", "as sent") }),
 	)
 
+	It("is not known without a list", func() {
+		_, err := tree.ReadSums(list)
+		Expect(err).To(MatchError(os.ErrNotExist))
+	})
+
 	DescribeTable("is not known by a list", func(write func(), message string) {
 		write()
 		_, err := tree.ReadSums(list)
 		Expect(err).To(And(MatchError(ContainSubstring(message)), BeAssignableToTypeOf(&tree.Difference{})))
 	},
-		Entry("that is not there", func() {}, "no such file"),
 		Entry("that is cut off", func() {
 			store(downloaded("/usr/bin/tool", "x"))
 			content, err := os.ReadFile(list)

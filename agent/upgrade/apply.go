@@ -173,6 +173,10 @@ func (m *Machine) compare(ctx context.Context, written int32) error {
 	read := func(context.Context) func(context.Context) (int64, int64) {
 		return func(context.Context) (int64, int64) { return done.Load(), total.Load() }
 	}
+	// Its files may have been listed by no agent yet, where another version of it has downloaded the image.
+	if _, err := m.Images.Unpacked(ctx, m.Marker().Digest); err != nil {
+		m.Log.Warn("The snapshot cannot be compared with what was downloaded, only with what was unpacked of it", "snapshot", written, "error", err)
+	}
 	return m.counted(ctx, wire.StageVerify, read, func() error {
 		return m.Plugin.VerifySnapshot(ctx, osplugin.Verification{
 			Snapshot: written, Sums: m.Images.Sums(m.Marker().Digest),

@@ -101,10 +101,10 @@ var _ = Describe("An attempt", func() {
 		Entry("without space", func() { w.free = 499 << 20 }, `{"imageUri":"x"}`, "needs 500 MiB (5 times its compressed size), 499 MiB are free"),
 		Entry("without space for what it is unpacked", func() { w.unpacked, w.free = 320<<20, 711<<20 }, `{"imageUri":"x"}`,
 			"needs 712 MiB (unpacked it has 320 MiB, and there are two of it while it is written), 711 MiB are free: use a smaller image"),
-		Entry("without space for another recovery system", func() { w.recovery = osplugin.RecoverySpace{Known: true, Free: 99 << 20, Packed: true} },
-			`{"imageUri":"x","upgradeRecovery":true}`, "needs 100 MiB beside the present one, 99 MiB are free: set osVersion.upgradeRecovery to false"),
+		Entry("without space for another recovery system", func() { w.recovery = osplugin.RecoverySpace{Known: true, Free: 49 << 20, Packed: true} },
+			`{"imageUri":"x","upgradeRecovery":true}`, "needs at least 50 MiB beside the present one, 49 MiB are free: set osVersion.upgradeRecovery to false"),
 		Entry("without space for another recovery system that is not compressed", func() { w.recovery = osplugin.RecoverySpace{Known: true, Free: 211 << 20} },
-			`{"imageUri":"x","upgradeRecovery":true}`, "needs 213 MiB beside the present one, 211 MiB are free"),
+			`{"imageUri":"x","upgradeRecovery":true}`, "needs at least 213 MiB beside the present one, 211 MiB are free"),
 		Entry("when the registry stays away", func() {
 			for range 9 {
 				w.resolve = append(w.resolve, errors.New("the registry is away"))
@@ -131,7 +131,7 @@ var _ = Describe("An attempt", func() {
 	},
 		Entry("which the attempt leaves alone", osplugin.RecoverySpace{Known: true}, `{"imageUri":"x"}`),
 		Entry("of which nothing is known", osplugin.RecoverySpace{}, `{"imageUri":"x","upgradeRecovery":true}`),
-		Entry("which has just enough", osplugin.RecoverySpace{Known: true, Free: 100 << 20, Packed: true}, `{"imageUri":"x","upgradeRecovery":true}`),
+		Entry("which has just enough", osplugin.RecoverySpace{Known: true, Free: 50 << 20, Packed: true}, `{"imageUri":"x","upgradeRecovery":true}`),
 		Entry("which has just enough uncompressed", osplugin.RecoverySpace{Known: true, Free: 200<<20 + 200<<20/16}, `{"imageUri":"x","upgradeRecovery":true}`),
 	)
 

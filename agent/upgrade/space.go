@@ -71,8 +71,11 @@ func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	return m.shortOnRecovery(ctx, marker)
 }
 
-// shortOnRecovery says whether the recovery partition is too full for another recovery system beside the present one. A compressed one is
-// not counted exactly: it has about the size of the image, whose layers are compressed too.
+// packedShare of an image's compressed size is what a compressed recovery system has at least: layers hold what others replace, and may be
+// compressed less. One that turns out not to fit fails, and says so.
+const packedShare = 2
+
+// shortOnRecovery says whether the recovery partition is too full for another recovery system beside the present one.
 func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, error) {
 	if !marker.UpgradeRecovery {
 		return "", nil
@@ -81,14 +84,14 @@ func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, e
 	if err != nil {
 		return "", fmt.Errorf("measuring free space: %w", err)
 	}
-	needed := marker.ImageBytes
+	needed := marker.ImageBytes / packedShare
 	if !space.Packed {
 		needed = max(needed, marker.UnpackedBytes+marker.UnpackedBytes/metadataShare)
 	}
 	if !space.Known || space.Free >= needed {
 		return "", nil
 	}
-	return fmt.Sprintf("not enough space on the recovery partition: a recovery system of image %s needs %d MiB beside the present one, %d MiB are free: "+
+	return fmt.Sprintf("not enough space on the recovery partition: a recovery system of image %s needs at least %d MiB beside the present one, %d MiB are free: "+
 		"set osVersion.upgradeRecovery to false, use a smaller image, or install the host with a larger recovery partition",
 		marker.Digest, roundUp(needed), space.Free/mebibyte), nil
 }

@@ -53,7 +53,7 @@ var _ = Describe("A disk", func() {
 		uri, _ := push(m.registry, "v2", kernel)
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
-			`^not enough space on the recovery partition: a recovery system of image \S+ needs \d+ MiB beside the present one, [01] MiB are free: set`))))
+			`^not enough space on the recovery partition: a recovery system of image \S+ needs at least \d+ MiB beside the present one, [01] MiB are free: set`))))
 		expectUntouched()
 	},
 		Entry("where the partition is not mounted", unmountRecovery),

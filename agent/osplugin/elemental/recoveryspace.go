@@ -8,7 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
@@ -20,9 +20,9 @@ const packedRecovery = "squashfs"
 
 const (
 	mountRecovery = `mount -o ro "$1" "$2" && `
-	// measureRecovery prints what is free on a partition, and what a recovery system takes there that was not finished: the CLI removes
-	// it before it writes another.
-	measureRecovery = `df -B1 --output=avail "$2" && { [ ! -e "$2/boot-transition" ] || du -s -B1 "$2/boot-transition"; }`
+	// measureRecovery prints the free blocks of a partition and their size, those among them that are reserved for root, whom the CLI runs as, and
+	// what a recovery system takes there that was not finished: the CLI removes it before it writes another.
+	measureRecovery = `stat --file-system --format="%f %S" "$2" && { [ ! -e "$2/boot-transition" ] || du -s -B1 "$2/boot-transition"; }`
 )
 
 // RecoverySpace mounts the recovery partition where nobody else sees that, unless it is mounted. It is not known beneath a root that is not
@@ -43,7 +43,7 @@ func (p *Plugin) RecoverySpace(ctx context.Context) (osplugin.RecoverySpace, err
 	if err != nil {
 		return osplugin.RecoverySpace{}, fmt.Errorf("measuring the recovery partition: %w", err)
 	}
-	free, err := sumOf(result.Stdout)
+	free, err := freeOf(result.Stdout)
 	if result.ExitCode != 0 || err != nil {
 		p.log.Warn("The free space of the recovery partition cannot be told", "exitCode", result.ExitCode, "reason", system.LastLine(result.Stderr), "error", err)
 		return osplugin.RecoverySpace{}, nil
@@ -61,25 +61,24 @@ func (p *Plugin) measuring(partition string) (system.Command, error) {
 	device := deviceNumber(partition)
 	for _, each := range mounts {
 		if device != "" && each.Device == device && each.Root == "/" {
-			return system.Command{Name: "sh", Args: []string{"-c", measureRecovery, "sh", partition, each.Target}}, nil
+			return system.Command{Name: "sh", Args: []string{"-c", measureRecovery, "sh", partition, each.Target}, Timeout: measureTimeout}, nil
 		}
 	}
 	if err := os.MkdirAll(p.host.Path(recoveryDir), 0o755); err != nil {
 		return system.Command{}, fmt.Errorf("measuring the recovery partition: %w", err)
 	}
 	script := mountRecovery + measureRecovery
-	return system.Command{Name: "sh", Args: []string{"-c", script, "sh", partition, p.host.Path(recoveryDir)}, Private: true}, nil
+	return system.Command{Name: "sh", Args: []string{"-c", script, "sh", partition, p.host.Path(recoveryDir)}, Private: true, Timeout: measureTimeout}, nil
 }
 
-// sumOf the numbers that begin the lines of what df and du have said, but for df's heading.
-func sumOf(said string) (total int64, err error) {
-	_, numbers, _ := strings.Cut(said, "\n")
-	for line := range strings.Lines(numbers) {
-		bytes := int64(0)
-		if _, err := fmt.Sscan(line, &bytes); err != nil {
-			return 0, fmt.Errorf("df and du said %q: %w", said, err)
-		}
-		total += bytes
+// measureTimeout is how long the partition may take to answer.
+const measureTimeout = time.Minute
+
+// freeOf what stat has said, with what du has said after it.
+func freeOf(said string) (int64, error) {
+	var blocks, size, unfinished int64
+	if n, err := fmt.Sscan(said, &blocks, &size, &unfinished); n < 2 {
+		return 0, fmt.Errorf("stat and du said %q: %w", said, err)
 	}
-	return total, nil
+	return blocks*size + unfinished, nil
 }

@@ -81,7 +81,7 @@ func (p *Plugin) runUpgrade(ctx context.Context, command system.Command) (system
 		return result, fmt.Errorf("running elemental upgrade: %w", err)
 	}
 	if lost != nil {
-		return result, fmt.Errorf("elemental upgrade: %w: not all of it has reached the disk: %w", osplugin.ErrCorrupt, lost)
+		return result, fmt.Errorf("elemental upgrade: exit code %d: %w: not all of it has reached the disk: %w", result.ExitCode, osplugin.ErrCorrupt, lost)
 	}
 	return result, nil
 }
