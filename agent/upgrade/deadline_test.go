@@ -62,6 +62,14 @@ var _ = Describe("The time for an assessment", func() {
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
 	})
 
+	It("of staying good is not up for a boot that was good, and is not any more", func() {
+		w.verdicts = []assess.Verdict{{State: assess.Good}, {State: assess.Good}, {State: assess.Good}, {State: assess.Undecided}}
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.reported).NotTo(ContainElement(And(HaveField("Phase", wire.PhaseAssessing),
+			HaveField("Checks", ContainElement(And(HaveField("Name", "stable"), HaveField("Verdict", wire.CheckPassed)))))))
+	})
+
 	It("is no reason where there is another when it ends", func() {
 		for range 60 {
 			w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Undecided})

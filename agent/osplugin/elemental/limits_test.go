@@ -79,6 +79,11 @@ var _ = Describe("What is no rubbish of a killed upgrade", func() {
 		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Digest", "sha256:2")))
 	})
 
+	It("is not looked for there where it is mounted as today's have it", func() {
+		r.write("/run/initramfs/cos-state/state.yaml", "state: {snapshots: {2: {digest: \"sha256:9\"}}}")
+		Expect(r.plugin.Facts(ctx)).To(HaveField("Digest", "sha256:2"))
+	})
+
 	It("makes no default of an OS that is no snapshot", func() {
 		r.unlink()
 		Expect(os.RemoveAll(r.path(snapshots + "/2"))).To(Succeed())
