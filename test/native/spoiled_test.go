@@ -4,6 +4,7 @@
 package native_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,21 +40,21 @@ var _ = Describe("A disk", func() {
 		expectUntouched()
 	})
 
-	// fillRecovery leaves one MiB on the recovery partition, which is mounted then.
+	// fillRecovery leaves 12 MiB on the recovery partition, with what is reserved for root and for the file system, and has it mounted.
 	fillRecovery := func(filler string) {
 		GinkgoHelper()
 		m.within("mkdir -p /tmp/recovery && mount /dev/sda3 /tmp/recovery && cd /tmp/recovery && mkdir -p $(dirname " + filler + ") && " +
-			"fallocate -l $(( $(df -B1 --output=avail . | tail -n1) - (1 << 20) )) " + filler)
+			"fallocate -l $(( $(stat --file-system --format='%f * %S' .) - (12 << 20) )) " + filler)
 	}
 	unmountRecovery := func() { m.within("umount /tmp/recovery && rmdir /tmp/recovery") }
 
 	DescribeTable("without space for another recovery system is told before anything is downloaded", func(then func()) {
 		fillRecovery("filler")
 		then()
-		uri, _ := push(m.registry, "v2", kernel)
+		uri, _ := push(m.registry, "v2", kernel, files{"usr/share/random": random(32 << 20)})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
-			`^not enough space on the recovery partition: a recovery system of image \S+ needs at least \d+ MiB beside the present one, [01] MiB are free: set`))))
+			`^not enough space on the recovery partition: a recovery system of image \S+ needs at least \d+ MiB beside the present one, 1[0-3] MiB are free: set`))))
 		expectUntouched()
 	},
 		Entry("where the partition is not mounted", unmountRecovery),
@@ -63,7 +64,7 @@ var _ = Describe("A disk", func() {
 	It("has the space for it that a recovery system takes which was not finished", func() {
 		fillRecovery("boot-transition/recovery.img")
 		unmountRecovery()
-		uri, digest := push(m.registry, "v2", kernel)
+		uri, digest := push(m.registry, "v2", kernel, files{"usr/share/random": random(32 << 20)})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
 		m.expectWhole("2", "1")
@@ -80,6 +81,15 @@ var _ = Describe("A disk", func() {
 		Eventually(m.agentLog).Should(ContainSubstring("not all of it has reached the disk"))
 	})
 })
+
+// random content, which no compression makes smaller.
+func random(bytes int) string {
+	GinkgoHelper()
+	content := make([]byte, bytes)
+	_, err := rand.Read(content)
+	Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
 
 // moveState has the state partition where failState can have it fail. The machine has been rebooted when this returns.
 func (m *machine) moveState() {
