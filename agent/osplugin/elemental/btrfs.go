@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,6 +26,9 @@ const (
 	activeSnap   = "active_snap"
 
 	snapperConfig = "/etc/snapper/configs/root"
+
+	// longestDeletion is when snapper is killed: it waits for ever for a daemon that does not answer.
+	longestDeletion = 10 * time.Minute
 )
 
 var (
@@ -107,7 +111,7 @@ func (s subvolumes) root(snapshot int32) string {
 // count the snapshot, and the CLI would make it a fallback. It refuses one that it does not know, and leaves the directory where that is not empty.
 func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
 	if s.host.Exists(snapperConfig) {
-		if _, err := system.Check(ctx, s.host.Runner, "snapper", "delete", "--sync", strconv.Itoa(int(snapshot))); err != nil {
+		if err := s.askSnapper(ctx, snapshot); err != nil {
 			s.log.Warn("snapper does not delete a snapshot; its subvolume is deleted", "snapshot", snapshot, "error", err)
 		}
 	}
@@ -117,6 +121,16 @@ func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
 		}
 	}
 	return system.RemoveTree(s.snapshotsPath(), strconv.Itoa(int(snapshot)))
+}
+
+// askSnapper has snapper delete a snapshot, which waits for what its daemon does for a CLI that was killed.
+func (s subvolumes) askSnapper(ctx context.Context, snapshot int32) error {
+	command := system.Command{Name: "snapper", Args: []string{"delete", "--sync", strconv.Itoa(int(snapshot))}, Timeout: longestDeletion}
+	result, err := s.host.Runner.Run(ctx, command)
+	if err == nil && result.ExitCode != 0 {
+		err = fmt.Errorf("running %q: exit code %d: %s", command, result.ExitCode, system.LastLine(result.Stderr))
+	}
+	return err
 }
 
 // CopiedOver finds the copy of the former OS over which a working tree is copied: the CLI begins a subvolume with one, and copies files

@@ -164,6 +164,14 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 		}),
 	)
 
+	It("are removed by a snapper that does not wait for ever for its daemon", func(ctx SpecContext) {
+		r.write("/etc/snapper/configs/root", "SUBVOLUME=/")
+		subvolume("3", inProgress)
+		r.runner.Say("snapper", "")
+		Expect(r.plugin.Clean(ctx)).To(Succeed())
+		Expect(r.runner.Commands()).To(ContainElement(And(HaveField("Name", "snapper"), HaveField("Timeout", BeNumerically(">", 0)))))
+	})
+
 	It("are not removed to make room: nobody knows how much that would be", func(ctx SpecContext) {
 		r.runner.Say("df", "Avail\n100\n")
 		Expect(r.plugin.MakeRoom(ctx, 1<<40)).To(Succeed())
