@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,44 +25,55 @@ const (
 	unpacking = "unpacking"
 	// recorded: it has written state.yaml to the state partition, and not yet the copy of it on the recovery partition.
 	recorded = "recorded"
+	// describing: snapperd has made the snapshot that the CLI asks for, and not yet described it.
+	describing = "describing"
 )
 
-// openings are the files: by the index of their partition, and how their paths end.
+// openings are the files: who opens them, the index of their partition (zero is the state's, which is mounted already), and how their
+// paths end.
 var openings = map[string]struct {
+	process   string
 	partition int
-	suffix    string
+	path      *regexp.Regexp
 }{
-	unpacking: {3, "/etc/os-release"},
-	recorded:  {2, "/state.yaml"},
+	unpacking:  {"elemental", 0, regexp.MustCompile(`/etc/os-release$`)},
+	recorded:   {"elemental", 2, regexp.MustCompile(`/state\.yaml$`)},
+	describing: {"snapperd", 0, regexp.MustCompile(`/2/info\.xml[^/]*$`)},
 }
 
-// opening holds the CLI when it opens a file, by the kernel's fanotify. Whoever else opens something goes on.
+// opening holds the CLI, or snapperd, when it opens a file, by the kernel's fanotify. Whoever else opens something goes on.
 type opening struct {
-	suffix string
-	// mounted is a mount of the file's partition: it is the file system that is watched, wherever the CLI mounts it.
+	process string
+	path    *regexp.Regexp
+	// mounted is a mount of the file's partition, of which there was none: it is the file system that is watched, wherever the CLI mounts it.
 	mounted string
 	group   *os.File
-	// held is closed when the CLI is.
+	// held is closed when the process is.
 	held chan struct{}
 	once sync.Once
 }
 
-// holdOpening holds the CLI at a moment until the opening is let go.
+// holdOpening holds the process at a moment until the opening is let go.
 func (m *machine) holdOpening(moment string) *opening {
 	GinkgoHelper()
 	at := openings[moment]
-	o := &opening{suffix: at.suffix, mounted: filepath.Join(m.dir, moment), held: make(chan struct{})}
-	Expect(os.MkdirAll(o.mounted, 0o755)).To(Succeed())
-	run("mount", m.loops[at.partition], o.mounted)
+	o := &opening{process: at.process, path: at.path, held: make(chan struct{})}
+	watched := m.path(stateDir) // another mount of btrfs would have the CLI find the device by another name
+	if at.partition != 0 {
+		o.mounted = filepath.Join(m.dir, moment)
+		watched = o.mounted
+		Expect(os.MkdirAll(o.mounted, 0o755)).To(Succeed())
+		run("mount", m.loops[at.partition], o.mounted)
+	}
 	group, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK, unix.O_RDONLY|unix.O_CLOEXEC)
 	Expect(err).NotTo(HaveOccurred())
 	o.group = os.NewFile(uintptr(group), "fanotify")
-	Expect(unix.FanotifyMark(group, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM, unix.FAN_OPEN_PERM, unix.AT_FDCWD, o.mounted)).To(Succeed())
+	Expect(unix.FanotifyMark(group, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM, unix.FAN_OPEN_PERM, unix.AT_FDCWD, watched)).To(Succeed())
 	go o.watch()
 	return o
 }
 
-// watch lets all go on but the CLI, until the group is closed.
+// watch lets all go on but the process, until the group is closed.
 func (o *opening) watch() {
 	defer GinkgoRecover()
 	buffer := make([]byte, 4096)
@@ -89,12 +101,14 @@ func (o *opening) watch() {
 func (o *opening) isIt(event unix.FanotifyEventMetadata) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", event.Pid))
 	path, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(event.Fd)))
-	return strings.TrimSpace(string(name)) == "elemental" && strings.HasSuffix(path, o.suffix)
+	return strings.TrimSpace(string(name)) == o.process && o.path.MatchString(path)
 }
 
-// letGo has the CLI go on.
+// letGo has the process go on.
 func (o *opening) letGo() {
 	GinkgoHelper()
 	Expect(o.group.Close()).To(Succeed())
-	run("umount", "--lazy", o.mounted)
+	if o.mounted != "" {
+		run("umount", "--lazy", o.mounted)
+	}
 }

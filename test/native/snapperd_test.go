@@ -1,0 +1,101 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+)
+
+var _ = Describe("On btrfs with snapper's daemon", func() {
+	var m *machine
+
+	BeforeEach(func() { m = newMachineWith(snapper) })
+
+	upgrade := func() (digest string) {
+		GinkgoHelper()
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
+		return digest
+	}
+	expectSucceeded := func(digest string) {
+		GinkgoHelper()
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		m.expectWhole("2", "1")
+	}
+	eventually := func(name string, matcher types.GomegaMatcher) {
+		GinkgoHelper()
+		Eventually(func() []process { return m.named(name) }).Should(matcher)
+	}
+
+	It("an upgrade survives that the daemon, which has made its snapshot, is killed", func() {
+		m.hold("rsync")
+		digest := upgrade()
+		m.reached("rsync")
+		m.signal(syscall.SIGKILL, "snapperd")
+		m.release("rsync")
+		expectSucceeded(digest)
+	})
+
+	It("an upgrade survives a kill of the CLI for which the daemon goes on to make a snapshot", func() {
+		m.hold(describing)
+		digest := upgrade()
+		m.reached(describing)
+		m.signal(syscall.SIGKILL, "elemental")
+		eventually("snapper", BeEmpty())
+		eventually("snapper", Not(BeEmpty())) // it is to delete what is not finished
+		m.release(describing)
+		expectSucceeded(digest)
+		Expect(m.agentLog()).To(ContainSubstring(`msg="Removing what is left of a killed upgrade" snapshot=2`))
+	})
+
+	// The daemon ends when it comes to a request of somebody who has gone, and with it the request of the next.
+	It("an upgrade survives a kill of the CLI whose request the daemon has not begun", func() {
+		m.within("snapper list")
+		m.signal(syscall.SIGSTOP, "snapperd")
+		digest := upgrade()
+		eventually("snapper", Not(BeEmpty()))
+		killed := m.named("elemental")
+		m.signal(syscall.SIGKILL, "elemental")
+		eventually("elemental", Not(Or(BeEmpty(), ContainElements(killed))))
+		eventually("snapper", Not(BeEmpty()))
+		m.signal(syscall.SIGCONT, "snapperd")
+		expectSucceeded(digest)
+	})
+
+	Context("and no bus to ask it by", func() {
+		noBus := func() {
+			m.signal(syscall.SIGKILL, "dbus-daemon")
+			eventually("dbus-daemon", BeEmpty())
+		}
+		expectFailed := func() {
+			GinkgoHelper()
+			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed),
+				HaveField("Message", ContainSubstring("snapper failed to create a new snapshot"))))
+			m.expectSnapshots("1")
+		}
+
+		It("an upgrade fails, and leaves the host as it was", func() {
+			noBus()
+			upgrade()
+			expectFailed()
+		})
+
+		It("what a killed CLI has left is removed all the same", func() {
+			m.hold("post-upgrade")
+			upgrade()
+			m.reached("post-upgrade")
+			noBus()
+			m.signal(syscall.SIGKILL, "elemental")
+			m.release("post-upgrade")
+			expectFailed()
+			Expect(m.agentLog()).To(ContainSubstring("snapper does not delete a snapshot; its subvolume is deleted"))
+		})
+	})
+})
