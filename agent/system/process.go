@@ -139,9 +139,13 @@ func codeOf(command Command, exit *exec.ExitError, stderr string) int {
 	return exit.ExitCode()
 }
 
-// Check runs a command that has to succeed; the error carries the last line it wrote.
+// Check runs a command by its name that has to succeed; see CheckCommand.
 func Check(ctx context.Context, runner Runner, name string, args ...string) (string, error) {
-	command := Command{Name: name, Args: args}
+	return CheckCommand(ctx, runner, Command{Name: name, Args: args})
+}
+
+// CheckCommand runs a command that has to succeed; the error carries the last line it wrote.
+func CheckCommand(ctx context.Context, runner Runner, command Command) (string, error) {
 	result, err := runner.Run(ctx, command)
 	if err != nil {
 		return "", err

@@ -126,10 +126,7 @@ func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
 // askSnapper has snapper delete a snapshot, which waits for what its daemon does for a CLI that was killed.
 func (s subvolumes) askSnapper(ctx context.Context, snapshot int32) error {
 	command := system.Command{Name: "snapper", Args: []string{"delete", "--sync", strconv.Itoa(int(snapshot))}, Timeout: longestDeletion}
-	result, err := s.host.Runner.Run(ctx, command)
-	if err == nil && result.ExitCode != 0 {
-		err = fmt.Errorf("running %q: exit code %d: %s", command, result.ExitCode, system.LastLine(result.Stderr))
-	}
+	_, err := system.CheckCommand(ctx, s.host.Runner, command)
 	return err
 }
 
