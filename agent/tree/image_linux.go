@@ -18,12 +18,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Lists are the files with what a snapshot is compared with.
-type Lists struct {
-	// Recorded is what Record wrote, Downloaded what Sums.Write wrote.
-	Recorded, Downloaded string
-}
-
 // CompareSnapshot compares a snapshot, as it is on the disk, with what it was to become: what the kernel remembers of it is dropped first. A
 // snapshot is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a
 // Difference, as is a record that is not there. Progress is told how many bytes have been read, and how many there are. Whoever calls it

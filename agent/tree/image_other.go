@@ -13,9 +13,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Lists are the files with what a snapshot is compared with.
-type Lists struct{ Recorded, Downloaded string }
-
 // CompareSnapshot needs Linux; the agent runs nowhere else.
 func CompareSnapshot(context.Context, system.Runner, Lists, string, func(done, total int64)) error {
 	return errors.New("snapshots are compared on Linux only")

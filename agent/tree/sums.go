@@ -31,15 +31,14 @@ type FileSum struct {
 	Sum  string `json:"sum"`
 }
 
-// sumsHead is the first line of a list of sums.
-type sumsHead struct {
-	head
-	Unpacked int64 `json:"unpacked"`
-}
-
 // sumsEnd is the last line of a list of sums. One without it was cut off.
 type sumsEnd struct {
 	End bool `json:"end"`
+}
+
+type sumsLine struct {
+	FileSum
+	sumsEnd
 }
 
 // NameOf a path beneath the root of an image.
@@ -53,7 +52,7 @@ func NameOf(path string) uint64 {
 func (s Sums) Write(to io.Writer) error {
 	buffer := bufio.NewWriter(to)
 	lines := json.NewEncoder(buffer)
-	if err := lines.Encode(sumsHead{head: head{Version: version}, Unpacked: s.Unpacked}); err != nil {
+	if err := lines.Encode(head{Version: version, Unpacked: s.Unpacked}); err != nil {
 		return err
 	}
 	for _, each := range s.Files {
@@ -71,7 +70,7 @@ func ReadUnpacked(path string) (int64, error) {
 		return 0, err
 	}
 	defer func() { _ = file.Close() }()
-	begin, err := readSumsHead(json.NewDecoder(file))
+	begin, err := readHead(json.NewDecoder(file), downloads)
 	return begin.Unpacked, err
 }
 
@@ -83,39 +82,25 @@ func ReadSums(path string) (Sums, error) {
 	}
 	defer func() { _ = file.Close() }()
 	lines := json.NewDecoder(file)
-	begin, err := readSumsHead(lines)
+	begin, err := readHead(lines, downloads)
 	if err != nil {
 		return Sums{}, err
 	}
 	read := Sums{Files: map[uint64]FileSum{}, Unpacked: begin.Unpacked}
-	for {
-		line := struct {
-			FileSum
-			sumsEnd
-		}{}
-		err := lines.Decode(&line)
-		switch {
-		case errors.Is(err, io.EOF):
-			return Sums{}, differ("%s is cut off", downloads)
-		case err != nil:
-			return Sums{}, differ("reading %s: %s", downloads, err)
-		case line.End:
-			return read, nil
+	err = eachLine(lines, downloads, func(line sumsLine) (last bool, err error) {
+		if !line.End {
+			read.Files[line.Name] = line.FileSum
 		}
-		read.Files[line.Name] = line.FileSum
+		return line.End, nil
+	})
+	if err != nil {
+		return Sums{}, err
 	}
+	return read, nil
 }
 
 // downloads is what a list of sums is called in messages.
 const downloads = "the list of the files that were downloaded"
-
-func readSumsHead(lines *json.Decoder) (sumsHead, error) {
-	begin := sumsHead{}
-	if err := lines.Decode(&begin); err != nil || begin.Version != version {
-		return sumsHead{}, differ("%s is none that this agent makes (version %d)", downloads, version)
-	}
-	return begin, nil
-}
 
 // differs says why a file that is in a tree as it was recorded is not the one that was downloaded: the tree may have been spoiled before
 // it was recorded. One that has another size or time was changed by a hook, and is the hook's business.

@@ -25,6 +25,12 @@ const ExitDiffers = 3
 // Progress is the format of what "elemental-agent tree compare" says of its progress: bytes that were read, and all that are to be.
 const Progress = "read %d of %d"
 
+// Lists are the files with what a snapshot is compared with.
+type Lists struct {
+	// Recorded is what Record wrote, Downloaded what Sums.Write wrote.
+	Recorded, Downloaded string
+}
+
 // Difference says why a tree is not what was recorded of it, or why nothing says that it is.
 type Difference struct{ Reason string }
 
@@ -50,6 +56,35 @@ const version = 1
 
 type head struct {
 	Version int `json:"version"`
+	// Unpacked is what an image takes on a file system, in bytes, in a list of its files.
+	Unpacked int64 `json:"unpacked,omitempty"`
+}
+
+// readHead reads the first line of a list; a Difference where this agent makes no such list.
+func readHead(lines *json.Decoder, what string) (head, error) {
+	begin := head{}
+	if err := lines.Decode(&begin); err != nil || begin.Version != version {
+		return head{}, differ("%s is none that this agent makes (version %d)", what, version)
+	}
+	return begin, nil
+}
+
+// eachLine reads the others, to the last; a Difference where that is not there.
+func eachLine[line any](lines *json.Decoder, what string, visit func(line) (last bool, err error)) error {
+	for last := false; !last; {
+		var read line
+		err := lines.Decode(&read)
+		if errors.Is(err, io.EOF) {
+			return differ("%s is cut off", what)
+		}
+		if err == nil {
+			last, err = visit(read)
+		}
+		if err != nil {
+			return differ("reading %s: %s", what, err)
+		}
+	}
+	return nil
 }
 
 // entry is a line of a manifest, where its names are quoted: they need not be UTF-8.
@@ -216,27 +251,18 @@ func RecordedBytes(manifest io.Reader) (total int64, err error) {
 func eachRecorded(manifest io.Reader, visit func(entry)) error {
 	const what = "the list of the files that were to be written"
 	lines := json.NewDecoder(manifest)
-	begin := head{}
-	if err := lines.Decode(&begin); err != nil || begin.Version != version {
-		return differ("%s is none that this agent makes (version %d)", what, version)
+	if _, err := readHead(lines, what); err != nil {
+		return err
 	}
-	for {
-		recorded := entry{}
-		err := lines.Decode(&recorded)
-		if errors.Is(err, io.EOF) {
-			return differ("%s is cut off", what)
+	return eachLine(lines, what, func(recorded entry) (last bool, err error) {
+		if recorded.Path == end {
+			return true, nil
 		}
-		if err == nil && recorded.Path == end {
-			return nil
+		if recorded, err = recorded.unquoted(); err == nil {
+			visit(recorded)
 		}
-		if err == nil {
-			recorded, err = recorded.unquoted()
-		}
-		if err != nil {
-			return differ("reading %s: %s", what, err)
-		}
-		visit(recorded)
-	}
+		return false, err
+	})
 }
 
 // differs says why what is in a tree is not what was recorded. Of the directories whose content is not copied, only that they
