@@ -48,7 +48,7 @@ func short(free int64, marker Marker) string {
 
 func roundUp(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
 
-// shortOfSpace counts what a downloaded image takes, once, and says whether the state partition is too full for it.
+// shortOfSpace keeps what a downloaded image takes, which its store has counted, and says whether the state partition is too full for it.
 func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	marker := m.Marker()
 	unpacked, err := m.Images.Unpacked(ctx, marker.Digest)

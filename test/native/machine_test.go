@@ -183,11 +183,17 @@ func (m *machine) cutPower() {
 	for _, each := range partitions {
 		Expect(os.Rename(filepath.Join(m.dir, each.label+".cut"), filepath.Join(m.dir, each.label))).To(Succeed())
 	}
-	m.lock.Lock()
-	m.off, m.loops = false, attach(m.dir)
-	m.lock.Unlock()
+	m.attachDisk()
 	m.releaseAll()
 	m.powerOn()
+}
+
+// attachDisk gives a machine that was switched off its disk back.
+func (m *machine) attachDisk() {
+	GinkgoHelper()
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.off, m.loops = false, attach(m.dir)
 }
 
 // reboot is one by somebody else. It returns when the host has reported from the next boot.

@@ -102,9 +102,7 @@ func (m *machine) moveState() {
 	run("cp", "--sparse=never", state, memory)
 	Expect(os.Remove(state)).To(Succeed())
 	Expect(os.Symlink(filepath.Join(memory, "COS_STATE"), state)).To(Succeed())
-	m.lock.Lock()
-	m.off, m.loops = false, attach(m.dir)
-	m.lock.Unlock()
+	m.attachDisk()
 	m.powerOn()
 	Eventually(m.last).Should(HaveField("OS.BootID", "boot-2"))
 }

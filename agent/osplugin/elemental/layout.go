@@ -38,12 +38,6 @@ func (p *Plugin) layout(state installState) layout {
 	return images{p}
 }
 
-// isDefault says whether the next boot would boot this one.
-func (p *Plugin) isDefault(ctx context.Context, snapshot int32, state installState) (bool, error) {
-	next, err := p.layout(state).next(ctx)
-	return next == snapshot, err
-}
-
 // images are the snapshots of the loopdevice snapshotter: files with a file system, and a link to the default one.
 type images struct{ *Plugin }
 

@@ -106,7 +106,7 @@ func (p *Plugin) Written(ctx context.Context, attempt, digest string) (int32, er
 		if !ours || !p.layout(state).whole(id) {
 			continue
 		}
-		if isDefault, err := p.isDefault(ctx, id, state); err != nil || isDefault {
+		if next, err := p.layout(state).next(ctx); err != nil || next == id {
 			return id, err
 		}
 	}

@@ -57,7 +57,11 @@ func (d doubled) Upgrade(u elemental.Upgrade) elemental.Outcome {
 	}
 	uri := "oci://" + d.registry.Host() + "/elemental/os:none"
 	if !u.To.Missing {
-		d.push(u.To.Version, image.OS{Labels: labels, Bytes: map[bool]int64{true: largeBytes}[u.To.Large]})
+		system := image.OS{Labels: labels}
+		if u.To.Large {
+			system.Bytes = largeBytes
+		}
+		d.push(u.To.Version, system)
 		uri = d.images[u.To.Version].URI()
 	}
 	args := []string{"upgrade", "--system", uri}
