@@ -47,9 +47,9 @@ var _ = Describe("A host that runs from live media", func() {
 		Expect(os.WriteFile(live, nil, 0o600)).To(Succeed())
 	})
 
-	// call calls the agent once, until it ends or reboots the host.
+	// call calls the agent once, until it ends, reboots the host or has taken too long.
 	call := func(do func(*agent.Agent, context.Context) error) error {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		runner.On("systemctl reboot", func(system.Command) system.Result {
 			cancel() // the host goes down
@@ -185,6 +185,9 @@ var _ = Describe("A host that runs from live media", func() {
 			api.SetConfig(`{"elemental":{"reset":{"systemUri":"` + pushed.URI() + `"}}}`)
 			Expect(os.Rename(filepath.Join(w.root, "run", "elemental", "live_mode"), filepath.Join(w.root, "run", "elemental", "recovery_mode"))).To(Succeed())
 			Expect(os.WriteFile(filepath.Join(w.root, "config.yaml"), []byte("registration: {}"), 0o600)).To(Succeed())
+			mounts := filepath.Join(w.root, system.MountsFile)
+			Expect(os.MkdirAll(filepath.Dir(mounts), 0o755)).To(Succeed())
+			Expect(os.WriteFile(mounts, []byte("1 1 254:1 / /oem rw - ext4 /dev/vda1 rw\n"), 0o600)).To(Succeed())
 			w.config.Agent.PostReset.Reboot = true
 			Expect(registry.Sign(ctx, pushed, vendor)).To(Succeed())
 			runner.Say("losetup -ln", "")
