@@ -33,37 +33,50 @@ const (
 )
 
 // Unpacked is how much an image that was downloaded takes on a file system once it is unpacked: the blocks and the inodes of its
-// files, in bytes. Of a directory that a layer removes, the files that a layer below had are counted all the same. It lists the files at
-// Sums, once: later it reads only that. A disk that has no space for the list costs the list.
+// files, in bytes. Of a directory that a layer removes, the files that a layer below had are counted all the same.
 func (s *Store) Unpacked(ctx context.Context, digest string) (int64, error) {
-	if listed, err := tree.ReadUnpacked(s.Sums(digest)); err == nil {
-		return listed, nil
+	files, err := s.listed(ctx, digest)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = nil // the size is known without a place for the list
 	}
-	files, err := s.unpack(ctx, digest)
-	if err != nil {
-		return 0, fmt.Errorf("reading the image cache: %w", err)
-	}
-	sums := files.sums()
-	if err := s.list(digest, sums); err != nil && !errors.Is(err, syscall.ENOSPC) {
-		return 0, fmt.Errorf("writing to the image cache: %w", err)
-	}
-	return sums.Unpacked, nil
+	return files.Unpacked, err
 }
 
-func (s *Store) list(digest string, sums tree.Sums) error {
-	list, err := renameio.NewPendingFile(s.Sums(digest), renameio.WithPermissions(0o600))
+// FileList is the path of a list of the files of an image that was downloaded, which tree.ReadDownloaded reads.
+func (s *Store) FileList(ctx context.Context, digest string) (string, error) {
+	_, err := s.listed(ctx, digest)
+	return s.fileList(digest), err
+}
+
+func (s *Store) fileList(digest string) string { return filepath.Join(s.layout(digest), "files.json") }
+
+// listed reads the list of an image's files or, where it is not there or damaged, makes it. What cannot be kept is returned, too.
+func (s *Store) listed(ctx context.Context, digest string) (tree.Downloaded, error) {
+	if listed, err := tree.ReadDownloaded(s.fileList(digest)); err == nil {
+		return listed, nil
+	}
+	unpacked, err := s.unpack(ctx, digest)
+	if err != nil {
+		return tree.Downloaded{}, fmt.Errorf("reading the image cache: %w", err)
+	}
+	files := unpacked.downloaded()
+	if err := s.list(digest, files); err != nil {
+		return files, fmt.Errorf("writing to the image cache: %w", err)
+	}
+	return files, nil
+}
+
+func (s *Store) list(digest string, files tree.Downloaded) error {
+	list, err := renameio.NewPendingFile(s.fileList(digest), renameio.WithPermissions(0o600))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = list.Cleanup() }()
-	if err := sums.Write(list); err != nil {
+	if err := files.Write(list); err != nil {
 		return err
 	}
 	return list.CloseAtomicallyReplace()
 }
-
-// Sums is the path of the list of an image's files, which Unpacked makes, for package tree.
-func (s *Store) Sums(digest string) string { return filepath.Join(s.layout(digest), "sums.json") }
 
 func (s *Store) unpack(ctx context.Context, digest string) (*unpacked, error) {
 	name, err := v1.NewHash(digest)
@@ -121,7 +134,7 @@ func (u *unpacked) addLayer(ctx context.Context, layer v1.Layer) error {
 	for archive := tar.NewReader(all); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return isLayer(layer, all, read)
+			return verifyDiffID(layer, all, read)
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -135,9 +148,9 @@ func (u *unpacked) addLayer(ctx context.Context, layer v1.Layer) error {
 	}
 }
 
-// isLayer reads the rest of a layer, and says whether all of it was read as it was made: a hash of a file that was misread would have
-// every snapshot of the image be corrupt.
-func isLayer(layer v1.Layer, rest io.Reader, read hash.Hash) error {
+// verifyDiffID reads the rest of a layer, and fails unless all of it was read as it was made: with the hash of a file that was misread,
+// every snapshot of the image would be taken for corrupt.
+func verifyDiffID(layer v1.Layer, rest io.Reader, read hash.Hash) error {
 	if _, err := io.Copy(io.Discard, rest); err != nil {
 		return err
 	}
@@ -180,16 +193,16 @@ func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// sums leaves out files of which it is not sure that nothing of the same name has taken their place.
-func (u *unpacked) sums() tree.Sums {
-	sums := tree.Sums{Files: map[uint64]tree.FileSum{}}
+// downloaded leaves out files of which it is not sure that nothing of the same name has taken their place.
+func (u *unpacked) downloaded() tree.Downloaded {
+	all := tree.Downloaded{Files: map[uint64]tree.FileSum{}}
 	for name, each := range u.files {
-		sums.Unpacked += each.bytes
+		all.Unpacked += each.bytes
 		if each.sum != nil && !u.unsure[each.base] {
-			sums.Files[name] = tree.FileSum{Name: name, Size: each.size, Time: each.time, Sum: fmt.Sprintf("%x", *each.sum)}
+			all.Files[name] = tree.FileSum{Name: name, Size: each.size, Time: each.time, Sum: fmt.Sprintf("%x", *each.sum)}
 		}
 	}
-	return sums
+	return all
 }
 
 func onDisk(header *tar.Header) int64 {

@@ -86,12 +86,21 @@ var _ = Describe("What an image takes unpacked", func() {
 		Expect(store.Download(ctx, resolved)).To(Succeed())
 		first, err := store.Unpacked(ctx, resolved.Digest)
 		Expect(err).NotTo(HaveOccurred())
-		listed, err := tree.ReadSums(store.Sums(resolved.Digest))
+		list, err := store.FileList(ctx, resolved.Digest)
+		Expect(err).NotTo(HaveOccurred())
+		listed, err := tree.ReadDownloaded(list)
 		Expect(err).NotTo(HaveOccurred())
 		kept := tree.NameOf("usr/bin/kept")
-		Expect(listed).To(Equal(tree.Sums{Unpacked: first, Files: map[uint64]tree.FileSum{
+		Expect(listed).To(Equal(tree.Downloaded{Unpacked: first, Files: map[uint64]tree.FileSum{
 			kept: {Name: kept, Size: 5, Time: built.Unix(), Sum: fmt.Sprintf("%x", sha256.Sum256(make([]byte, 5)))},
 		}}))
+
+		content, err := os.ReadFile(list)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(list, content[:len(content)-2], 0o600)).To(Succeed())
+		Expect(store.FileList(ctx, resolved.Digest)).To(Equal(list))
+		Expect(tree.ReadDownloaded(list)).To(Equal(listed), "one that is damaged is made again")
+
 		Expect(os.RemoveAll(filepath.Join(directory, strings.TrimPrefix(resolved.Digest, "sha256:"), "blobs"))).To(Succeed())
 		Expect(store.Unpacked(ctx, resolved.Digest)).To(Equal(first), "it is read once")
 	})

@@ -148,9 +148,9 @@ type RecoverySpace struct {
 // Verification is a request to compare a snapshot with what it was to become.
 type Verification struct {
 	Snapshot int32
-	// Sums is the path of the list of what was downloaded for it.
-	Sums string
-	// Read is told how many bytes of how many have been read.
+	// Downloaded is the path of the list of the files that were downloaded for it. Empty: they are compared with nothing.
+	Downloaded string
+	// Read is told how many bytes of how many have been read. Default: nobody is.
 	Read func(done, total int64)
 }
 

@@ -20,8 +20,8 @@ import (
 
 // CompareSnapshot compares a snapshot, as it is on the disk, with what it was to become: what the kernel remembers of it is dropped first. A
 // snapshot is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a
-// Difference, as is a record that is not there. Progress is told how many bytes have been read, and how many there are. Whoever calls it
-// has a mount namespace that ends with it.
+// Difference, as is a record that is not there. Progress is told how many bytes have been read, and how many there are; nil: nobody is.
+// Whoever calls it has a mount namespace that ends with it.
 func CompareSnapshot(ctx context.Context, runner system.Runner, lists Lists, snapshot string, progress func(done, total int64)) error {
 	if err := forget(snapshot); err != nil {
 		return err
@@ -54,7 +54,7 @@ func compareImage(ctx context.Context, runner system.Runner, lists Lists, image 
 
 func (l Lists) compare(root string, progress func(done, total int64)) error {
 	// There is none where another agent has downloaded the image, or its cache was lost.
-	downloaded, err := ReadSums(l.Downloaded)
+	downloaded, err := ReadDownloaded(l.Downloaded)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -70,11 +70,15 @@ func (l Lists) compare(root string, progress func(done, total int64)) error {
 	if _, err := recorded.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	done := int64(0)
-	return Comparison{Recorded: recorded, Downloaded: downloaded, Read: func(bytes int64) {
-		done += bytes
-		progress(done, total)
-	}}.With(root)
+	comparison := Comparison{Recorded: recorded, Downloaded: downloaded}
+	if progress != nil {
+		done := int64(0)
+		comparison.Read = func(bytes int64) {
+			done += bytes
+			progress(done, total)
+		}
+	}
+	return comparison.With(root)
 }
 
 // unreadable is what mount says, in English, of a file system that is not one, or not whole. All else, such as that no loop device is

@@ -27,7 +27,7 @@ const Progress = "read %d of %d"
 
 // Lists are the files with what a snapshot is compared with.
 type Lists struct {
-	// Recorded is what Record wrote, Downloaded what Sums.Write wrote.
+	// Recorded is what Record wrote, Downloaded what Downloaded.Write wrote; there may be no file of that.
 	Recorded, Downloaded string
 }
 
@@ -60,28 +60,28 @@ type head struct {
 	Unpacked int64 `json:"unpacked,omitempty"`
 }
 
-// readHead reads the first line of a list; a Difference where this agent makes no such list.
+// readHead reads the first line of a list; an error where this agent makes no such list.
 func readHead(lines *json.Decoder, what string) (head, error) {
 	begin := head{}
 	if err := lines.Decode(&begin); err != nil || begin.Version != version {
-		return head{}, differ("%s is none that this agent makes (version %d)", what, version)
+		return head{}, fmt.Errorf("%s is none that this agent makes (version %d)", what, version)
 	}
 	return begin, nil
 }
 
-// eachLine reads the others, to the last; a Difference where that is not there.
+// eachLine reads the others, to the last; an error where that is not there.
 func eachLine[line any](lines *json.Decoder, what string, visit func(line) (last bool, err error)) error {
 	for last := false; !last; {
 		var read line
 		err := lines.Decode(&read)
 		if errors.Is(err, io.EOF) {
-			return differ("%s is cut off", what)
+			return fmt.Errorf("%s is cut off", what)
 		}
 		if err == nil {
 			last, err = visit(read)
 		}
 		if err != nil {
-			return differ("reading %s: %s", what, err)
+			return fmt.Errorf("reading %s: %w", what, err)
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ type Comparison struct {
 	// Recorded is what Record wrote.
 	Recorded io.Reader
 	// Downloaded is what the tree was made from. Files that were not downloaded are compared with what was recorded alone.
-	Downloaded Sums
+	Downloaded Downloaded
 	// Read is told how many bytes of files were read. Default: nobody is.
 	Read func(bytes int64)
 }
@@ -252,9 +252,9 @@ func eachRecorded(manifest io.Reader, visit func(entry)) error {
 	const what = "the list of the files that were to be written"
 	lines := json.NewDecoder(manifest)
 	if _, err := readHead(lines, what); err != nil {
-		return err
+		return differ("%s", err)
 	}
-	return eachLine(lines, what, func(recorded entry) (last bool, err error) {
+	err := eachLine(lines, what, func(recorded entry) (last bool, err error) {
 		if recorded.Path == end {
 			return true, nil
 		}
@@ -263,6 +263,10 @@ func eachRecorded(manifest io.Reader, visit func(entry)) error {
 		}
 		return false, err
 	})
+	if err != nil {
+		return differ("%s", err)
+	}
+	return nil
 }
 
 // differs says why what is in a tree is not what was recorded. Of the directories whose content is not copied, only that they

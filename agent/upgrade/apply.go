@@ -162,7 +162,7 @@ func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int3
 	case facts.Snapshot == written && (errors.Is(cause, osplugin.ErrCorrupt) || m.Marker().Failures+1 >= m.Policy.MaxFailures):
 		return m.leave(ctx, facts, cause)
 	case errors.Is(cause, osplugin.ErrCorrupt):
-		return m.failedToWrite(ctx, m.without(ctx, written, cause))
+		return m.failedToWrite(ctx, m.discardCorrupt(ctx, written, cause))
 	}
 	return m.failedToWrite(ctx, cause)
 }
@@ -173,20 +173,21 @@ func (m *Machine) compare(ctx context.Context, written int32) error {
 	read := func(context.Context) func(context.Context) (int64, int64) {
 		return func(context.Context) (int64, int64) { return done.Load(), total.Load() }
 	}
-	// Its files may have been listed by no agent yet, where another version of it has downloaded the image.
-	if _, err := m.Images.Unpacked(ctx, m.Marker().Digest); err != nil {
+	downloaded, err := m.Images.FileList(ctx, m.Marker().Digest)
+	if err != nil {
+		downloaded = "" // the cache may be lost, or the disk full
 		m.Log.Warn("The snapshot cannot be compared with what was downloaded, only with what was unpacked of it", "snapshot", written, "error", err)
 	}
 	return m.counted(ctx, wire.StageVerify, read, func() error {
 		return m.Plugin.VerifySnapshot(ctx, osplugin.Verification{
-			Snapshot: written, Sums: m.Images.Sums(m.Marker().Digest),
+			Snapshot: written, Downloaded: downloaded,
 			Read: func(bytes, of int64) { done.Store(bytes); total.Store(of) },
 		})
 	})
 }
 
-// without removes a corrupt snapshot, and returns why it is, and why it is still there.
-func (m *Machine) without(ctx context.Context, written int32, cause error) error {
+// discardCorrupt removes a corrupt snapshot, and returns why it is, and why it is still there.
+func (m *Machine) discardCorrupt(ctx context.Context, written int32, cause error) error {
 	if err := m.Plugin.Discard(ctx, written); err != nil {
 		return fmt.Errorf("%w; removing it failed: %w", cause, err)
 	}
@@ -275,7 +276,7 @@ func (m *Machine) judgeWrite(ctx context.Context, cause error) (bool, error) {
 		return false, err
 	}
 	if written != 0 && errors.Is(cause, osplugin.ErrCorrupt) {
-		return m.failedToWrite(ctx, m.without(ctx, written, cause))
+		return m.failedToWrite(ctx, m.discardCorrupt(ctx, written, cause))
 	}
 	if written != 0 {
 		if cause != nil {

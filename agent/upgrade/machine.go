@@ -25,10 +25,10 @@ type Images interface {
 	Download(ctx context.Context, wanted image.Image) error
 	// Downloaded is how many bytes of an image are there by now.
 	Downloaded(digest string) int64
-	// Unpacked is how much space an image that was downloaded takes once it is unpacked, in bytes. It lists its files, too.
+	// Unpacked is how much space an image that was downloaded takes once it is unpacked, in bytes.
 	Unpacked(ctx context.Context, digest string) (int64, error)
-	// Sums is the path of that list.
-	Sums(digest string) string
+	// FileList is the path of a list of its files.
+	FileList(ctx context.Context, digest string) (path string, err error)
 	Serve(digest string) (reference string, stop func(), err error)
 	Drop(keep ...string) error
 }

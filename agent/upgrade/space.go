@@ -15,11 +15,11 @@ const (
 	// Source: elemental-toolkit, loopdevice snapshotter; harvester/harvester#7457, #10687.
 	SpaceFactor = 5
 
-	// copies are the tree and the snapshot made from it; metadataShare of them, and metadataBytes, is what file systems need
-	// besides the blocks of their files.
-	copies        = 2
-	metadataShare = 16
-	metadataBytes = 32 * mebibyte
+	// copies are the tree and the snapshot made from it; a metadataDivisor-th of them, and metadataBytes, is what file
+	// systems need besides the blocks of their files.
+	copies          = 2
+	metadataDivisor = 16
+	metadataBytes   = 32 * mebibyte
 
 	mebibyte = 1 << 20
 )
@@ -29,7 +29,7 @@ func (m Marker) needed() int64 {
 	if m.UnpackedBytes == 0 {
 		return m.ImageBytes * SpaceFactor
 	}
-	return copies*(m.UnpackedBytes+m.UnpackedBytes/metadataShare) + metadataBytes
+	return copies*(m.UnpackedBytes+m.UnpackedBytes/metadataDivisor) + metadataBytes
 }
 
 // short says why an image does not fit; empty when it does.
@@ -71,9 +71,9 @@ func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	return m.shortOnRecovery(ctx, marker)
 }
 
-// packedShare of an image's compressed size is what a compressed recovery system has at least: layers hold what others replace, and may be
-// compressed less. One that turns out not to fit fails, and says so.
-const packedShare = 2
+// packedDivisor: a compressed recovery system takes at least this part of the image's compressed size. Layers hold files that others
+// replace, and may be compressed less. A recovery system that turns out not to fit fails, and the CLI says so.
+const packedDivisor = 2
 
 // shortOnRecovery says whether the recovery partition is too full for another recovery system beside the present one.
 func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, error) {
@@ -84,9 +84,9 @@ func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, e
 	if err != nil {
 		return "", fmt.Errorf("measuring free space: %w", err)
 	}
-	needed := marker.ImageBytes / packedShare
+	needed := marker.ImageBytes / packedDivisor
 	if !space.Packed {
-		needed = max(needed, marker.UnpackedBytes+marker.UnpackedBytes/metadataShare)
+		needed = max(needed, marker.UnpackedBytes+marker.UnpackedBytes/metadataDivisor)
 	}
 	if !space.Known || space.Free >= needed {
 		return "", nil

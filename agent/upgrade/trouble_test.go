@@ -148,6 +148,16 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		Entry("and gives up", 9, wire.PhaseFailed, 3, 1),
 	)
 
+	DescribeTable("compares a snapshot with what was downloaded as far as that is known", func(refused int, list string) {
+		w.refused["list files"] = refused
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.compared).To(Equal([]string{list}))
+	},
+		Entry("with the list of its files", 0, digestOf("2")+"/files.json"),
+		Entry("with none where that cannot be had", 1, ""),
+	)
+
 	It("falls back to nothing of which it cannot tell whether it is whole, not even when that cannot be removed", func() {
 		w.uncertain, w.keeps = 9, true
 		w.live(dir, wanted("a1"))

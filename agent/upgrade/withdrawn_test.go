@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -55,7 +56,7 @@ var _ = Describe("An error", func() {
 			close(withdrawn)
 			<-preparing.Done()
 		})).To(Succeed())
-	})
+	}, SpecTimeout(time.Minute))
 	It("of keeping the attempt is told of", func(ctx SpecContext) {
 		machine := w.agent(dir)
 		Expect(os.MkdirAll(filepath.Join(dir, upgrade.MarkerFile, "in-the-way"), 0o700)).To(Succeed())

@@ -70,6 +70,7 @@ type world struct {
 	others     []string    // why it has to be waited
 	noFallback int32       // what the last choice of the boot left out of the fallbacks
 	keeps      bool        // no snapshot can be removed
+	compared   []string    // with which lists of what was downloaded its snapshots were compared
 	uncertain  int         // how often it cannot be told whether a snapshot is as it should be
 	hangs      bool        // an assessment does not end by itself
 	busy       func() bool // what a killed upgrade left cannot be removed
@@ -224,6 +225,7 @@ func (w *world) Written(_ context.Context, attempt, digest string) (found int32,
 
 func (w *world) VerifySnapshot(_ context.Context, verification osplugin.Verification) error {
 	id := verification.Snapshot
+	w.compared = append(w.compared, verification.Downloaded)
 	return w.boundary("verify snapshot", func() error {
 		if w.uncertain > 0 {
 			w.uncertain--

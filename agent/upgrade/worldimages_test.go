@@ -54,7 +54,9 @@ func (w *world) Unpacked(_ context.Context, digest string) (int64, error) {
 	return w.unpacked, w.boundary("unpacked", func() error { return nil })
 }
 
-func (w *world) Sums(digest string) string { return digest + "/sums.json" }
+func (w *world) FileList(_ context.Context, digest string) (string, error) {
+	return digest + "/files.json", w.boundary("list files", func() error { return nil })
+}
 
 func (w *world) Serve(digest string) (string, func(), error) {
 	if !w.downloaded[digest] {

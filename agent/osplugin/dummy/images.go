@@ -53,8 +53,8 @@ func (Images) Downloaded(string) int64 { return imageBytes }
 // Unpacked is as much as it is packed.
 func (Images) Unpacked(context.Context, string) (int64, error) { return imageBytes, nil }
 
-// Sums is no file: nothing is compared with it.
-func (Images) Sums(string) string { return "" }
+// FileList is none: nothing is compared with it.
+func (Images) FileList(context.Context, string) (string, error) { return "", nil }
 
 // Serve names the image.
 func (Images) Serve(digest string) (string, func(), error) {

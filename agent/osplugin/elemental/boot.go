@@ -171,7 +171,7 @@ func (p *Plugin) withEFI(ctx context.Context, do func() error) (err error) {
 // closeEFI makes the EFI partition read-only, as boots leave it. An agent or a CLI that is killed while it writes there does not.
 func (p *Plugin) closeEFI(ctx context.Context) error {
 	efi, found, err := p.efi()
-	if !found || !slices.Contains(efi.Options, "rw") {
+	if err != nil || !found || !slices.Contains(efi.Options, "rw") {
 		return err
 	}
 	return p.remountEFI(ctx, "ro")

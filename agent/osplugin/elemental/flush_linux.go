@@ -11,32 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk is the state partition, opened before something is written there: what could not be written later is told only to those who
-// had it open.
-type disk struct{ directory *os.File }
+// openState is the state partition, opened before something is written there: the kernel tells of an error of a later write only those
+// who had the file system open at that time.
+// Source: syncfs(2), errors since Linux 5.8.
+type openState struct{ directory *os.File }
 
-func (p *Plugin) watchDisk() (disk, error) {
+func (p *Plugin) openState() (openState, error) {
 	if !p.host.Real() {
-		return disk{}, nil
+		return openState{}, nil
 	}
 	directory, err := os.Open(p.statePath())
 	if err != nil {
-		return disk{}, fmt.Errorf("opening the state partition: %w", err)
+		return openState{}, fmt.Errorf("opening the state partition: %w", err)
 	}
-	return disk{directory}, nil
+	return openState{directory}, nil
 }
 
-// flush has on the disk what was written since, or says why it is not there.
-func (d disk) flush() error {
-	if d.directory == nil {
+// sync writes to the disk what was written since, and closes the partition; the error is why something is not there.
+func (s openState) sync() error {
+	if s.directory == nil {
 		return nil
 	}
-	return errors.Join(unix.Syncfs(int(d.directory.Fd())), d.directory.Close())
+	return errors.Join(unix.Syncfs(int(s.directory.Fd())), s.directory.Close())
 }
 
-// flush writes the partitions that GRUB reads to disk: it does not replay a journal, so what was only
-// logged there is not found at boot. There is no boot loader beneath a root that is not the
-// machine's.
+// flush writes the partitions that GRUB reads to disk: GRUB does not replay a journal, and does not find what was only logged there.
+// There is no boot loader beneath a root that is not the machine's.
 func (p *Plugin) flush() error {
 	if !p.host.Real() {
 		return nil

@@ -8,8 +8,8 @@ package elemental
 // Elemental hosts run Linux.
 func (p *Plugin) flush() error { return nil }
 
-type disk struct{}
+type openState struct{}
 
-func (*Plugin) watchDisk() (disk, error) { return disk{}, nil }
+func (*Plugin) openState() (openState, error) { return openState{}, nil }
 
-func (disk) flush() error { return nil }
+func (openState) sync() error { return nil }

@@ -89,7 +89,7 @@ func removeKey(mapping *yaml.Node, key string) bool {
 
 // indexOf is where a key of a mapping is; its value is next to it. -1 when it is not there.
 func indexOf(mapping *yaml.Node, key string) int {
-	if mapping == nil {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1
 	}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {

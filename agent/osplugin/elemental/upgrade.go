@@ -71,12 +71,12 @@ func (p *Plugin) upgradeCommand(request osplugin.Upgrade) (system.Command, error
 
 // runUpgrade runs the CLI, and has on the disk what it has written; ErrCorrupt where the disk refuses that.
 func (p *Plugin) runUpgrade(ctx context.Context, command system.Command) (system.Result, error) {
-	disk, err := p.watchDisk()
+	state, err := p.openState()
 	if err != nil {
 		return system.Result{}, err
 	}
 	result, err := p.host.Runner.Run(ctx, command)
-	lost := disk.flush()
+	lost := state.sync()
 	if err != nil {
 		return result, fmt.Errorf("running elemental upgrade: %w", err)
 	}

@@ -113,7 +113,7 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, verification osplugin.Verif
 	}
 	result, err := p.host.Runner.Run(ctx, system.Command{
 		Name:    self,
-		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), verification.Sums, p.layout(state).root(snapshot)},
+		Args:    []string{"tree", "compare", filepath.Join(p.workDir, treeList), verification.Downloaded, p.layout(state).root(snapshot)},
 		Private: true, Timeout: longestRun,
 		Line: func(line string) { readProgress(line, verification.Read) },
 	})
@@ -132,6 +132,9 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, verification osplugin.Verif
 
 // readProgress understands what "tree compare" says of its progress.
 func readProgress(line string, read func(done, total int64)) {
+	if read == nil {
+		return
+	}
 	var done, total int64
 	if _, err := fmt.Sscanf(line, tree.Progress, &done, &total); err == nil {
 		read(done, total)

@@ -20,12 +20,12 @@ func (d Disk) SetStateBytes(n int64) error {
 	return d.WriteFile(sizeFile, []byte(strconv.FormatInt(n, 10)))
 }
 
-// reservedShare of a file system is for root alone: it can write there what df says is not free.
+// reservedDivisor: this part of a file system is for root alone, who can write there what df says is not free.
 // Source: mke2fs(8), -m.
-const reservedShare = 20
+const reservedDivisor = 20
 
 // Available is the free space of the state partition in bytes, as df tells it.
-func (d Disk) Available() int64 { return max(0, d.Writable()-d.stateBytes()/reservedShare) }
+func (d Disk) Available() int64 { return max(0, d.Writable()-d.stateBytes()/reservedDivisor) }
 
 // Writable is how many bytes root can write to the state partition.
 func (d Disk) Writable() int64 { return max(0, d.stateBytes()-treeSize(d.State())) }

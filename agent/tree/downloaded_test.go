@@ -29,12 +29,12 @@ var _ = Describe("What was downloaded", func() {
 	}
 	store := func(files ...tree.FileSum) {
 		GinkgoHelper()
-		sums := tree.Sums{Files: map[uint64]tree.FileSum{}, Unpacked: 4096}
+		image := tree.Downloaded{Files: map[uint64]tree.FileSum{}, Unpacked: 4096}
 		for _, each := range files {
-			sums.Files[each.Name] = each
+			image.Files[each.Name] = each
 		}
 		written := &bytes.Buffer{}
-		Expect(sums.Write(written)).To(Succeed())
+		Expect(image.Write(written)).To(Succeed())
 		Expect(os.WriteFile(list, written.Bytes(), 0o600)).To(Succeed())
 	}
 	// compared records the tree as it is, and compares it with what was downloaded.
@@ -42,13 +42,13 @@ var _ = Describe("What was downloaded", func() {
 		GinkgoHelper()
 		recorded := &bytes.Buffer{}
 		Expect(tree.Record(root, recorded)).To(Succeed())
-		sums, err := tree.ReadSums(list)
+		files, err := tree.ReadDownloaded(list)
 		Expect(err).NotTo(HaveOccurred())
-		return tree.Comparison{Recorded: recorded, Downloaded: sums}.With(root)
+		return tree.Comparison{Recorded: recorded, Downloaded: files}.With(root)
 	}
 
 	BeforeEach(func() {
-		root, list = filepath.Join(GinkgoT().TempDir(), "tree"), filepath.Join(GinkgoT().TempDir(), "sums.json")
+		root, list = filepath.Join(GinkgoT().TempDir(), "tree"), filepath.Join(GinkgoT().TempDir(), "files.json")
 		Expect(os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755)).To(Succeed())
 		path := filepath.Join(root, "usr/bin/tool")
 		Expect(os.WriteFile(path, []byte("spoiled"), 0o755)).To(Succeed())
@@ -57,11 +57,10 @@ var _ = Describe("What was downloaded", func() {
 
 	It("is read as it was written", func() {
 		store(downloaded("/usr/bin/tool", "spoiled"))
-		sums, err := tree.ReadSums(list)
+		files, err := tree.ReadDownloaded(list)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(sums.Unpacked).To(BeEquivalentTo(4096))
-		Expect(tree.ReadUnpacked(list)).To(BeEquivalentTo(4096))
-		Expect(sums.Files).To(Equal(map[uint64]tree.FileSum{tree.NameOf("usr/bin/tool"): downloaded("usr/bin/tool", "spoiled")}))
+		Expect(files.Unpacked).To(BeEquivalentTo(4096))
+		Expect(files.Files).To(Equal(map[uint64]tree.FileSum{tree.NameOf("usr/bin/tool"): downloaded("usr/bin/tool", "spoiled")}))
 	})
 
 	It("was spoiled before it was recorded", func() {
@@ -84,14 +83,14 @@ var _ = Describe("What was downloaded", func() {
 	)
 
 	It("is not known without a list", func() {
-		_, err := tree.ReadSums(list)
+		_, err := tree.ReadDownloaded(list)
 		Expect(err).To(MatchError(os.ErrNotExist))
 	})
 
 	DescribeTable("is not known by a list", func(write func(), message string) {
 		write()
-		_, err := tree.ReadSums(list)
-		Expect(err).To(And(MatchError(ContainSubstring(message)), BeAssignableToTypeOf(&tree.Difference{})))
+		_, err := tree.ReadDownloaded(list)
+		Expect(err).To(And(MatchError(ContainSubstring(message)), Not(BeAssignableToTypeOf(&tree.Difference{}))))
 	},
 		Entry("that is cut off", func() {
 			store(downloaded("/usr/bin/tool", "x"))

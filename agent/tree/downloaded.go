@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 )
 
-// Sums are the regular files of an image, as they were downloaded.
-type Sums struct {
+// Downloaded are the regular files of an image, as they were downloaded.
+type Downloaded struct {
 	// Files by NameOf their paths.
 	Files map[uint64]FileSum
 	// Unpacked is what the image takes on a file system, in bytes.
@@ -31,14 +31,14 @@ type FileSum struct {
 	Sum  string `json:"sum"`
 }
 
-// sumsEnd is the last line of a list of sums. One without it was cut off.
-type sumsEnd struct {
+// downloadedEnd is the last line of the list. A list without it was cut off.
+type downloadedEnd struct {
 	End bool `json:"end"`
 }
 
-type sumsLine struct {
+type downloadedLine struct {
 	FileSum
-	sumsEnd
+	downloadedEnd
 }
 
 // NameOf a path beneath the root of an image.
@@ -49,63 +49,53 @@ func NameOf(path string) uint64 {
 }
 
 // Write lists the files.
-func (s Sums) Write(to io.Writer) error {
+func (d Downloaded) Write(to io.Writer) error {
 	buffer := bufio.NewWriter(to)
 	lines := json.NewEncoder(buffer)
-	if err := lines.Encode(head{Version: version, Unpacked: s.Unpacked}); err != nil {
+	if err := lines.Encode(head{Version: version, Unpacked: d.Unpacked}); err != nil {
 		return err
 	}
-	for _, each := range s.Files {
+	for _, each := range d.Files {
 		if err := lines.Encode(each); err != nil {
 			return err
 		}
 	}
-	return errors.Join(lines.Encode(sumsEnd{End: true}), buffer.Flush())
+	return errors.Join(lines.Encode(downloadedEnd{End: true}), buffer.Flush())
 }
 
-// ReadUnpacked reads what an image takes from the list that Write wrote to a file.
-func ReadUnpacked(path string) (int64, error) {
+// ReadDownloaded reads what Write wrote to a file. The error is that of os.Open where there is no file. A list that is damaged says
+// nothing of the snapshot that is compared with it: that is no Difference.
+func ReadDownloaded(path string) (Downloaded, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = file.Close() }()
-	begin, err := readHead(json.NewDecoder(file), downloads)
-	return begin.Unpacked, err
-}
-
-// ReadSums reads what Write wrote to a file. The error is that of os.Open where there is no file, and a Difference where it is no list.
-func ReadSums(path string) (Sums, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return Sums{}, err
+		return Downloaded{}, err
 	}
 	defer func() { _ = file.Close() }()
 	lines := json.NewDecoder(file)
 	begin, err := readHead(lines, downloads)
 	if err != nil {
-		return Sums{}, err
+		return Downloaded{}, err
 	}
-	read := Sums{Files: map[uint64]FileSum{}, Unpacked: begin.Unpacked}
-	err = eachLine(lines, downloads, func(line sumsLine) (last bool, err error) {
+	read := Downloaded{Files: map[uint64]FileSum{}, Unpacked: begin.Unpacked}
+	err = eachLine(lines, downloads, func(line downloadedLine) (last bool, err error) {
 		if !line.End {
 			read.Files[line.Name] = line.FileSum
 		}
 		return line.End, nil
 	})
 	if err != nil {
-		return Sums{}, err
+		return Downloaded{}, err
 	}
 	return read, nil
 }
 
-// downloads is what a list of sums is called in messages.
+// downloads is what the list is called in messages.
 const downloads = "the list of the files that were downloaded"
 
 // differs says why a file that is in a tree as it was recorded is not the one that was downloaded: the tree may have been spoiled before
 // it was recorded. One that has another size or time was changed by a hook, and is the hook's business.
-func (s Sums) differs(root string, recorded entry) string {
-	downloaded, found := s.Files[NameOf(recorded.Path)]
+func (d Downloaded) differs(root string, recorded entry) string {
+	downloaded, found := d.Files[NameOf(recorded.Path)]
 	if !found || recorded.Sum == "" || recorded.Size != downloaded.Size {
 		return ""
 	}
