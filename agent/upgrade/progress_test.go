@@ -30,6 +30,7 @@ type slow struct {
 	*world
 	stage       string
 	begun, done chan struct{}
+	goOn        func()
 	// bytes that have arrived, or are written.
 	bytes atomic.Int64
 	// read takes the bytes of a snapshot that have been read.
@@ -111,8 +112,17 @@ var _ = Describe("Progress", func() {
 		machine = s.agent(dir)
 		machine.Images, machine.Plugin, machine.Reporter = s, s, s
 		ctx, cancel := context.WithCancel(context.Background())
-		DeferCleanup(cancel)
-		go func() { ended <- machine.Advance(ctx, want, nil) }()
+		s.goOn = sync.OnceFunc(func() { close(s.done) })
+		stopped := make(chan struct{})
+		DeferCleanup(func() {
+			cancel()
+			s.goOn()
+			Eventually(stopped).Should(BeClosed(), "it writes to the directory that is removed next")
+		})
+		go func() {
+			defer close(stopped)
+			ended <- machine.Advance(ctx, want, nil)
+		}()
 		Eventually(s.begun).Should(BeClosed())
 		s.clock.Advance(interval) // what was begun and ended before has left its waits
 	}
@@ -147,7 +157,7 @@ var _ = Describe("Progress", func() {
 		Expect(passes(200*mebibyte, 1)).To(Equal(1))
 		Expect(s.last()).To(HaveField("Bytes", BeEquivalentTo(100*mebibyte)))
 		Expect(os.ReadFile(filepath.Join(dir, upgrade.MarkerFile))).NotTo(ContainSubstring("rogress"))
-		close(s.done)
+		s.goOn()
 		Eventually(ended).Should(Receive(Succeed()))
 		Expect(machine.Marker().Phase).To(Equal(wire.PhaseFetched))
 		Expect(s.last()).To(BeNil())
@@ -158,7 +168,7 @@ var _ = Describe("Progress", func() {
 		Expect(passes(39*mebibyte, 1)).To(BeZero())
 		Expect(passes(40*mebibyte, 1)).To(Equal(1))
 		Expect(s.last()).To(Equal(&wire.Progress{Stage: wire.StageVerify, Bytes: 40 * mebibyte, TotalBytes: 400 * mebibyte}))
-		close(s.done)
+		s.goOn()
 	})
 
 	It("of the writing has no total, and never goes back", func() {
@@ -167,6 +177,6 @@ var _ = Describe("Progress", func() {
 		Expect(passes(300*mebibyte, 1)).To(Equal(1))
 		Expect(s.last()).To(Equal(&wire.Progress{Stage: wire.StageWrite, Bytes: 300 * mebibyte}))
 		Expect(passes(100*mebibyte, 6)).To(BeZero(), "the CLI removes what it has written, too")
-		close(s.done)
+		s.goOn()
 	})
 })
