@@ -115,8 +115,9 @@ func (m *machine) hold(names ...string) {
 // reached waits until what hold named is held.
 func (m *machine) reached(name string) {
 	GinkgoHelper()
-	if m.opening != nil {
+	if m.opening != nil && m.opening.moment == name {
 		Eventually(m.opening.held).Should(BeClosed())
+		openings[name].expect(m)
 		return
 	}
 	Eventually(func() string { return m.holding("reached", name) }).Should(BeAnExistingFile())
@@ -126,7 +127,7 @@ func (m *machine) reached(name string) {
 // release lets what is held go on.
 func (m *machine) release(name string) {
 	GinkgoHelper()
-	if m.opening != nil {
+	if m.opening != nil && m.opening.moment == name {
 		m.opening.letGo()
 		m.opening = nil
 		return

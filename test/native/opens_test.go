@@ -17,6 +17,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
 // Moments of the CLI at which it runs no command and no stage, but opens a file.
@@ -29,35 +31,63 @@ const (
 	describing = "describing"
 )
 
-// openings are the files: who opens them, the index of their partition (zero is the state's, which is mounted already), and how their
-// paths end.
+// openings are the files: who opens them, the index of their partition (zero is the state's, which is mounted already), how their
+// paths end, and what is on the partitions at that moment.
 var openings = map[string]struct {
 	process   string
 	partition int
 	path      *regexp.Regexp
+	expect    func(m *machine)
 }{
-	unpacking:  {"elemental", 0, regexp.MustCompile(`/etc/os-release$`)},
-	recorded:   {"elemental", 2, regexp.MustCompile(`/state\.yaml$`)},
-	describing: {"snapperd", 0, regexp.MustCompile(`/2/info\.xml[^/]*$`)},
+	unpacking:  {"elemental", 0, regexp.MustCompile(`/etc/os-release$`), expectUnpacking},
+	recorded:   {"elemental", 2, regexp.MustCompile(`/state\.yaml$`), expectRecorded},
+	describing: {"snapperd", 0, regexp.MustCompile(`/2/info\.xml[^/]*$`), expectDescribing},
+}
+
+func expectUnpacking(m *machine) {
+	GinkgoHelper()
+	snapshot := m.path(stateDir + "/.snapshots/2")
+	Expect(snapshot).To(BeADirectory())
+	Expect(filepath.Join(snapshot, "snapshot.img")).NotTo(BeAnExistingFile())
+}
+
+func expectRecorded(m *machine) {
+	GinkgoHelper()
+	written, err := state.Read(m.path(stateDir + "/state.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(written.State.Snapshots).To(HaveKey(2))
+	former, err := state.Read(filepath.Join(m.opening.mounted, "state.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(former.State.Snapshots).NotTo(HaveKey(2))
+}
+
+func expectDescribing(m *machine) {
+	GinkgoHelper()
+	snapshot := m.path(stateDir + "/.snapshots/2")
+	Expect(filepath.Join(snapshot, "snapshot")).To(BeADirectory())
+	Expect(filepath.Join(snapshot, "info.xml")).NotTo(BeAnExistingFile())
 }
 
 // opening holds the CLI, or snapperd, when it opens a file, by the kernel's fanotify. Whoever else opens something goes on.
 type opening struct {
+	moment  string
 	process string
 	path    *regexp.Regexp
 	// mounted is a mount of the file's partition, of which there was none: it is the file system that is watched, wherever the CLI mounts it.
 	mounted string
 	group   *os.File
-	// held is closed when the process is.
-	held chan struct{}
-	once sync.Once
+	// held is closed when the process is held, ended when nothing is watched any more.
+	held, ended chan struct{}
+	reached     sync.Once
+	// letGo has the process go on.
+	letGo func()
 }
 
 // holdOpening holds the process at a moment until the opening is let go.
 func (m *machine) holdOpening(moment string) *opening {
 	GinkgoHelper()
 	at := openings[moment]
-	o := &opening{process: at.process, path: at.path, held: make(chan struct{})}
+	o := &opening{moment: moment, process: at.process, path: at.path, held: make(chan struct{}), ended: make(chan struct{})}
 	watched := m.path(stateDir) // another mount of btrfs would have the CLI find the device by another name
 	if at.partition != 0 {
 		o.mounted = filepath.Join(m.dir, moment)
@@ -69,6 +99,14 @@ func (m *machine) holdOpening(moment string) *opening {
 	Expect(err).NotTo(HaveOccurred())
 	o.group = os.NewFile(uintptr(group), "fanotify")
 	Expect(unix.FanotifyMark(group, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM, unix.FAN_OPEN_PERM, unix.AT_FDCWD, watched)).To(Succeed())
+	o.letGo = sync.OnceFunc(func() {
+		Expect(o.group.Close()).To(Succeed()) // the kernel answers what has not been answered
+		Eventually(o.ended).Should(BeClosed())
+		if o.mounted != "" {
+			run("umount", "--lazy", o.mounted)
+		}
+	})
+	DeferCleanup(o.letGo)
 	go o.watch()
 	return o
 }
@@ -76,6 +114,7 @@ func (m *machine) holdOpening(moment string) *opening {
 // watch lets all go on but the process, until the group is closed.
 func (o *opening) watch() {
 	defer GinkgoRecover()
+	defer close(o.ended)
 	buffer := make([]byte, 4096)
 	for {
 		n, err := o.group.Read(buffer)
@@ -87,8 +126,8 @@ func (o *opening) watch() {
 			Expect(binary.Read(events, binary.NativeEndian, &event)).To(Succeed())
 			file := os.NewFile(uintptr(event.Fd), "event")
 			if o.isIt(event) {
-				o.once.Do(func() { close(o.held) })
-				DeferCleanup(file.Close)
+				o.reached.Do(func() { close(o.held) })
+				defer func() { _ = file.Close() }()
 				continue
 			}
 			answer := unix.FanotifyResponse{Fd: event.Fd, Response: unix.FAN_ALLOW}
@@ -102,13 +141,4 @@ func (o *opening) isIt(event unix.FanotifyEventMetadata) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", event.Pid))
 	path, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(event.Fd)))
 	return strings.TrimSpace(string(name)) == o.process && o.path.MatchString(path)
-}
-
-// letGo has the process go on.
-func (o *opening) letGo() {
-	GinkgoHelper()
-	Expect(o.group.Close()).To(Succeed())
-	if o.mounted != "" {
-		run("umount", "--lazy", o.mounted)
-	}
 }

@@ -33,6 +33,11 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		GinkgoHelper()
 		Eventually(func() []process { return m.named(name) }).Should(matcher)
 	}
+	// eventuallyOthers waits until a program runs, and none of the former processes of it.
+	eventuallyOthers := func(name string, former []process) {
+		GinkgoHelper()
+		eventually(name, And(Not(BeEmpty()), HaveEach(Not(BeElementOf(former)))))
+	}
 
 	It("an upgrade survives that the daemon, which has made its snapshot, is killed", func() {
 		m.hold("rsync")
@@ -47,9 +52,9 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		m.hold(describing)
 		digest := upgrade()
 		m.reached(describing)
+		asked := m.named("snapper")
 		m.signal(syscall.SIGKILL, "elemental")
-		eventually("snapper", BeEmpty())
-		eventually("snapper", Not(BeEmpty())) // it is to delete what is not finished
+		eventuallyOthers("snapper", asked) // it is to delete what is not finished
 		m.release(describing)
 		expectSucceeded(digest)
 		Expect(m.agentLog()).To(ContainSubstring(`msg="Removing what is left of a killed upgrade" snapshot=2`))
@@ -61,10 +66,10 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		m.signal(syscall.SIGSTOP, "snapperd")
 		digest := upgrade()
 		eventually("snapper", Not(BeEmpty()))
-		killed := m.named("elemental")
-		m.signal(syscall.SIGKILL, "elemental")
-		eventually("elemental", Not(Or(BeEmpty(), ContainElements(killed))))
-		eventually("snapper", Not(BeEmpty()))
+		killed, asked := m.named("elemental"), m.named("snapper")
+		kill(syscall.SIGKILL, killed)
+		eventuallyOthers("elemental", killed)
+		eventuallyOthers("snapper", asked)
 		m.signal(syscall.SIGCONT, "snapperd")
 		expectSucceeded(digest)
 	})

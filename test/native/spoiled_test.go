@@ -22,9 +22,13 @@ var _ = Describe("A disk", func() {
 
 	BeforeEach(func() { m = newMachine() })
 
+	expectBooted := func(boot string) {
+		GinkgoHelper()
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", boot)))
+	}
 	expectUntouched := func() {
 		GinkgoHelper()
-		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", "boot-1")))
+		expectBooted("boot-1")
 		m.expectSnapshots("1")
 	}
 
@@ -79,6 +83,10 @@ var _ = Describe("A disk", func() {
 		m.failState()
 		m.release("rsync")
 		Eventually(m.agentLog).Should(ContainSubstring("not all of it has reached the disk"))
+		Expect(m.ends("a1")).To(HaveField("Phase", wire.PhaseFailed))
+		expectBooted("boot-2")
+		m.reboot()
+		expectBooted("boot-3")
 	})
 })
 
@@ -112,12 +120,21 @@ func (m *machine) failState() {
 	GinkgoHelper()
 	memory := filepath.Join(m.dir, "memory")
 	m.within("sync")
-	for _, match := range freeBlocks.FindAllStringSubmatch(run("dumpe2fs", filepath.Join(memory, "COS_STATE")), -1) {
+	state := filepath.Join(memory, "COS_STATE")
+	layout := run("dumpe2fs", state)
+	var size int64
+	_, err := fmt.Sscan(blockSize.FindStringSubmatch(layout)[1], &size)
+	Expect(err).NotTo(HaveOccurred())
+	for _, match := range freeBlocks.FindAllStringSubmatch(layout, -1) {
 		for blocks := range strings.SplitSeq(match[1], ", ") {
-			var first, last int64
-			if _, err := fmt.Sscanf(blocks, "%d-%d", &first, &last); err == nil {
-				run("fallocate", "--punch-hole", "--offset", fmt.Sprint(first*blockSize), "--length", fmt.Sprint((last-first+1)*blockSize), filepath.Join(memory, "COS_STATE"))
+			from, to, isRange := strings.Cut(blocks, "-")
+			if !isRange {
+				to = from
 			}
+			var first, last int64
+			_, err := fmt.Sscan(from+" "+to, &first, &last)
+			Expect(err).NotTo(HaveOccurred())
+			run("fallocate", "--punch-hole", "--offset", fmt.Sprint(first*size), "--length", fmt.Sprint((last-first+1)*size), state)
 		}
 	}
 	used := strings.Fields(run("df", "-B1", "--output=used", memory))
@@ -127,5 +144,5 @@ func (m *machine) failState() {
 // freeBlocks are those of a group of blocks, as dumpe2fs lists them.
 var freeBlocks = regexp.MustCompile(`(?m)^  Free blocks: (.+)$`)
 
-// blockSize of a state partition, in bytes.
-const blockSize = 4096
+// blockSize of a file system, in bytes, as dumpe2fs has it.
+var blockSize = regexp.MustCompile(`(?m)^Block size: +(\d+)$`)

@@ -26,7 +26,7 @@ const grubName = "native-grub"
 const binEnv = "ELEMENTAL_BIN"
 
 // needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
-var needed = []string{"bash", "blkid", "btrfs", "dbus-daemon", "debugfs", "findmnt", "grub-editenv", "losetup", "mke2fs", "mkfs.btrfs", "mksquashfs", "nsenter", "pivot_root", "rsync", "snapper", "unshare"}
+var needed = []string{"bash", "blkid", "btrfs", "dbus-daemon", "debugfs", "dumpe2fs", "fallocate", "findmnt", "grub-editenv", "losetup", "mke2fs", "mkfs.btrfs", "mksquashfs", "nsenter", "pivot_root", "rsync", "snapper", "unshare"}
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == grubName {
