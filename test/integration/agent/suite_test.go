@@ -5,6 +5,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -68,8 +69,8 @@ func work(ctx context.Context, command, root, path string) error {
 	policy.Registry = retry.Policy{First: 20 * time.Millisecond, Max: 100 * time.Millisecond, Attempts: 5}
 	policy.Act = retry.Policy{First: 50 * time.Millisecond, Max: 500 * time.Millisecond}
 	policy.AssessInterval, policy.StableWindow = 20*time.Millisecond, 100*time.Millisecond
-	if content, err := os.ReadFile(filepath.Join(root, assessTimeoutFile)); err == nil {
-		if policy.AssessTimeout, err = time.ParseDuration(string(content)); err != nil {
+	if content, err := os.ReadFile(filepath.Join(root, assessPolicyFile)); err == nil {
+		if err := json.Unmarshal(content, &policy); err != nil {
 			return err
 		}
 	}
@@ -92,8 +93,8 @@ func work(ctx context.Context, command, root, path string) error {
 	}
 }
 
-// assessTimeoutFile of a host whose boots a spec lets become good for another time than the default.
-const assessTimeoutFile = "/lab/assess-timeout"
+// assessPolicyFile of a host has fields of the policy that a spec wants otherwise, in JSON; durations in nanoseconds.
+const assessPolicyFile = "/lab/assess-policy.json"
 
 func TestAgent(t *testing.T) {
 	RegisterFailHandler(Fail)

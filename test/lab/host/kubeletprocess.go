@@ -29,39 +29,30 @@ const (
 // runKubelet has what an agent finds of a kubelet on its host until the boot ends: the process, its configuration, and where it says that
 // it is well. Its unit is active all the time.
 func (r *running) runKubelet() error {
-	ctx, stop := r.kubeletLife()
-	if err := r.startKubeletProcess(ctx); err != nil {
-		stop()
-		return fmt.Errorf("starting the kubelet: %w", err)
-	}
-	if r.system.Image.Labels[source.LabelKubeletFlaps] == "" {
-		r.wg.Go(func() { <-ctx.Done(); stop() })
+	if r.system.Image.Labels[source.LabelKubeletFlaps] != "" {
+		r.wg.Go(r.flap)
 		return nil
 	}
-	r.wg.Go(func() {
-		for r.ctx.Err() == nil {
-			<-ctx.Done()
-			stop()
-			_ = os.RemoveAll(r.disk.Path(boot.KubeletProcess)) // of a host whose files go at its end
-			pause, stopPause := context.WithTimeout(r.ctx, flapPause)
-			<-pause.Done()
-			stopPause()
-			ctx, stop = r.kubeletLife()
-			if err := r.startKubeletProcess(ctx); err != nil && r.ctx.Err() == nil {
-				_, _ = io.WriteString(r.console, err.Error()+"\n")
-			}
-		}
-		stop()
-	})
+	if err := r.startKubeletProcess(r.ctx); err != nil {
+		return fmt.Errorf("starting the kubelet: %w", err)
+	}
 	return nil
 }
 
-// kubeletLife ends with the boot, or when a kubelet that flaps does.
-func (r *running) kubeletLife() (context.Context, context.CancelFunc) {
-	if r.system.Image.Labels[source.LabelKubeletFlaps] == "" {
-		return context.WithCancel(r.ctx)
+// flap starts a kubelet again and again, until the boot ends.
+func (r *running) flap() {
+	for r.ctx.Err() == nil {
+		life, end := context.WithTimeout(r.ctx, flapLives)
+		if err := r.startKubeletProcess(life); err != nil && r.ctx.Err() == nil {
+			_, _ = io.WriteString(r.console, err.Error()+"\n")
+		}
+		<-life.Done()
+		end()
+		_ = os.RemoveAll(r.disk.Path(boot.KubeletProcess)) // of a host whose files go at its end
+		pause, end := context.WithTimeout(r.ctx, flapPause)
+		<-pause.Done()
+		end()
 	}
-	return context.WithTimeout(r.ctx, flapLives)
 }
 
 // startKubeletProcess starts a process whose health is asked for until ctx ends.
