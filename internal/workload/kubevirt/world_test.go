@@ -38,7 +38,7 @@ type world struct {
 	answers func(dryRun bool, pod client.Object) error
 	// unanswered makes virt-api not answer anything.
 	unanswered bool
-	// refuses is what it says to every write; nil: nothing.
+	// refuses is the error of every write; nil: none.
 	refuses error
 	// raced happens right before the next patch; nil: nothing.
 	raced func()
