@@ -63,7 +63,7 @@ func mutate(ctx context.Context, tests tester, folders []string, explainedPath s
 }
 
 // mutateOne returns how many mutants of a folder survive that are not explained.
-func mutateOne(ctx context.Context, tests tester, folder string, explained map[string]bool, out io.Writer) (int, error) {
+func mutateOne(ctx context.Context, tests tester, folder string, explained explanations, out io.Writer) (int, error) {
 	scratch, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return 0, err
@@ -71,6 +71,9 @@ func mutateOne(ctx context.Context, tests tester, folder string, explained map[s
 	defer func() { _ = os.RemoveAll(scratch) }()
 	read, err := readPackage(ctx, tests.root, folder)
 	if err != nil {
+		return 0, err
+	}
+	if err := explained.check(folder, read.mutants); err != nil {
 		return 0, err
 	}
 	try, err := tests.prepare(ctx, read, scratch, out)
@@ -88,13 +91,13 @@ func mutateOne(ctx context.Context, tests tester, folder string, explained map[s
 }
 
 // tryAll counts what became of the mutants, without those that are explained.
-func tryAll(ctx context.Context, try attempt, parallel int, found []mutant, explained map[string]bool, out io.Writer) (map[outcome]int, error) {
+func tryAll(ctx context.Context, try attempt, parallel int, found []mutant, explained explanations, out io.Writer) (map[outcome]int, error) {
 	var lock sync.Mutex
 	count := map[outcome]int{}
 	tries, ctx := errgroup.WithContext(ctx)
 	tries.SetLimit(parallel)
 	for _, m := range found {
-		if explained[m.key()] {
+		if explained.has(m) {
 			continue
 		}
 		tries.Go(func() error {

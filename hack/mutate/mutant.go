@@ -16,6 +16,7 @@ import (
 type mutant struct {
 	id          int    // from 1, within its package
 	file        string // from the module's root
+	function    string // or what is declared at the top of the file
 	line        int
 	source      string // the line as it is
 	kind        string
@@ -26,7 +27,9 @@ type mutant struct {
 }
 
 // key identifies a mutant when lines are added or removed above it.
-func (m mutant) key() string { return strings.Join([]string{m.file, m.kind, m.source}, "\t") }
+func (m mutant) key() string {
+	return strings.Join([]string{m.file, m.function, m.kind, m.source}, "\t")
+}
 
 func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", m.file, m.line, m.kind, m.source)
@@ -50,8 +53,17 @@ type finder struct {
 	files    *token.FileSet
 	info     *types.Info
 	before   int // mutants of other files
+	function string
 	found    []mutant
 	switches []edit
+}
+
+func (f *finder) declaration(node ast.Decl) {
+	f.function = "var"
+	if function, is := node.(*ast.FuncDecl); is {
+		f.function = function.Name.Name
+	}
+	ast.Inspect(node, f.visit)
 }
 
 func (f *finder) visit(node ast.Node) bool {
@@ -114,7 +126,7 @@ func (f *finder) offset(pos token.Pos) int { return f.files.Position(pos).Offset
 func (f *finder) add(kind string, begin, end token.Pos, replacement string) int {
 	line, id := f.files.Position(begin).Line, f.before+len(f.found)+1
 	f.found = append(f.found, mutant{
-		id: id, file: f.path, line: line, source: strings.TrimSpace(f.lines[line-1]), kind: kind,
+		id: id, file: f.path, function: f.function, line: line, source: strings.TrimSpace(f.lines[line-1]), kind: kind,
 		begin: f.offset(begin), end: f.offset(end), replacement: replacement,
 	})
 	return id

@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -48,8 +49,8 @@ func TestSmall(t *testing.T) {
 	}
 }
 `
-		atThree = "a/a.go\t>= instead of >\tcase n > 3:\tthree is not looked at\n"
-		unasked = "a/a.go\twithout the right side\tif n == 2 && !sure {\tnobody asks for it\n"
+		atThree = "a/a.go\tsmall\t>= instead of >\tcase n > 3:\tthree is not looked at\n"
+		unasked = "a/a.go\tsmall\twithout the right side\tif n == 2 && !sure {\tnobody asks for it\n"
 	)
 	var root, out string
 
@@ -91,12 +92,19 @@ func TestSmall(t *testing.T) {
 		Expect(out).NotTo(ContainSubstring("a.go:11"))
 	})
 	It("takes no explanation without a reason", func(ctx SpecContext) {
-		Expect(try(ctx, "a/a.go\t>= instead of >\tcase n > 3:\t")).To(MatchError(ContainSubstring("explained.txt:1: want file, kind, source line and reason")))
+		Expect(try(ctx, "a/a.go\tsmall\t>= instead of >\tcase n > 3:\t")).To(MatchError(ContainSubstring("explained.txt:1: want file, function, kind, source line and reason")))
 	})
-	It("is not looked at when its tests fail as it is", func(ctx SpecContext) {
-		write("a/a_test.go", "package a\n\nfunc TestSmall(t *testing.T) { t.Fail() }\n")
+	It("takes no explanation of what is no change", func(ctx SpecContext) {
+		Expect(try(ctx, atThree+strings.ReplaceAll(unasked, "small", "large"))).To(MatchError("line 2 of what is explained is no change of a/a.go"))
+		Expect(try(ctx, "b/b.go\tsmall\tnegated\tif a {\tof another folder\n")).To(MatchError(ContainSubstring("were noticed by no test")))
+	})
+	DescribeTable("is not looked at when its tests fail as it is", func(ctx SpecContext, imports string) {
+		write("a/a_test.go", "package a\n\n"+imports+"func TestSmall(t *testing.T) { t.Fail() }\n")
 		Expect(try(ctx, "")).To(MatchError(ContainSubstring("the tests of a fail without a change")))
-	})
+	},
+		Entry("which are compiled", "import (\n\t\"flag\"\n\t\"testing\"\n)\n\nvar _ = flag.Bool(\"ginkgo.fail-fast\", false, \"\")\n\n"),
+		Entry("and cannot be compiled", ""),
+	)
 	It("passes when all is noticed", func(ctx SpecContext) {
 		write("a/a.go", "package a\n\nfunc small(n int, sure bool) bool { return n != 4 }\n")
 		Expect(try(ctx, "")).To(Succeed())

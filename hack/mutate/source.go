@@ -60,7 +60,9 @@ func readPackage(ctx context.Context, root, folder string) (*source, error) {
 			path: path, content: s.contents[path], lines: strings.Split(string(s.contents[path]), "\n"),
 			files: s.fileSet, info: info, before: len(s.mutants),
 		}
-		ast.Inspect(s.files[path], f.visit)
+		for _, each := range s.files[path].Decls {
+			f.declaration(each)
+		}
 		s.mutants = append(s.mutants, f.found...)
 		s.switched[path] = f.switchedSource()
 	}

@@ -37,24 +37,25 @@ type tester struct {
 	parallel int           // runs at a time
 }
 
-// prepare compiles the tests once, with a switch for each mutant. Where that does not work, they are compiled for each.
+// prepare compiles the tests once, with a switch for each mutant. Where that cannot be compiled, they are compiled for each.
 func (t tester) prepare(ctx context.Context, s *source, scratch string, out io.Writer) (attempt, error) {
 	each := func(ctx context.Context, m mutant) (outcome, error) { return t.try(ctx, s, m) }
 	binary, output, err := t.compileSwitched(ctx, s, scratch)
-	began := time.Now()
-	if err == nil {
-		err = t.runSwitched(ctx, s.folder, binary, 0)
-	}
 	if err != nil {
 		fmt.Fprintf(out, "%s cannot be switched (%v):\n%s", s.folder, err, output)
 		return each, t.passes(ctx, s.folder)
+	}
+	began := time.Now()
+	if output, err := t.runSwitched(ctx, s.folder, binary, 0); err != nil {
+		return nil, failsUnchanged(s.folder, output, err)
 	}
 	t.timeout = min(t.timeout, 10*time.Since(began)+10*time.Second) // many changes make a loop endless
 	return func(ctx context.Context, m mutant) (outcome, error) {
 		if !m.compiles || !m.switched {
 			return each(ctx, m)
 		}
-		return became(ctx, t.runSwitched(ctx, s.folder, binary, m.id))
+		_, err := t.runSwitched(ctx, s.folder, binary, m.id)
+		return became(ctx, err)
 	}, nil
 }
 
@@ -73,11 +74,11 @@ func (t tester) compileSwitched(ctx context.Context, s *source, scratch string) 
 }
 
 // runSwitched runs the tests as "go test" does.
-func (t tester) runSwitched(ctx context.Context, folder, binary string, id int) error {
+func (t tester) runSwitched(ctx context.Context, folder, binary string, id int) ([]byte, error) {
 	command := exec.CommandContext(ctx, binary, "-test.paniconexit0", "-test.timeout", t.timeout.String(), "-ginkgo.fail-fast")
 	command.Dir = filepath.Join(t.root, folder)
 	command.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id))
-	return command.Run()
+	return command.CombinedOutput()
 }
 
 func became(ctx context.Context, err error) (outcome, error) {
@@ -139,9 +140,13 @@ func (t tester) overlay(scratch string, files map[string][]byte) (string, error)
 // passes says why a package cannot be looked at: its tests fail as it is.
 func (t tester) passes(ctx context.Context, folder string) error {
 	if output, err := t.run(ctx, folder); err != nil {
-		return fmt.Errorf("the tests of %s fail without a change: %w\n%s", folder, err, output)
+		return failsUnchanged(folder, output, err)
 	}
 	return nil
+}
+
+func failsUnchanged(folder string, output []byte, err error) error {
+	return fmt.Errorf("the tests of %s fail without a change: %w\n%s", folder, err, output)
 }
 
 func (t tester) run(ctx context.Context, folder string, flags ...string) ([]byte, error) {
