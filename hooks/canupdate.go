@@ -47,7 +47,7 @@ func (h *Handlers) permits(ctx context.Context, c *change, err error, resp runti
 		resp.SetMessage(undecided)
 		return false
 	}
-	if !c.ours || len(c.uncovered) == 0 {
+	if len(c.uncovered) == 0 {
 		resp.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 		return true
 	}

@@ -139,6 +139,14 @@ var _ = Describe("CanUpdateMachineSet", func() {
 		Expect(coveredAsClusterAPISees(request, ask(request))).To(BeTrue())
 	})
 
+	It("has nothing to cover in templates that were stored without a spec", func() {
+		bare := templateObject("old", nil)
+		bare["spec"] = map[string]any{"template": map[string]any{}}
+		response := ask(setRequest{namespace: namespace, current: bare, desired: bare}.build())
+		Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
+		Expect(response.InfrastructureMachineTemplatePatch.IsDefined()).To(BeFalse())
+	})
+
 	It("says nothing about kinds that are not ours", func() {
 		foreign := func(name, size string) map[string]any {
 			object := templateObject(name, map[string]any{"size": size})
@@ -170,6 +178,21 @@ var _ = Describe("CanUpdateMachineSet", func() {
 				other["kind"] = "OtherMachineTemplate"
 				r.Desired.InfrastructureMachineTemplate = raw(other)
 			}, "infrastructure kind (ElementalMachineTemplate to OtherMachineTemplate)"),
+			Entry("from another provider", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
+				other := templateObject("old", map[string]any{"osVersionManagement": osOf("a")})
+				other["kind"] = "OtherMachineTemplate"
+				r.Current.InfrastructureMachineTemplate = raw(other)
+			}, "infrastructure kind (OtherMachineTemplate to ElementalMachineTemplate)"),
+			Entry("deep in the template", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
+				of := func(name, zone string) runtime.RawExtension {
+					return raw(templateObject(name, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"zone": zone, "rack": "1"}}}))
+				}
+				r.Current.InfrastructureMachineTemplate, r.Desired.InfrastructureMachineTemplate = of("old", "a"), of("new", "b")
+			}, "ElementalMachineTemplate spec.template.spec.selector.matchLabels.zone"),
+			Entry("to null, which is not the same as nothing", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
+				r.Current.InfrastructureMachineTemplate = raw(templateObject("old", map[string]any{"selector": map[string]any{}}))
+				r.Desired.InfrastructureMachineTemplate = raw(templateObject("new", map[string]any{"selector": map[string]any{"matchLabels": nil}}))
+			}, "ElementalMachineTemplate spec.template.spec.selector.matchLabels"),
 			Entry("to a template that was stored without a spec", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
 				bare := templateObject("new", nil)
 				bare["spec"] = map[string]any{"template": map[string]any{}}
@@ -238,8 +261,11 @@ var _ = Describe("CanUpdateMachineSet", func() {
 			Entry("when a template is no JSON", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
 				r.Desired.InfrastructureMachineTemplate.Raw = []byte("{")
 			}),
-			Entry("when one side has no bootstrap template", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
+			Entry("when there is no bootstrap template any more", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
 				r.Current.BootstrapConfigTemplate = raw(map[string]any{"kind": "KubeadmConfigTemplate"})
+			}),
+			Entry("when there was no bootstrap template", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
+				r.Desired.BootstrapConfigTemplate = raw(map[string]any{"kind": "KubeadmConfigTemplate"})
 			}),
 			Entry("when the recorded options cannot be read", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
 				broken := templateObject("new", map[string]any{"other": "x"})
@@ -309,6 +335,16 @@ var _ = Describe("CanUpdateMachine", func() {
 		Expect(json.Unmarshal(response.InfrastructureMachinePatch.Patch, &operations)).To(Succeed())
 		Expect(operations).To(HaveLen(1))
 		Expect(operations[0]).To(HaveKeyWithValue("path", "/spec/osVersionManagement"))
+	})
+
+	It("goes by the Cluster's options where the template is gone", func() {
+		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
+		create(cluster, elemental)
+		handlers, _ := newHandlers()
+		response := &runtimehooksv1.CanUpdateMachineResponse{}
+		handlers.CanUpdateMachine(ctx, request(machineObject("old", map[string]any{"selector": "x"}), machineObject("gone", map[string]any{})), response)
+		Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
+		Expect(response.Message).To(ContainSubstring("ElementalCluster c"))
 	})
 
 	It("finds the recorded options on the template, and tells the Machine and its owner", func() {

@@ -20,10 +20,8 @@ const (
 	elementalMachineTemplateKind = "ElementalMachineTemplate"
 )
 
-// change is what a CanUpdate request asks about.
+// change is what a CanUpdate request asks about. Nothing is set where no Elemental kind is involved.
 type change struct {
-	// ours is whether an Elemental kind is involved; nothing else is set where it is not.
-	ours bool
 	// patch covers the changes that are made in place.
 	patch runtimehooksv1.Patch
 	// uncovered are the fields that differ after the patch, as "Kind path".
@@ -58,7 +56,6 @@ func changeOfMachineSet(req *runtimehooksv1.CanUpdateMachineSetRequest) (*change
 		return nil, err
 	}
 	c := &change{
-		ours:              true,
 		namespace:         desired.MachineSet.Namespace,
 		cluster:           desired.MachineSet.Spec.ClusterName,
 		machineDeployment: desired.MachineSet.Labels[clusterv1.MachineDeploymentNameLabel],
@@ -90,7 +87,6 @@ func changeOfMachine(req *runtimehooksv1.CanUpdateMachineRequest) (*change, erro
 		return nil, err
 	}
 	c := &change{
-		ours:         true,
 		namespace:    current.Machine.Namespace,
 		cluster:      current.Machine.Spec.ClusterName,
 		machine:      current.Machine.Name,

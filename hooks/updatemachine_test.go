@@ -248,11 +248,7 @@ var _ = Describe("UpdateMachine", func() {
 			}),
 		)
 		It("waits for another attempt of the Machine", func() {
-			other := &infrav1.ElementalHostUpgrade{
-				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other", Labels: map[string]string{infrav1.MachineNameLabel: "m"}},
-				Spec: infrav1.ElementalHostUpgradeSpec{ClusterName: "c", MachineName: "m", ElementalMachineName: "m", HostName: "h",
-					ImageURI: "x", OSVersionManagement: ownertest.OS("x")},
-			}
+			other := w.other("other")
 			create(other)
 			Expect(w.call()).To(beInProgress("Waiting for ElementalHostUpgrade other of this Machine to end"))
 			other.Status.Phase = infrav1.UpgradeSuperseded
