@@ -348,6 +348,17 @@ var _ = Describe("UpdateMachine", func() {
 			w.wants(ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
 			Expect(w.call()).To(beDone())
 		})
+		It("is done where the owner wants the same OS of another template", func() {
+			w.wants(ownertest.Template(w.namespace, "next", newImage))
+			Expect(w.call()).To(beDone())
+		})
+		It("is done where the template has another OS by now", func() {
+			template := &infrav1.ElementalMachineTemplate{}
+			Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
+			template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("oci:registry/os:3")
+			Expect(c.Update(ctx, template)).To(Succeed())
+			Expect(w.call()).To(beDone())
+		})
 		It("is made anew when the owner has returned to it", func() {
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 			Expect(w.upgrades()).To(BeEmpty())
