@@ -104,6 +104,29 @@ var _ = Describe("UpdateMachine", func() {
 		)
 	})
 
+	DescribeTable("waits for an attempt that is being deleted", func(status infrav1.ElementalHostUpgradeStatus, message string) {
+		w.attemptIs(status)
+		attempt := w.attempt()
+		attempt.Finalizers = []string{"test.example.com/held"}
+		Expect(c.Update(ctx, attempt)).To(Succeed())
+		Expect(c.Delete(ctx, attempt)).To(Succeed())
+		Expect(w.call()).To(beInProgress(message))
+	},
+		Entry("and has ended, as if it were gone", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"}, "Upgrade requested"),
+		Entry("and has not ended, to its end", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"}, "Drain (7/14)"),
+	)
+
+	It("is done although an attempt has failed that would have kept its node cordoned after a roll-back", func() {
+		cluster := &infrav1.ElementalCluster{}
+		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster)).To(Succeed())
+		cluster.Spec.NodeUpgradeOption.OnRollback = infrav1.RollbackKeepCordoned
+		Expect(c.Update(ctx, cluster)).To(Succeed())
+		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"})
+		Expect(w.attempt().Spec.Options.OnRollback).To(Equal(infrav1.RollbackKeepCordoned))
+		w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
+		Expect(w.call()).To(beDone())
+	})
+
 	It("goes by the name of the image where a host reports no digest", func() {
 		template := &infrav1.ElementalMachineTemplate{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())

@@ -198,6 +198,7 @@ var _ = Describe("UpdateMachine", func() {
 		Entry("a step", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)", Message: "Pod a/b"}, "Drain (7/14): Pod a/b"),
 		Entry("a step with nothing to say", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"}, "Drain (7/14)"),
 		Entry("not acted on yet", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending}, "Upgrade requested"),
+		Entry("not acted on for a reason", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending, Message: "paused"}, "paused"),
 		Entry("rolled back", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Step: "Assess (10/14)", Message: "booted snapshot 1"}, "RolledBack: booted snapshot 1"),
 		Entry("failed", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"}, "Failed: no space"),
 		Entry("lost", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeHostLost, Message: "no new boot"}, "HostLost: no new boot"),
