@@ -83,7 +83,7 @@ func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observati
 		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered anew and is not known to be the host that serves the Machine", name)), nil
 	}
 	seen, err := observe(ctx, h.Client, chain)
-	return seen, answer{}, err
+	return seen, answer{}, err // nothing is seen with an error
 }
 
 // look observes a Machine past the cache, before anything is done about it. It returns the answer where its chain does not
@@ -117,7 +117,10 @@ func observe(ctx context.Context, reader client.Reader, chain *association.Chain
 	if err := seen.readAttempts(ctx, reader); err != nil {
 		return nil, err
 	}
-	return seen, seen.readPin(ctx, reader)
+	if err := seen.readPin(ctx, reader); err != nil {
+		return nil, err
+	}
+	return seen, nil
 }
 
 func (o *observation) readPin(ctx context.Context, reader client.Reader) error {

@@ -74,6 +74,24 @@ var _ = Describe("UpdateMachine", func() {
 		})
 	})
 
+	It("does not go on with a Machine that it was told has no image to run, and cannot look at", func() {
+		w.elemental.Spec.HostRef = nil
+		Expect(c.Update(ctx, w.elemental)).To(Succeed())
+		handlers, _ := newHandlers()
+		handlers.Live = unreadable{c}
+		response := &runtimehooksv1.UpdateMachineResponse{}
+		handlers.UpdateMachine(ctx, requestOf(w.machine, unmanaged()), response)
+		Expect(response).To(notRead)
+	})
+
+	It("has Cluster API ask again soon about what was just requested, and rarely about what waits for a person", func() {
+		Expect(w.call()).To(HaveField("RetryAfterSeconds", BeEquivalentTo(1)))
+		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"})
+		Expect(w.call()).To(HaveField("RetryAfterSeconds", BeEquivalentTo(5)))
+		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"})
+		Expect(w.call()).To(HaveField("RetryAfterSeconds", BeEquivalentTo(10)))
+	})
+
 	It("names the first of other attempts that have not ended", func() {
 		for _, name := range []string{"b", "a"} {
 			create(w.other(name))
