@@ -247,6 +247,12 @@ var _ = Describe("UpdateMachine", func() {
 				w.wants(template)
 				w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
 			}),
+			Entry("when something of another OS plugin is wanted too, which cannot be seen", func() {
+				template := ownertest.Template(w.namespace, "with-firmware", newImage)
+				template.Spec.Template.Spec.OSVersionManagement["firmware"] = runtime.RawExtension{Raw: []byte(`{"version":"2"}`)}
+				w.wants(template)
+				w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
+			}),
 		)
 		It("waits for another attempt of the Machine", func() {
 			other := w.other("other")
