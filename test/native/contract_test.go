@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -82,17 +84,7 @@ func (r real) cli(u elemental.Upgrade) *exec.Cmd {
 	GinkgoHelper()
 	uri := "oci://" + r.registry.Host() + "/elemental/os:none"
 	if !u.To.Missing {
-		var more []files
-		if !u.To.NoKernel {
-			more = append(more, kernel)
-		}
-		if u.To.Large {
-			more = append(more, large)
-		}
-		if u.To.FailingStage != "" {
-			more = append(more, files{"system/oem/99_fails.yaml": "stages:\n  " + u.To.FailingStage + ":\n  - commands: [\"false\"]\n"})
-		}
-		uri, _ = push(r.registry, u.To.Version, more...)
+		uri, _ = pushLayers(r.registry, u.To.Version, layersOf(u.To)...)
 	}
 	line := "PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp elemental upgrade --system " + uri
 	if u.Recovery {
@@ -103,6 +95,26 @@ func (r real) cli(u elemental.Upgrade) *exec.Cmd {
 	r.lock.Unlock()
 	// The shell stays, and tells a signal from an exit code.
 	return exec.CommandContext(GinkgoT().Context(), "nsenter", "--target", init, "--mount", "--pid", "--root", "--wd", "bash", "-c", line+"; exit $?")
+}
+
+// layersOf an image, besides the base tree.
+func layersOf(of elemental.Image) []v1.Layer {
+	GinkgoHelper()
+	var layers []v1.Layer
+	if !of.NoKernel {
+		layers = append(layers, layer(kernel))
+	}
+	if of.Large {
+		layers = append(layers, layer(large))
+	}
+	if of.FailingStage != "" {
+		layers = append(layers, layer(files{"system/oem/99_fails.yaml": "stages:\n  " + of.FailingStage + ":\n  - commands: [\"false\"]\n"}))
+	}
+	empty := files{}
+	for path := range of.Modes {
+		empty[path] = ""
+	}
+	return append(layers, layerWith(empty, of.Modes))
 }
 
 // Look implements elemental.Host.
@@ -149,6 +161,17 @@ func (r real) Whole(snapshot int) bool {
 	content, err := exec.Command("debugfs", "-R", "cat "+largeFile, image).Output()
 	Expect(err).NotTo(HaveOccurred())
 	return string(content) == large[largeFile]
+}
+
+// Mode implements elemental.Host.
+func (r real) Mode(snapshot int, path string) int64 {
+	GinkgoHelper()
+	image := r.path(fmt.Sprintf("%s/.snapshots/%d/snapshot.img", stateDir, snapshot))
+	found := regexp.MustCompile(`Mode: +(\d+)`).FindStringSubmatch(run("debugfs", "-R", "stat /"+path, image))
+	Expect(found).NotTo(BeNil(), "%s is not in the snapshot", path)
+	mode, err := strconv.ParseInt(found[1], 8, 64)
+	Expect(err).NotTo(HaveOccurred())
+	return mode
 }
 
 // targets of all mounts of the booted system, sorted.

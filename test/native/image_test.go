@@ -6,6 +6,7 @@ package native_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"io"
 	"maps"
 	"os"
@@ -52,10 +53,16 @@ func prepareTrees() {
 // push makes an OS image of the base tree and these files.
 func push(registry *image.Registry, version string, more ...files) (uri, digest string) {
 	GinkgoHelper()
-	layers := []v1.Layer{trees.layer, layer(files{"etc/os-release": "PRETTY_NAME=\"" + version + "\"\n"})}
+	var layers []v1.Layer
 	for _, each := range more {
 		layers = append(layers, layer(each))
 	}
+	return pushLayers(registry, version, layers...)
+}
+
+func pushLayers(registry *image.Registry, version string, more ...v1.Layer) (uri, digest string) {
+	GinkgoHelper()
+	layers := append([]v1.Layer{trees.layer, layer(files{"etc/os-release": "PRETTY_NAME=\"" + version + "\"\n"})}, more...)
 	built, err := mutate.AppendLayers(empty.Image, layers...)
 	Expect(err).NotTo(HaveOccurred())
 	config, err := built.ConfigFile()
@@ -74,12 +81,18 @@ func push(registry *image.Registry, version string, more ...files) (uri, digest 
 
 func layer(content files) v1.Layer {
 	GinkgoHelper()
+	return layerWith(content, nil)
+}
+
+// layerWith makes a layer of files, of which some have a mode of their own.
+func layerWith(content files, modes map[string]int64) v1.Layer {
+	GinkgoHelper()
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
 	for _, path := range slices.Sorted(maps.Keys(content)) { // one digest for the same files
 		text := content[path]
 		// All files have one time, as those of reproducible builds.
-		Expect(writer.WriteHeader(&tar.Header{Name: path, Size: int64(len(text)), Mode: 0o755})).To(Succeed())
+		Expect(writer.WriteHeader(&tar.Header{Name: path, Size: int64(len(text)), Mode: cmp.Or(modes[path], 0o755)})).To(Succeed())
 		_, err := writer.Write([]byte(text))
 		Expect(err).NotTo(HaveOccurred())
 	}

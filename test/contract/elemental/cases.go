@@ -23,6 +23,15 @@ func Cases(newHost func() Host) {
 		Expect(host.Whole(2)).To(BeTrue())
 	})
 
+	It("keeps the modes of files", func() {
+		modes := map[string]int64{"usr/bin/setuid": 0o4755, "usr/bin/setgid": 0o2755, "etc/secret": 0o600, "etc/read-only": 0o444}
+		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Modes: modes}})
+		Expect(end.ExitCode).To(BeZero(), end.Stdout)
+		for path, mode := range modes {
+			Expect(host.Mode(2, path)).To(Equal(mode), path)
+		}
+	})
+
 	It("ends with exit code 0, and half a snapshot for the default, when the state partition has become full", func() {
 		host.Fill()
 		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Large: true}})

@@ -13,6 +13,8 @@ type Image struct {
 	FailingStage string
 	// Large has a file that takes most of it.
 	Large bool
+	// Modes are those of more files, by path: permissions and set-user-ID, as chmod has them.
+	Modes map[string]int64
 	// Missing is one that the registry does not have.
 	Missing bool
 }
@@ -73,4 +75,6 @@ type Host interface {
 	Fill()
 	// Whole says whether a snapshot of a large image has all of its large file.
 	Whole(snapshot int) bool
+	// Mode of a file of a snapshot, as chmod has it.
+	Mode(snapshot int, path string) int64
 }

@@ -4,6 +4,7 @@
 package double_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"os"
 	"os/exec"
@@ -57,7 +58,7 @@ func (d doubled) Upgrade(u elemental.Upgrade) elemental.Outcome {
 	}
 	uri := "oci://" + d.registry.Host() + "/elemental/os:none"
 	if !u.To.Missing {
-		system := image.OS{Labels: labels}
+		system := image.OS{Labels: labels, Modes: u.To.Modes}
 		if u.To.Large {
 			system.Bytes = largeBytes
 		}
@@ -119,6 +120,21 @@ func (d doubled) Fill() {
 func (d doubled) Whole(snapshot int) bool {
 	_, err := source.Open(d.Snapshot(snapshot, disk.SnapshotImage))
 	return err == nil
+}
+
+// Mode implements elemental.Host.
+func (d doubled) Mode(snapshot int, path string) int64 {
+	GinkgoHelper()
+	packed, err := os.Open(d.Snapshot(snapshot, disk.SnapshotImage))
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = packed.Close() }()
+	for files := tar.NewReader(packed); ; {
+		header, err := files.Next()
+		Expect(err).NotTo(HaveOccurred(), "%s is not in the snapshot", path)
+		if header.Name == path {
+			return header.Mode
+		}
+	}
 }
 
 // more are the mounts that were not there when the host had booted.

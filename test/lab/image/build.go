@@ -49,6 +49,8 @@ type OS struct {
 	Bytes int64
 	// MultiArch makes an index of this machine's architecture and another one.
 	MultiArch bool
+	// Modes are those of more files, which are empty, by path: as chmod has them.
+	Modes map[string]int64
 	// Labels to add.
 	Labels map[string]string
 }
@@ -167,23 +169,28 @@ func (o OS) tree() ([]byte, error) {
 	var b bytes.Buffer
 	tw := tar.NewWriter(&b)
 	release := fmt.Sprintf("NAME=\"Elemental lab\"\nID=elemental-lab\nPRETTY_NAME=%q\n", o.Version)
-	if err := add(tw, source.OSRelease, []byte(release)); err != nil {
+	if err := add(tw, source.OSRelease, 0o644, []byte(release)); err != nil {
 		return nil, err
+	}
+	for path, mode := range o.Modes {
+		if err := add(tw, path, mode, nil); err != nil {
+			return nil, err
+		}
 	}
 	for i := range blobs {
 		content := make([]byte, size/blobs)
 		if _, err := rand.Read(content); err != nil {
 			return nil, err
 		}
-		if err := add(tw, fmt.Sprintf("usr/lib/elemental-lab/%d", i), content); err != nil {
+		if err := add(tw, fmt.Sprintf("usr/lib/elemental-lab/%d", i), 0o644, content); err != nil {
 			return nil, err
 		}
 	}
 	return b.Bytes(), tw.Close()
 }
 
-func add(tw *tar.Writer, name string, content []byte) error {
-	h := &tar.Header{Name: name, Size: int64(len(content)), Mode: 0o644}
+func add(tw *tar.Writer, name string, mode int64, content []byte) error {
+	h := &tar.Header{Name: name, Size: int64(len(content)), Mode: mode}
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}

@@ -78,14 +78,24 @@ func addFile(tw *tar.Writer, path, name string) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(packFile(tw, f, name), f.Close())
+}
+
+func packFile(tw *tar.Writer, f *os.File, name string) error {
 	info, err := f.Stat()
-	if err == nil {
-		err = tw.WriteHeader(&tar.Header{Name: name, Size: info.Size(), Mode: int64(info.Mode().Perm())})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = io.Copy(tw, f)
+	h, err := tar.FileInfoHeader(info, "")
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, f.Close())
+	h.Name = name
+	if err := tw.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = io.Copy(tw, f)
+	return err
 }
 
 // Unpack is the inverse of Pack.
