@@ -117,6 +117,15 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
+	It("makes the recovery system of the image that was verified, whatever the host's configuration of the CLI names", func() {
+		m.within(`mkdir -p /etc/elemental/config.d`,
+			`printf 'upgrade:\n  recovery-system:\n    uri: oci:registry.invalid/os:v0\n' | tee /etc/elemental/config.d/recovery.yaml`)
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
+		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+		m.expectWhole("2", "1")
+	})
+
 	It("is refused before it is written when the image does not fit, unpacked", func() {
 		uri, _ := push(m.registry, "v2", kernel, large)
 		m.within(fmt.Sprintf(fill, 100))

@@ -58,6 +58,10 @@ func (p *Plugin) upgradeCommand(request osplugin.Upgrade) (system.Command, error
 		"ELEMENTAL_UPGRADE_RECOVERY=" + strconv.FormatBool(request.Version.UpgradeRecovery),
 		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,
 	})
+	if request.Version.UpgradeRecovery {
+		// The host's configuration of the CLI may name another image, which nobody has verified, and whose space nobody has looked at.
+		command.Env = append(command.Env, "ELEMENTAL_UPGRADE_RECOVERY_SYSTEM=oci:"+request.Image)
+	}
 	if request.Version.Debug {
 		command.Args = []string{"--debug", "upgrade"}
 	}

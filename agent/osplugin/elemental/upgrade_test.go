@@ -66,6 +66,7 @@ var _ = Describe("Writing an image", func() {
 		Entry("with recovery, aloud", wire.OSVersion{UpgradeRecovery: true, Debug: true}, "elemental --debug upgrade", []string{
 			"ELEMENTAL_UPGRADE_SYSTEM=oci:127.0.0.1:5001/elemental/os@" + twoDigest,
 			"ELEMENTAL_UPGRADE_RECOVERY=true", "ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=correlationID=a1",
+			"ELEMENTAL_UPGRADE_RECOVERY_SYSTEM=oci:127.0.0.1:5001/elemental/os@" + twoDigest,
 		}),
 	)
 
