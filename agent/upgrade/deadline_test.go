@@ -18,6 +18,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
+// isAssessed has the world be a host that has booted the new OS, and remembers more of the attempt.
+func (w *world) isAssessed(dir, more string) {
+	GinkgoHelper()
+	marker := `{"attempt":"a1","phase":"Assessing","digest":"` + digestOf("2") + `","fromSnapshot":1,"wantedSnapshot":2` + more + `}`
+	Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte(marker), 0o600)).To(Succeed())
+	w.snapshots[2], w.link, w.booted = snap{digest: digestOf("2"), attempt: "a1", whole: true}, 2, 2
+}
+
 // asked is a host of which something happens while it is assessed.
 type asked struct {
 	*world
@@ -38,12 +46,9 @@ var _ = Describe("The time for an assessment", func() {
 		dir string
 	)
 
-	// assessing is a host that has booted the new OS.
 	BeforeEach(func() {
 		w, dir = newWorld(), memoryDir()
-		marker := `{"attempt":"a1","phase":"Assessing","digest":"` + digestOf("2") + `","fromSnapshot":1,"wantedSnapshot":2}`
-		Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte(marker), 0o600)).To(Succeed())
-		w.snapshots[2], w.link, w.booted = snap{digest: digestOf("2"), attempt: "a1", whole: true}, 2, 2
+		w.isAssessed(dir, "")
 	})
 
 	It("is not up when the agent is stopped meanwhile", func(ctx SpecContext) {

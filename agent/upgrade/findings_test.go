@@ -4,8 +4,6 @@
 package upgrade_test
 
 import (
-	"os"
-	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,10 +28,7 @@ var _ = Describe("What an assessment finds", func() {
 
 	It("replaces what was found by the same check, the first one too", func() {
 		dir := memoryDir()
-		marker := `{"attempt":"a1","phase":"Assessing","digest":"` + digestOf("2") + `","fromSnapshot":1,"wantedSnapshot":2,
-			"checks":[{"name":"stable","verdict":"Waiting","since":"2026-01-02T03:04:05Z"}]}`
-		Expect(os.WriteFile(filepath.Join(dir, upgrade.MarkerFile), []byte(marker), 0o600)).To(Succeed())
-		w.snapshots[2], w.link, w.booted = snap{digest: digestOf("2"), attempt: "a1", whole: true}, 2, 2
+		w.isAssessed(dir, `,"checks":[{"name":"stable","verdict":"Waiting","since":"2026-01-02T03:04:05Z"}]`)
 		w.live(dir, wanted("a1"))
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(w.last().Checks).To(ConsistOf(And(HaveField("Name", "stable"), HaveField("Verdict", wire.CheckPassed))))

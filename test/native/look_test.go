@@ -202,6 +202,19 @@ func (m *machine) expectWhole(ids ...string) {
 	Expect(saved.Get(grub.SavedEntry) + saved.Get(grub.NextEntry) + saved.Get(grub.LastBootAttempt)).To(BeEmpty())
 }
 
+// expectFirstOS expects a boot of the snapshot that was installed.
+func (m *machine) expectFirstOS(boot string) {
+	GinkgoHelper()
+	Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", boot)))
+}
+
+// expectUntouched expects what an attempt leaves that ended before its reboot.
+func (m *machine) expectUntouched() {
+	GinkgoHelper()
+	m.expectFirstOS("boot-1")
+	m.expectSnapshots("1")
+}
+
 // expectSnapshots is expectWhole without GRUB's list of fallbacks.
 func (m *machine) expectSnapshots(ids ...string) {
 	GinkgoHelper()

@@ -22,16 +22,6 @@ var _ = Describe("A disk", func() {
 
 	BeforeEach(func() { m = newMachine() })
 
-	expectBooted := func(boot string) {
-		GinkgoHelper()
-		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", boot)))
-	}
-	expectUntouched := func() {
-		GinkgoHelper()
-		expectBooted("boot-1")
-		m.expectSnapshots("1")
-	}
-
 	It("that has other content than was downloaded is noticed although the hooks list what it has", func() {
 		uri, _ := push(m.registry, "v2", kernel, files{
 			"etc/motd": "as it was sent",
@@ -41,7 +31,7 @@ var _ = Describe("A disk", func() {
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed),
 			HaveField("Message", ContainSubstring("the first of them: /etc/motd is not what was downloaded"))))
-		expectUntouched()
+		m.expectUntouched()
 	})
 
 	// fillRecovery leaves 12 MiB on the recovery partition, with what is reserved for root and for the file system, and has it mounted.
@@ -59,7 +49,7 @@ var _ = Describe("A disk", func() {
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", MatchRegexp(
 			`^not enough space on the recovery partition: a recovery system of image \S+ needs at least \d+ MiB beside the present one, 1[0-3] MiB are free: set`))))
-		expectUntouched()
+		m.expectUntouched()
 	},
 		Entry("where the partition is not mounted", unmountRecovery),
 		Entry("where somebody has it mounted", func() {}),
@@ -84,9 +74,9 @@ var _ = Describe("A disk", func() {
 		m.release("rsync")
 		Eventually(m.agentLog).Should(ContainSubstring("not all of it has reached the disk"))
 		Expect(m.ends("a1")).To(HaveField("Phase", wire.PhaseFailed))
-		expectBooted("boot-2")
+		m.expectFirstOS("boot-2")
 		m.reboot()
-		expectBooted("boot-3")
+		m.expectFirstOS("boot-3")
 	})
 })
 
