@@ -81,8 +81,8 @@ func (e Evacuation) unmark(ctx context.Context, vmi *kubevirtv1.VirtualMachineIn
 		return nil
 	}
 	err := write(ctx, func(ctx context.Context) error { return e.Canceller(ctx, client.ObjectKeyFromObject(vmi), e.Node.Name) })
-	if err == nil || isRefused(err) || client.IgnoreNotFound(err) == nil {
-		return nil // the mark is gone already, or KubeVirt keeps it
+	if isRefused(err) || client.IgnoreNotFound(err) == nil {
+		return nil // the mark is gone, or KubeVirt keeps it
 	}
 	return fmt.Errorf("cancelling the evacuation of VirtualMachineInstance %s: %w", keyOf(vmi), err)
 }

@@ -65,6 +65,14 @@ var _ = Describe("What an evacuation leaves", func() {
 		Expect(w.migrationNames(ctx)).To(ConsistOf("elsewhere", "theirs"))
 	})
 
+	It("is not deleted for an attempt whose Machine had no Node, if it is another's", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.migrating(ctx, "another", "", another, kubevirtv1.MigrationRunning)
+		w.migrating(ctx, "ours", "", attempt, kubevirtv1.MigrationFailed)
+		Expect(w.restore(ctx, func(r *kubevirt.Restoration) { r.Node, r.NodeName = nil, "" }).Done).To(BeTrue())
+		Expect(w.migrationNames(ctx)).To(ConsistOf("another"))
+	})
+
 	It("is deleted where KubeVirt is being removed, too", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.add(ctx, "own", strategy(kubevirtv1.EvictionStrategyNone))

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
@@ -273,6 +274,41 @@ var _ = Describe("A cancelled evacuation", func() {
 		Expect(w.instance(ctx, "a").Status.EvacuationNodeName).To(BeEmpty())
 	})
 
+	DescribeTable("leaves a mark", func(ctx SpecContext, canceller kubevirt.Canceller, fails bool) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.evacuate(ctx)
+		evacuation := w.evacuation(ctx)
+		evacuation.Canceller = canceller
+		progress, err := kubevirt.Cancel(ctx, evacuation)
+		if fails {
+			Expect(err).To(MatchError("cancelling the evacuation of VirtualMachineInstance " + w.namespace + "/a: " + errReset.Error()))
+			return
+		}
+		Expect(err).NotTo(HaveOccurred())
+		Expect(progress.Done).To(BeTrue())
+	},
+		Entry("that KubeVirt keeps", answering(forbidden), false),
+		Entry("of an instance that is gone", answering(gone), false),
+		Entry("where nothing can clear it", nil, false),
+		Entry("while its API server fails, and is asked again", answering(errReset), true),
+	)
+
+	It("asks for no deletion of what is being deleted", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "own", strategy(kubevirtv1.EvictionStrategyNone))
+		w.evacuate(ctx)
+		migration := w.migrations(ctx)[0]
+		migration.Finalizers = []string{"kubevirt.io/migrationJobFinalize"}
+		Expect(live.Update(ctx, &migration)).To(Succeed())
+		Expect(live.Delete(ctx, &migration)).To(Succeed())
+		Expect(w.cancel(ctx).Done).To(BeTrue())
+		Expect(w.calls["delete"]).To(BeZero())
+		Expect(live.Get(ctx, client.ObjectKeyFromObject(&migration), &migration)).To(Succeed())
+		migration.Finalizers = nil
+		Expect(live.Update(ctx, &migration)).To(Succeed())
+	})
+
 	It("waits for a virt-api that does not answer", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.add(ctx, "a")
@@ -283,3 +319,8 @@ var _ = Describe("A cancelled evacuation", func() {
 		Expect(w.cancel(ctx).Done).To(BeTrue())
 	})
 })
+
+// answering gives each call this answer.
+func answering(err error) kubevirt.Canceller {
+	return func(context.Context, client.ObjectKey, string) error { return err }
+}
