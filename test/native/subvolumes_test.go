@@ -30,6 +30,15 @@ func onSubvolumes(kind snapshotter) {
 		m.upgrade(attempt, wire.OSVersion{ImageURI: uri})
 		return digest
 	}
+	// held upgrades to v2, and its recovery system with it, until the CLI is held at a moment.
+	held := func(moment string) (digest string) {
+		GinkgoHelper()
+		m.hold(moment)
+		uri, digest := push(m.registry, "v2", kernel)
+		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
+		m.reached(moment)
+		return digest
+	}
 	expectSucceeded := func(attempt, digest string, snapshot int, boot string) {
 		GinkgoHelper()
 		Expect(m.ends(attempt)).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
@@ -46,9 +55,7 @@ func onSubvolumes(kind snapshotter) {
 
 	DescribeTable("an upgrade survives a kill",
 		func(moment string, names ...string) {
-			m.hold(moment)
-			digest := upgrade("a1", "v2")
-			m.reached(moment)
+			digest := held(moment)
 			m.signal(syscall.SIGKILL, names...)
 			m.release(moment)
 			expectSucceeded("a1", digest, 2, "boot-2")
@@ -57,18 +64,24 @@ func onSubvolumes(kind snapshotter) {
 		Entry("of the CLI while it copies the tree into the snapshot", "rsync", "elemental"),
 		Entry("of the agent then", "rsync", "elemental-agent"),
 		Entry("of the CLI in a hook within the new tree", "after-upgrade-chroot", "elemental"),
+		Entry("of the CLI while it unpacks the image", unpacking, "elemental"),
+		Entry("of the CLI while it writes the recovery system", "mksquashfs", "elemental"),
+		Entry("of the CLI when the new snapshot is the default, and is not recorded", "post-upgrade", "elemental"),
+		Entry("of the CLI when it is recorded in one of two places", recorded, "elemental"),
 	)
 
 	DescribeTable("an upgrade survives a loss of power", func(moment string) {
-		m.hold(moment)
-		digest := upgrade("a1", "v2")
-		m.reached(moment)
+		digest := held(moment)
 		m.cutPower()
 		expectSucceeded("a1", digest, 2, "boot-3")
 		m.expectWhole("2", "1")
 	},
 		Entry("while the tree is copied into the snapshot", "rsync"),
+		Entry("in a hook within the new tree", "after-upgrade-chroot"),
+		Entry("while the image is unpacked", unpacking),
+		Entry("while it writes the recovery system", "mksquashfs"),
 		Entry("when the new snapshot is the default, and is not recorded", "post-upgrade"),
+		Entry("when it is recorded in one of two places", recorded),
 	)
 
 	DescribeTable("a bad image leaves one good default and its fallbacks, of which the next attempt starts",

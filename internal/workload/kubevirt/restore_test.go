@@ -234,7 +234,22 @@ var _ = Describe("A virtual machine that was stopped", func() {
 		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Annotations[infrav1.VMPowerStateAnnotation] = "on" })
 		Expect(w.restore(ctx).Done).To(BeTrue(), "it is nobody's, and holds nobody")
 		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Annotations[infrav1.VMPowerStateAnnotation] = "on node-1" })
-		Expect(w.restore(ctx).Message).To(HavePrefix("VirtualMachine " + w.namespace + "/a has an annotation " + infrav1.VMPowerStateAnnotation + " that cannot be read"))
+		unread := HaveField("Message", HavePrefix("VirtualMachine "+w.namespace+"/a has an annotation "+infrav1.VMPowerStateAnnotation+" that cannot be read"))
+		Expect(w.restore(ctx)).To(unread)
+		elsewhere := func(r *kubevirt.Restoration) { r.Node, r.NodeName = nil, nodeTwo }
+		Expect(w.restore(ctx, elsewhere).Done).To(BeTrue(), "it is another node's")
+		Expect(w.restore(ctx, elsewhere, func(r *kubevirt.Restoration) { r.NodeName, r.Attempt = "", "" }).Done).To(BeTrue(), "it is not everybody's")
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Annotations[infrav1.VMPowerStateAnnotation] = "by " + attempt })
+		Expect(w.restore(ctx, elsewhere)).To(unread)
+	})
+
+	It("is left alone while it is deleted", func(ctx SpecContext) {
+		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Finalizers = []string{"kubevirt.io/virtualMachineControllerFinalize"} })
+		Expect(live.Delete(ctx, w.machine(ctx, "a"))).To(Succeed())
+		Expect(w.restore(ctx).Done).To(BeTrue())
+		Expect(w.machine(ctx, "a").Annotations).To(HaveKey(infrav1.VMPowerStateAnnotation))
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Finalizers = nil })
 	})
 })
 
