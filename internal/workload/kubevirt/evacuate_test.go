@@ -44,6 +44,17 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.evacuate(ctx).Done).To(BeTrue())
 	})
 
+	It("evicts the launcher of a virtual machine, and not what else was made for it", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		disk := pod("z-hotplugged-disk", nodeOne, "1Mi")
+		disk.Namespace, disk.Spec.Containers[0].Name, disk.Spec.Containers[0].Image = w.namespace, "disk", "registry.test/disk"
+		disk.Labels = map[string]string{kubevirtv1.AppLabel: "hotplug-disk", kubevirtv1.CreatedByLabel: string(w.instance(ctx, "a").UID)}
+		Expect(live.Create(ctx, &disk)).To(Succeed())
+		w.evacuate(ctx)
+		Expect(w.instance(ctx, "a").Status.EvacuationNodeName).To(Equal(nodeOne))
+	})
+
 	It("waits for a Pod that has not ended, and not for one that has", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.add(ctx, "a")
