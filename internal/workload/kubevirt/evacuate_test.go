@@ -44,6 +44,15 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.evacuate(ctx).Done).To(BeTrue())
 	})
 
+	It("does nothing that it cannot look at", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		w.unlisted = errReset
+		_, err := kubevirt.Evacuate(ctx, w.evacuation(ctx))
+		Expect(err).To(MatchError(errReset))
+		Expect(w.calls).To(Equal(map[string]int{"list": 1}))
+	})
+
 	It("evicts the launcher of a virtual machine, and not what else was made for it", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.add(ctx, "a")

@@ -40,6 +40,8 @@ type world struct {
 	unanswered bool
 	// refuses is the error of every write; nil: none.
 	refuses error
+	// unlisted is the error of the next list; nil: none.
+	unlisted error
 	// raced happens right before the next patch; nil: nothing.
 	raced func()
 	// calls counts what reaches the API server, by verb.
@@ -93,6 +95,10 @@ func (w *world) wrap(inner client.WithWatch) client.Client {
 	return interceptor.NewClient(inner, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			w.calls["list"]++
+			if err := w.unlisted; err != nil {
+				w.unlisted = nil
+				return err
+			}
 			return c.List(ctx, list, options...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
