@@ -114,6 +114,48 @@ var _ = Describe("An evacuation", func() {
 		progress := w.evacuate(ctx)
 		Expect(progress.Held).To(BeTrue())
 		Expect(progress.Message).To(Equal("VirtualMachineInstance " + w.namespace + "/a cannot be evicted: The disruption budget all needs 1 healthy pods and has 1 currently"))
+		Expect(w.calls["evict"]).To(Equal(1), "the dry run says it")
+	})
+
+	It("tries first whether an eviction would stop the guest", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		var dryRuns []bool
+		w.answers = func(dryRun bool, pod client.Object) error {
+			dryRuns = append(dryRuns, dryRun)
+			return w.markAndRefuse(dryRun, pod)
+		}
+		w.evacuate(ctx)
+		Expect(dryRuns).To(Equal([]bool{true, false}))
+	})
+
+	It("evicts nothing of a virtual machine whose Pod is gone", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		Expect(live.Delete(ctx, &corev1.Pod{ObjectMeta: w.meta("virt-launcher-a")}, client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(w.evacuate(ctx)).To(And(HaveField("Left", 1), HaveField("Held", false)))
+		Expect(w.calls["evict"]).To(BeZero())
+	})
+
+	It("tells virtual machines of one name by their namespaces", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		another := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "vms-"}}
+		Expect(live.Create(ctx, another)).To(Succeed())
+		other := *w
+		other.namespace = another.Name
+		DeferCleanup(other.clear)
+		other.add(ctx, "a")
+		w.answers = func(dryRun bool, pod client.Object) error {
+			if pod.GetNamespace() == other.namespace {
+				return other.markAndRefuse(dryRun, pod)
+			}
+			return w.markAndRefuse(dryRun, pod)
+		}
+		w.evacuate(ctx)
+		for _, each := range []*world{w, &other} {
+			Expect(each.instance(ctx, "a").Status.EvacuationNodeName).To(Equal(nodeOne), each.namespace)
+		}
 	})
 
 	It("waits for a virt-api that does not answer", func(ctx SpecContext) {

@@ -5,8 +5,6 @@ package kubevirt
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -34,14 +32,16 @@ func (p *pass) evict(ctx context.Context, fate *Fate) error {
 		*fate = fate.holds("is not evicted, because that would stop the guest: KubeVirt's webhook for evictions is missing, or has changed its mind")
 		return nil
 	}
-	if apierrors.IsTooManyRequests(err) && !isBudget(err) {
+	budget, isBudget := budgetOf(err)
+	if apierrors.IsTooManyRequests(err) && !isBudget {
 		err = p.evictPod(ctx, pod, "")
+		budget, isBudget = budgetOf(err)
 	}
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
-	case isBudget(err):
-		*fate = fate.holds("cannot be evicted: " + budget(err))
+	case isBudget:
+		*fate = fate.holds("cannot be evicted: " + budget)
 		return nil
 	case apierrors.IsTooManyRequests(err):
 		return nil // it is on its way
@@ -64,22 +64,11 @@ func (p *pass) evictPod(ctx context.Context, pod *corev1.Pod, dryRun string) err
 	return write(ctx, func(ctx context.Context) error { return p.Client.SubResource("eviction").Create(ctx, pod, eviction) })
 }
 
-// isBudget says whether a PodDisruptionBudget refuses an eviction. KubeVirt has none since 1.6; those of users can
+// budgetOf says whether a PodDisruptionBudget refuses an eviction, and how it says so. KubeVirt has none since 1.6; those of users can
 // stand over Pods of virtual machines, whose number the disruption controller cannot know.
-func isBudget(err error) bool {
-	return apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)
-}
-
-func budget(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details != nil {
-		causes := []string{}
-		for _, cause := range status.Status().Details.Causes {
-			causes = append(causes, cause.Message)
-		}
-		return strings.Join(causes, ", ")
-	}
-	return err.Error()
+func budgetOf(err error) (message string, isBudget bool) {
+	cause, isBudget := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)
+	return cause.Message, isBudget
 }
 
 // holds is the same virtual machine, left alone.
