@@ -245,7 +245,9 @@ var _ = Describe("A virtual machine that was stopped", func() {
 
 	It("is left alone while it is deleted", func(ctx SpecContext) {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
-		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Finalizers = []string{"kubevirt.io/virtualMachineControllerFinalize"} })
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) {
+			v.Finalizers = []string{"kubevirt.io/virtualMachineControllerFinalize"}
+		})
 		Expect(live.Delete(ctx, w.machine(ctx, "a"))).To(Succeed())
 		Expect(w.restore(ctx).Done).To(BeTrue())
 		Expect(w.machine(ctx, "a").Annotations).To(HaveKey(infrav1.VMPowerStateAnnotation))
