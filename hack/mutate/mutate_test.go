@@ -105,6 +105,16 @@ func TestSmall(t *testing.T) {
 		Entry("which are compiled", "import (\n\t\"flag\"\n\t\"testing\"\n)\n\nvar _ = flag.Bool(\"ginkgo.fail-fast\", false, \"\")\n\n"),
 		Entry("and cannot be compiled", ""),
 	)
+	It("leaves nothing of tests that take too long", func(ctx SpecContext) {
+		id := filepath.Join(root, "id")
+		write("a/a.go", "package a\n\nfunc small(n int, sure bool) bool { return n != 4 }\n")
+		write("a/a_test.go", strings.Replace(strings.Replace(test, "\t\"testing\"", "\t\"os/exec\"\n\t\"testing\"", 1), "\t\tt.Fail()",
+			"\t\tleft := exec.Command(\"sh\", \"-c\", \"echo $$ >"+id+"; exec sleep 600\")\n\t\t_ = left.Start()\n\t\t_ = left.Wait()", 1))
+		Expect(mutate(ctx, tester{root: root, timeout: time.Second, parallel: 1}, []string{"a"}, write("explained.txt", ""), &bytes.Buffer{})).To(Succeed())
+		content, err := os.ReadFile(id)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(filepath.Join("/proc", strings.TrimSpace(string(content)), "environ")).ShouldNot(BeAnExistingFile())
+	})
 	It("passes when all is noticed", func(ctx SpecContext) {
 		write("a/a.go", "package a\n\nfunc small(n int, sure bool) bool { return n != 4 }\n")
 		Expect(try(ctx, "")).To(Succeed())

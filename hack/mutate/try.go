@@ -73,11 +73,14 @@ func (t tester) compileSwitched(ctx context.Context, s *source, scratch string) 
 	return binary, output, err
 }
 
-// runSwitched runs the tests as "go test" does.
+// runSwitched runs the tests as "go test" does, and ends what they leave.
 func (t tester) runSwitched(ctx context.Context, folder, binary string, id int) ([]byte, error) {
+	run := fmt.Sprintf("MUTATE_RUN=%d-%d", os.Getpid(), id)
+	defer endLeft(run)
 	command := exec.CommandContext(ctx, binary, "-test.paniconexit0", "-test.timeout", t.timeout.String(), "-ginkgo.fail-fast")
 	command.Dir = filepath.Join(t.root, folder)
-	command.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id))
+	command.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id), run)
+	command.WaitDelay = time.Second // what they leave may hold their output
 	return command.CombinedOutput()
 }
 
