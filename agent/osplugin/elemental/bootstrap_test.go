@@ -163,10 +163,13 @@ var _ = Describe("A reset", func() {
 		r.runner.On("elemental reset", func(command system.Command) system.Result {
 			Expect(command.Env).To(ContainElements("ELEMENTAL_RESET_PERSISTENT=true", "ELEMENTAL_RESET_OEM=false"))
 			Expect(os.RemoveAll(r.path("/etc"))).To(Succeed())
+			Expect(os.RemoveAll(r.path("/oem/elemental"))).To(Succeed())
 			return system.Result{}
 		})
 		Expect(r.plugin.Reset(ctx, json.RawMessage(`{"resetPersistent":true}`))).To(Succeed())
-		Expect(r.read("/etc/elemental/agent/config.yaml")).To(Equal("registration: {}\n"))
+		for _, kept := range []string{"/etc/elemental/agent/config.yaml", "/oem/elemental/agent/config.yaml"} {
+			Expect(r.read(kept)).To(Equal("registration: {}\n"))
+		}
 		for _, gone := range []string{"reset-cloud-config.yaml", "set-hostname.yaml", "90_custom.yaml"} {
 			Expect(r.path("/oem/" + gone)).NotTo(BeAnExistingFile())
 		}

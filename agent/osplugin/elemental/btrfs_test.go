@@ -144,12 +144,14 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 	})
 
 	DescribeTable("are removed through snapper where it is used",
-		func(ctx SpecContext, answer func(system.Command) system.Result) {
+		func(ctx SpecContext, answer func(system.Command) system.Result, leaves bool) {
 			r.write("/etc/snapper/configs/root", "SUBVOLUME=/")
 			subvolume("3", inProgress)
 			r.runner.On("snapper", answer)
 			Expect(r.plugin.Clean(ctx)).To(Succeed())
 			Expect(r.runner.Calls()).To(ContainElement("snapper delete --sync 3"))
+			deletesTree := ContainElement("btrfs subvolume delete " + r.path(snapshots+"/3/snapshot"))
+			Expect(deletesTree.Match(r.runner.Calls())).To(Equal(leaves), "%v", r.runner.Calls())
 			_, err := os.Lstat(r.path(snapshots + "/3"))
 			Expect(os.IsNotExist(err)).To(BeTrue())
 			Expect(r.ids()).To(ConsistOf("1", "2"))
@@ -158,10 +160,10 @@ state: {snapshots: {1: {}, 2: {digest: "`+twoDigest+`"}}}
 			Expect(os.RemoveAll(r.path(snapshots + "/3/snapshot"))).To(Succeed())
 			r.write(snapshots+"/3/snapshot.workDir/etc/x", "x")
 			return system.Result{}
-		}),
+		}, false),
 		Entry("unless that does not know them", func(system.Command) system.Result {
 			return system.Result{ExitCode: 1, Stderr: "Snapshot '3' not found."}
-		}),
+		}, true),
 	)
 
 	It("are removed by a snapper that does not wait for ever for its daemon", func(ctx SpecContext) {

@@ -28,11 +28,8 @@ var entryStart = regexp.MustCompile(`^(?:\x1b\[\d+m)?([A-Z]{4})(?:\x1b\[0m)?\[[^
 // bareStatus is an error that says nothing of what was done: the output of what the CLI runs is only in its debug log.
 var bareStatus = regexp.MustCompile(`exit status \d+$`)
 
-// hookStart begins the stages of the user's cloud-init files; summary counts errors that were logged one by one before it.
-var (
-	hookStart = regexp.MustCompile(`^Running (\S+) hook$`)
-	summary   = regexp.MustCompile(`^\d+ errors? occurred:`)
-)
+// hookStart begins the stages of the user's cloud-init files.
+var hookStart = regexp.MustCompile(`^Running (\S+) hook$`)
 
 // entry of the CLI's log.
 type entry struct{ level, message string }
@@ -83,8 +80,8 @@ func shorten(said string) string {
 	return said
 }
 
-// warningsOf are the errors that the CLI logged and went on: the first one of each thing that it did. While
-// hooks run it logs nothing but errors, so that the entry before them says which one it is.
+// warningsOf are the errors that the CLI logged and went on: the first one of each thing that it did, of which the last one counts the others.
+// While hooks run it logs nothing but errors, so that the entry before them says which one it is.
 func warningsOf(log string) []string {
 	var warnings []string
 	step, warned := "", false
@@ -92,7 +89,7 @@ func warningsOf(log string) []string {
 		if each.level == levelInfo {
 			step, warned = each.message, false
 		}
-		if each.level == levelError && !summary.MatchString(each.message) && !warned && len(warnings) < mostWarnings {
+		if each.level == levelError && !warned && len(warnings) < mostWarnings {
 			warnings, warned = append(warnings, warningOf(step, each.message)), true
 		}
 	}

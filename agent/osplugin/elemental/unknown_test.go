@@ -52,6 +52,21 @@ var _ = It("A host that cannot tell how much is free loses no snapshot", func(ct
 	Expect(r.ids()).To(Equal([]string{"1", "2"}))
 })
 
+var _ = It("A host whose snapshots cannot be told counts none of them as space", func(ctx SpecContext) {
+	r := newRig()
+	r.snapshot(1, "old")
+	r.link(1)
+	r.state(`1: {digest: "sha256:1", active: true}`)
+	r.boot(1, "active")
+	r.runner.Say("df", "Avail\n100\n")
+	_, err := r.plugin.Space(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.Remove(r.path(stateDir + "/state.yaml"))).To(Succeed())
+	Expect(os.Mkdir(r.path(stateDir+"/state.yaml"), 0o700)).To(Succeed()) // reading it fails
+	_, err = r.plugin.Space(ctx)
+	Expect(err).To(HaveOccurred())
+})
+
 var _ = Describe("Files that an installation was given", func() {
 	It("are hidden from others, but for those that hide somewhere else", func() {
 		r := newRig()
