@@ -59,16 +59,6 @@ var _ = Describe("An attempt", func() {
 		Entry("too little", int64(100<<20-1), wire.PhaseFailed, "not enough space to download image "+digestOf("2")+": it has 100 MiB, 99 MiB are free"),
 	)
 
-	It("waits for a registry on a host that is no node yet, and says so", func() {
-		w.idle = true
-		for range 12 {
-			w.resolve = append(w.resolve, errors.New("the registry is away"))
-		}
-		w.live(dir, wanted("a1"))
-		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
-		Expect(w.reported).To(ContainElement(HaveField("Message", "the registry is away")))
-	})
-
 	It("counts anew what cannot be removed, once it could", func() {
 		left := 2
 		w.busy = func() bool { left--; return left >= 0 }

@@ -21,7 +21,7 @@ func (w *world) Resolve(_ context.Context, uri, digest string) (image.Image, err
 	if digest != "" {
 		resolved.Digest = digest
 	}
-	return resolved, w.boundary("resolve", func() error {
+	err := w.boundary("resolve", func() error {
 		if len(w.resolve) == 0 {
 			return nil
 		}
@@ -29,6 +29,10 @@ func (w *world) Resolve(_ context.Context, uri, digest string) (image.Image, err
 		w.resolve = w.resolve[1:]
 		return err
 	})
+	if err != nil {
+		return image.Image{}, err
+	}
+	return resolved, nil
 }
 
 func (w *world) Verify(_ context.Context, wanted image.Image, by *wire.ImageVerification) error {
