@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -202,6 +204,9 @@ var _ = Describe("An attempt", func() {
 		Expect(w.phases()).NotTo(ContainElement(wire.PhaseFailed))
 		Expect(w.reported).To(ContainElement(And(
 			HaveField("Phase", wire.PhaseFetching), HaveField("Message", "the registry is away"))))
+		longest := w.policy.Registry.Max
+		rare := slices.DeleteFunc(w.clock.Slept(), func(d time.Duration) bool { return d < longest/2 })
+		Expect(len(rare)).To(BeNumerically(">=", 20), "it is not asked more often again")
 	})
 
 	It("gives a registry up for good that says no, although the host is no node yet", func() {
