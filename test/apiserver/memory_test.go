@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/served"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
 )
 
@@ -124,7 +125,9 @@ var _ = Describe("A Memory", func() {
 		volumes := &unstructured.UnstructuredList{}
 		volumes.SetGroupVersionKind(storage.Volume)
 		Expect(memory.Client.List(ctx, volumes)).To(Succeed())
+		Expect(served.Is(ctx, memory.Client, storage.Volume)).To(BeTrue())
 		Expect(storage.Uninstall(ctx, memory.Client, storage.Volume)).To(Succeed())
 		Expect(memory.Client.List(ctx, volumes)).NotTo(Succeed())
+		Expect(served.Is(ctx, memory.Client, storage.Volume)).To(BeFalse())
 	})
 })

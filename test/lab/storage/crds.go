@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/served"
 )
 
 // The kinds that Install installs, all of them namespaced.
@@ -83,7 +85,11 @@ func Uninstall(ctx context.Context, kube client.Client, kinds ...schema.GroupVer
 	}
 	for _, kind := range kinds {
 		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-			return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(newDefinition(kind)), newDefinition(kind))), nil
+			if !apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(newDefinition(kind)), newDefinition(kind))) {
+				return false, nil
+			}
+			isServed, err := served.Is(ctx, kube, kind)
+			return !isServed, err
 		})
 		if err != nil {
 			return fmt.Errorf("waiting for the end of %s: %w", kind, err)

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/served"
 )
 
 const (
@@ -61,7 +63,11 @@ func Uninstall(ctx context.Context, kube client.Client) error {
 	for kind, hasStatus := range kinds {
 		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 			found := definition(kind, hasStatus)
-			return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(found), found)), nil
+			if !apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(found), found)) {
+				return false, nil
+			}
+			isServed, err := served.Is(ctx, kube, kubevirtv1.GroupVersion.WithKind(kind))
+			return !isServed, err
 		})
 		if err != nil {
 			return fmt.Errorf("waiting for the end of %s: %w", kind, err)
