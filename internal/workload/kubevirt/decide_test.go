@@ -228,6 +228,8 @@ var _ = DescribeTable("Whether the policy counts where no node can take a virtua
 	},
 	// It passes, and is waited for.
 	Entry("not Ready", infrav1.VMBlock, notReady),
+	Entry("not Ready, and still full", infrav1.VMBlock, notReady, full),
+	Entry("not Ready, and without its devices", infrav1.VMBlock, notReady, noDevices),
 	Entry("cordoned by a person", infrav1.VMBlock, noTarget),
 	Entry("cordoned by another upgrade", infrav1.VMBlock, upgrading),
 	Entry("cordoned by another upgrade, and still full", infrav1.VMBlock, upgrading, full),
