@@ -214,6 +214,23 @@ var _ = Describe("A virtual machine that was stopped", func() {
 		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(kubevirtv1.RunStrategyRerunOnFailure))
 	})
 
+	DescribeTable("is left as a person has switched it since, by the other field", func(ctx SpecContext, before, since power) {
+		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, before)
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) {
+			v.Spec.Running, v.Spec.RunStrategy = since.running, nil
+			if since.strategy != "" {
+				v.Spec.RunStrategy = &since.strategy
+			}
+		})
+		w.restore(ctx)
+		Expect(w.restore(ctx).Done).To(BeTrue())
+		Expect(powerOf(w.machine(ctx, "a"))).To(Equal(since))
+		Expect(w.machine(ctx, "a").Annotations).NotTo(HaveKey(infrav1.VMPowerStateAnnotation))
+	},
+		Entry("a run strategy", power{running: new(true)}, power{strategy: kubevirtv1.RunStrategyAlways}),
+		Entry("running", always, power{running: new(true)}),
+	)
+
 	It("is left alone by the attempt on another node", func(ctx SpecContext) {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
 		Expect(w.restore(ctx, func(r *kubevirt.Restoration) { r.Attempt, r.NodeName = "upgrade-b/87654321", nodeTwo }).Done).To(BeTrue())
