@@ -269,10 +269,27 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.evacuate(ctx).Done).To(BeTrue())
 	})
 
+	It("waits for an instance that is being deleted, although its Pod is gone", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+			v.Finalizers = []string{"test.example.com/held"}
+		}))
+		Expect(live.Delete(ctx, w.instance(ctx, "a"))).To(Succeed())
+		Expect(live.Delete(ctx, &corev1.Pod{ObjectMeta: w.meta("virt-launcher-a")}, client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(w.evacuate(ctx)).To(And(HaveField("Done", false), HaveField("Message", "waiting for the last virtual machines to leave Node node-1")))
+		held := w.instance(ctx, "a")
+		held.Finalizers = nil
+		Expect(live.Update(ctx, held)).To(Succeed())
+		Expect(w.evacuate(ctx).Done).To(BeTrue())
+	})
+
 	It("names a few of many that hold the node", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		for i := range 5 {
 			w.add(ctx, fmt.Sprintf("vm-%d", i), labelled(infrav1.VMPolicyLabel, "Block"))
+			if i == 2 {
+				Expect(w.evacuate(ctx).Message).To(And(ContainSubstring("/vm-2 "), Not(ContainSubstring("more"))))
+			}
 		}
 		Expect(w.evacuate(ctx).Message).To(And(ContainSubstring("/vm-0 "), ContainSubstring("/vm-2 "), HaveSuffix(" and 2 more")))
 	})
