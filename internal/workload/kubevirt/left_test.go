@@ -95,6 +95,30 @@ var _ = Describe("What an evacuation leaves", func() {
 		Expect(w.evacuation(ctx).Node.Spec.Taints).To(BeEmpty())
 	})
 
+	It("is a taint by the name that KubeVirt is configured with, and is taken away with KubeVirt gone, too, by its own name", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a")
+		configured := &kubevirtv1.KubeVirt{}
+		key := client.ObjectKey{Namespace: w.namespace, Name: "kubevirt"}
+		Expect(live.Get(ctx, key, configured)).To(Succeed())
+		configured.Spec.Configuration.MigrationConfiguration = &kubevirtv1.MigrationConfiguration{NodeDrainTaintKey: new("drain")}
+		Expect(live.Update(ctx, configured)).To(Succeed())
+		w.observe(ctx, "v0.59.2")
+		w.evacuate(ctx)
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(HaveExactElements(HaveField("Key", "drain")))
+		Expect(w.restore(ctx).Done).To(BeTrue())
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(BeEmpty())
+
+		Expect(live.Get(ctx, key, configured)).To(Succeed())
+		configured.Spec.Configuration.MigrationConfiguration = nil
+		Expect(live.Update(ctx, configured)).To(Succeed())
+		w.evacuate(ctx)
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(HaveLen(1))
+		Expect(live.Delete(ctx, configured)).To(Succeed())
+		Expect(w.restore(ctx).Done).To(BeTrue())
+		Expect(w.evacuation(ctx).Node.Spec.Taints).To(BeEmpty())
+	})
+
 	It("is not the taint of a person", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.add(ctx, "a")

@@ -59,6 +59,13 @@ func (w *world) person(ctx context.Context, name string, edit func(*kubevirtv1.V
 	Expect(live.Update(ctx, machine)).To(Succeed())
 }
 
+// down is a node that is not Ready.
+func down() *corev1.Node {
+	found := node(nodeOne)
+	found.Status.Conditions[0].Status = corev1.ConditionUnknown
+	return found
+}
+
 func everything(r *kubevirt.Restoration) { r.All = true }
 
 var _ = DescribeTable("What was stopped gets back what it had",
@@ -203,16 +210,17 @@ var _ = Describe("A virtual machine that was stopped", func() {
 		Entry("running", power{running: new(true)}, false),
 	)
 
-	It("is given back although its guest has not ended where that may never be: its node is down", func(ctx SpecContext) {
+	DescribeTable("is given back although its guest has not ended where that may never be:", func(ctx SpecContext, where *corev1.Node) {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, power{strategy: kubevirtv1.RunStrategyRerunOnFailure})
 		machine := w.machine(ctx, "a")
 		machine.Status.Created = true
 		Expect(live.Status().Update(ctx, machine)).To(Succeed())
-		down := node(nodeOne)
-		down.Status.Conditions[0].Status = corev1.ConditionUnknown
-		w.restore(ctx, func(r *kubevirt.Restoration) { r.Node = down })
+		w.restore(ctx, func(r *kubevirt.Restoration) { r.Node = where })
 		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(kubevirtv1.RunStrategyRerunOnFailure))
-	})
+	},
+		Entry("its node is down", down()),
+		Entry("its node is gone", nil),
+	)
 
 	DescribeTable("is left as a person has switched it since, by the other field", func(ctx SpecContext, before, since power) {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, before)
