@@ -137,7 +137,7 @@ func (r Restoration) concerns(vm *kubevirtv1.VirtualMachine, state *powerState) 
 // leave it off: KubeVirt starts it only when the strategy changes, or a start is requested, while there is no instance.
 // On a Node that is down it may never end.
 func (p *powerState) isStopping(vm *kubevirtv1.VirtualMachine) bool {
-	return !p.Starting && p.isAsStopped(vm) && vm.Status.Created && p.Field == fieldRunStrategy &&
+	return !p.Starting && p.isAsStopped(vm) && vm.Status.Created &&
 		(p.Value == string(kubevirtv1.RunStrategyManual) || p.Value == string(kubevirtv1.RunStrategyRerunOnFailure))
 }
 

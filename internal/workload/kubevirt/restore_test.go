@@ -239,6 +239,32 @@ var _ = Describe("A virtual machine that was stopped", func() {
 		Entry("running", always, power{running: new(true)}),
 	)
 
+	DescribeTable("is nothing to wait for once a person has switched it, although its guest runs", func(ctx SpecContext, before, since kubevirtv1.VirtualMachineRunStrategy) {
+		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, power{strategy: before})
+		ready := func(r *kubevirt.Restoration) { r.Node = node(nodeOne) }
+		if since == kubevirtv1.RunStrategyHalted {
+			w.restore(ctx, ready)
+			Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(before), "only its start is missing")
+		}
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) { v.Spec.RunStrategy = &since })
+		machine := w.machine(ctx, "a")
+		machine.Status.Created = true
+		Expect(live.Status().Update(ctx, machine)).To(Succeed())
+		Expect(w.restore(ctx, ready).Done).To(BeTrue())
+		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(since))
+	},
+		Entry("on", kubevirtv1.RunStrategyRerunOnFailure, kubevirtv1.RunStrategyAlways),
+		Entry("off, before it was started again", kubevirtv1.RunStrategyManual, kubevirtv1.RunStrategyHalted),
+	)
+
+	It("is brought back by the attempt that has stopped it, wherever it ran", func(ctx SpecContext) {
+		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
+		elsewhere := func(r *kubevirt.Restoration) { r.NodeName = nodeTwo }
+		w.restore(ctx, elsewhere)
+		Expect(w.restore(ctx, elsewhere).Done).To(BeTrue())
+		Expect(powerOf(w.machine(ctx, "a"))).To(Equal(always))
+	})
+
 	It("is left alone by the attempt on another node", func(ctx SpecContext) {
 		w := stop(ctx, infrav1.VMPolicyShutdownAndRestore, always)
 		Expect(w.restore(ctx, func(r *kubevirt.Restoration) { r.Attempt, r.NodeName = "upgrade-b/87654321", nodeTwo }).Done).To(BeTrue())
