@@ -172,7 +172,7 @@ func stateless(vm *kubevirtv1.VirtualMachine) bool {
 
 // needsStart says whether the run strategy alone does not start it. It ran, or it would not have been stopped.
 func (p *powerState) needsStart() bool {
-	return p.Field == fieldRunStrategy && p.Value == string(kubevirtv1.RunStrategyManual)
+	return p.Value == string(kubevirtv1.RunStrategyManual)
 }
 
 // start asks KubeVirt to start a VirtualMachine that starts on request only, as its start subresource does.
