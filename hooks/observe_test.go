@@ -146,19 +146,13 @@ var _ = Describe("UpdateMachine", func() {
 	})
 
 	It("goes by the name of the image where a host reports no digest", func() {
-		template := &infrav1.ElementalMachineTemplate{}
-		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
-		template.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:2"}
-		Expect(c.Update(ctx, template)).To(Succeed())
+		w.annotates(infrav1.RolloutDigestAnnotation, "sha256:2")
 		w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
 		Expect(w.call()).To(beDone())
 	})
 
 	It("asks nothing of a host while the options of the rollout cannot be understood", func() {
-		template := &infrav1.ElementalMachineTemplate{}
-		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
-		template.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: "Allow"}
-		Expect(c.Update(ctx, template)).To(Succeed())
+		w.annotates(infrav1.RolloutOptionsAnnotation, "Allow")
 		Expect(w.call()).To(notRead)
 		Expect(w.upgrades()).To(BeEmpty())
 	})

@@ -65,6 +65,15 @@ func (w *worker) wants(template *infrav1.ElementalMachineTemplate) {
 	Expect(c.Update(ctx, w.md)).To(Succeed())
 }
 
+// annotates template "new", as a rollout does.
+func (w *worker) annotates(key, value string) {
+	GinkgoHelper()
+	template := &infrav1.ElementalMachineTemplate{}
+	Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
+	template.Annotations = map[string]string{key: value}
+	Expect(c.Update(ctx, template)).To(Succeed())
+}
+
 func (w *worker) boots(os infrav1.HostOS) {
 	GinkgoHelper()
 	w.host.Status.OS, w.host.Status.Phase = os, infrav1.HostPhaseRunning
@@ -235,10 +244,7 @@ var _ = Describe("UpdateMachine", func() {
 				w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "recovery"})
 			}),
 			Entry("when the tag has moved since", func() {
-				template := ownertest.Template(w.namespace, "new", newImage)
-				Expect(c.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
-				template.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:3"}
-				Expect(c.Update(ctx, template)).To(Succeed())
+				w.annotates(infrav1.RolloutDigestAnnotation, "sha256:3")
 			}),
 			Entry("when the recovery system is wanted too, which cannot be seen", func() {
 				template := ownertest.Template(w.namespace, "with-recovery", newImage)

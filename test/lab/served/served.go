@@ -14,6 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// HasEnded says whether a definition has gone, and its kind is not served any more.
+func HasEnded(ctx context.Context, kube client.Client, definition client.Object, kind schema.GroupVersionKind) (bool, error) {
+	if !apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(definition), definition)) {
+		return false, nil
+	}
+	isServed, err := Is(ctx, kube, kind)
+	return !isServed, err
+}
+
 // Is says whether objects of a namespaced kind can be read. An API server that does not serve it answers 404 without a Status.
 func Is(ctx context.Context, kube client.Client, kind schema.GroupVersionKind) (bool, error) {
 	object := &unstructured.Unstructured{}

@@ -85,11 +85,7 @@ func Uninstall(ctx context.Context, kube client.Client, kinds ...schema.GroupVer
 	}
 	for _, kind := range kinds {
 		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-			if !apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(newDefinition(kind)), newDefinition(kind))) {
-				return false, nil
-			}
-			isServed, err := served.Is(ctx, kube, kind)
-			return !isServed, err
+			return served.HasEnded(ctx, kube, newDefinition(kind), kind)
 		})
 		if err != nil {
 			return fmt.Errorf("waiting for the end of %s: %w", kind, err)

@@ -62,12 +62,7 @@ func Uninstall(ctx context.Context, kube client.Client) error {
 	}
 	for kind, hasStatus := range kinds {
 		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
-			found := definition(kind, hasStatus)
-			if !apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(found), found)) {
-				return false, nil
-			}
-			isServed, err := served.Is(ctx, kube, kubevirtv1.GroupVersion.WithKind(kind))
-			return !isServed, err
+			return served.HasEnded(ctx, kube, definition(kind, hasStatus), kubevirtv1.GroupVersion.WithKind(kind))
 		})
 		if err != nil {
 			return fmt.Errorf("waiting for the end of %s: %w", kind, err)
