@@ -85,9 +85,10 @@ func (n *node) cutOff() {
 	<-n.down
 }
 
-// run makes a virtual machine on the first node and waits until it runs there.
+// run makes a virtual machine on the first node, once that can take it, and waits until it runs there.
 func run(ctx context.Context, spec vm.Spec) (client.ObjectKey, vm.State) {
 	GinkgoHelper()
+	Eventually(func() (string, error) { return vm.Unfit(ctx, theLab.WorkloadKube, nodeOne) }).Should(BeEmpty())
 	spec.Prefer = nodeOne
 	machine, err := vm.Create(ctx, theLab.WorkloadKube, spec)
 	Expect(err).NotTo(HaveOccurred())

@@ -16,8 +16,16 @@ import (
 )
 
 // CreateVM makes a virtual machine on the workload cluster and waits until it runs, where it is preferred to if there is
-// room.
+// room. It is made once the node that it prefers can take it.
 func (c *Cluster) CreateVM(ctx context.Context, spec vm.Spec) (vm.State, error) {
+	if spec.Prefer != "" {
+		err := Await(ctx, "a node for virtual machine "+spec.Name, createTimeout, func(ctx context.Context) (string, error) {
+			return vm.Unfit(ctx, c.WorkloadKube(), spec.Prefer)
+		})
+		if err != nil {
+			return vm.State{}, err
+		}
+	}
 	machine, err := vm.Create(ctx, c.WorkloadKube(), spec)
 	if err != nil {
 		return vm.State{}, err
