@@ -5,18 +5,25 @@ package owner_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -28,6 +35,14 @@ type later struct {
 	ctrl.Manager
 	installed atomic.Bool
 	asked     atomic.Int64
+	log       logr.Logger
+}
+
+// Add has what the manager runs write to the log.
+func (l *later) Add(runnable manager.Runnable) error {
+	return l.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return runnable.Start(logr.NewContext(ctx, l.log))
+	}))
 }
 
 func (l *later) GetRESTMapper() meta.RESTMapper { return lateMapper{l.Manager.GetRESTMapper(), l} }
@@ -45,28 +60,112 @@ func (m lateMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
+// unreadable is a manager whose API server does not say which kinds it has.
+type unreadable struct{ ctrl.Manager }
+
+func (u unreadable) GetRESTMapper() meta.RESTMapper { return brokenMapper{u.Manager.GetRESTMapper()} }
+
+type brokenMapper struct{ meta.RESTMapper }
+
+func (brokenMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, errBroken
+}
+
+var errBroken = errors.New("broken")
+
+// watcher is a controller that tells whom it was woken by, and how often it was made to watch.
+type watcher struct {
+	controller.Controller
+	woken   chan client.ObjectKey
+	watches atomic.Int64
+	// failures is how often it cannot be made to watch yet.
+	failures atomic.Int64
+}
+
+func newWatcher(mgr ctrl.Manager, name string) *watcher {
+	GinkgoHelper()
+	w := &watcher{woken: make(chan client.ObjectKey, 100)}
+	var err error
+	w.Controller, err = controller.New(name, mgr, controller.Options{
+		Reconciler: reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
+			w.woken <- request.NamespacedName
+			return reconcile.Result{}, nil
+		}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return w
+}
+
+func (w *watcher) Watch(from source.Source) error {
+	w.watches.Add(1)
+	if w.failures.Add(-1) >= 0 {
+		return errBroken
+	}
+	return w.Controller.Watch(from)
+}
+
 var _ = Describe("KubeadmControlPlanes", func() {
-	It("wake a controller although their provider is installed after the manager has started", func(ctx SpecContext) {
+	var (
+		kcp  *controlplanev1.KubeadmControlPlane
+		late *later
+		logs *gbytes.Buffer
+	)
+
+	BeforeEach(func() {
 		DeferCleanup(owner.LookForControlPlanesEvery(50 * time.Millisecond))
-		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c1", "t1")
+		kcp = ownertest.KubeadmControlPlane(newNamespace(), "cp", "c1", "t1")
 		create(kcp)
 		mgr, err := plane.NewManager()
 		Expect(err).NotTo(HaveOccurred())
-		late, woken := &later{Manager: mgr}, make(chan client.ObjectKey, 100)
-		by, err := controller.New("late", mgr, controller.Options{
-			Reconciler: reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
-				woken <- request.NamespacedName
-				return reconcile.Result{}, nil
-			}),
-		})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
+		logs = gbytes.NewBuffer()
+		late = &later{Manager: mgr, log: funcr.New(func(_, args string) { _, _ = logs.Write([]byte(args)) }, funcr.Options{})}
+	})
+	run := func(ctx context.Context) {
+		GinkgoHelper()
+		stop, err := apiserver.Run(ctx, late.Manager)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(stop)
+	}
+
+	It("wake a controller although their provider is installed after the manager has started", func(ctx SpecContext) {
+		by := newWatcher(late.Manager, "late")
+		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
+		run(ctx)
 		Eventually(late.asked.Load).Should(BeNumerically(">", 2), "it has looked in vain")
-		Expect(woken).To(BeEmpty())
+		Expect(by.woken).To(BeEmpty())
 		late.installed.Store(true)
-		Eventually(woken).Should(Receive(Equal(client.ObjectKeyFromObject(kcp))))
+		Eventually(by.woken).Should(Receive(Equal(client.ObjectKeyFromObject(kcp))))
+		asked := late.asked.Load()
+		Consistently(late.asked.Load, "300ms").Should(Equal(asked), "it looks no more")
+		Expect(by.watches.Load()).To(BeEquivalentTo(1))
+		Expect(logs).NotTo(gbytes.Say("Failed to look"))
+	})
+
+	It("are watched at once where their provider is installed", func(ctx SpecContext) {
+		late.installed.Store(true)
+		by := newWatcher(late.Manager, "at-once")
+		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
+		Expect(by.watches.Load()).To(BeEquivalentTo(1))
+		run(ctx)
+		Eventually(by.woken).Should(Receive(Equal(client.ObjectKeyFromObject(kcp))))
+	})
+
+	It("are looked for again where a controller could not be made to watch them", func(ctx SpecContext) {
+		by := newWatcher(late.Manager, "second-try")
+		by.failures.Store(2)
+		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
+		run(ctx)
+		late.installed.Store(true)
+		Eventually(by.woken).Should(Receive(Equal(client.ObjectKeyFromObject(kcp))))
+		Expect(by.watches.Load()).To(BeEquivalentTo(3))
+		Expect(logs).To(gbytes.Say("watching KubeadmControlPlanes: broken"))
+	})
+
+	It("stop a manager that cannot be told of them when it starts", func() {
+		by := newWatcher(late.Manager, "not-told")
+		Expect(owner.WatchControlPlanes(unreadable{late.Manager}, by, &handler.EnqueueRequestForObject{})).To(MatchError(errBroken))
+		late.installed.Store(true)
+		by.failures.Store(1)
+		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(MatchError("watching KubeadmControlPlanes: broken"))
 	})
 })

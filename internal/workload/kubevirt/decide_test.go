@@ -162,61 +162,6 @@ var _ = DescribeTable("What becomes of a virtual machine",
 	Entry("alone", blocks, infrav1.VMBlock, "there is no other node", func(s *kubevirt.Snapshot) { s.Nodes = s.Nodes[:1] }),
 )
 
-var _ = DescribeTable("Whether a node can take a virtual machine",
-	func(refusal string, changes ...change) {
-		fates := decide(infrav1.VMPolicyBlock, snapshot(changes...))
-		if refusal == "" {
-			Expect(fates[0].Decision).To(Equal(infrav1.VMMigrate), fates[0].Reason)
-			return
-		}
-		Expect(fates[0].Decision).To(Equal(infrav1.VMBlock))
-		Expect(fates[0].Reason).To(Equal("no other node can take it: node-2 (" + refusal + ")"))
-	},
-	Entry("it can", ""),
-	Entry("not Ready", "not Ready", target(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })),
-	Entry("cordoned", "cordoned", target(func(n *corev1.Node) { n.Spec.Unschedulable = true })),
-	Entry("virt-handler is away", "virt-handler does not serve it", target(func(n *corev1.Node) { n.Labels[kubevirt.SchedulableLabel] = "false" })),
-	Entry("another architecture", "another architecture", target(func(n *corev1.Node) { n.Labels[corev1.LabelArchStable] = "arm64" })),
-	Entry("a taint", "taint gpu is not tolerated", target(taint(corev1.TaintEffectNoSchedule))),
-	Entry("a taint that is tolerated", "", target(taint(corev1.TaintEffectNoExecute)), vmi(func(v *kubevirtv1.VirtualMachineInstance) {
-		v.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
-	})),
-	Entry("a taint that only advises", "", target(taint(corev1.TaintEffectPreferNoSchedule))),
-	Entry("a selector", "not selected by the virtual machine", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
-		v.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
-	})),
-	Entry("a selector that it meets", "", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
-		v.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "amd64"}
-	})),
-	Entry("an affinity", "not selected by the virtual machine", affinity(corev1.NodeSelectorRequirement{
-		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"},
-	})),
-	Entry("an affinity that it meets", "", affinity(corev1.NodeSelectorRequirement{
-		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"node-1"},
-	})),
-	Entry("an affinity to nothing", "not selected by the virtual machine", affinity()),
-	Entry("an affinity by name", "not selected by the virtual machine", vmi(func(v *kubevirtv1.VirtualMachineInstance) {
-		v.Spec.Affinity = required(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{
-			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"},
-		}}})
-	})),
-	Entry("memory that others have taken", "not enough memory", func(s *kubevirt.Snapshot) {
-		s.Pods = append(s.Pods, pod("web", "node-2", "3500Mi"))
-	}),
-	Entry("just enough memory", "", func(s *kubevirt.Snapshot) { s.Pods = append(s.Pods, pod("web", "node-2", "3Gi")) }),
-	Entry("memory that only an init container needs", "not enough memory", func(s *kubevirt.Snapshot) {
-		s.Pods = append(s.Pods, pod("web", "node-2", "1Gi", func(p *corev1.Pod) { p.Spec.InitContainers = container("4Gi", nil) }))
-	}),
-	Entry("memory of a sidecar", "not enough memory", func(s *kubevirt.Snapshot) {
-		s.Pods = append(s.Pods, pod("web", "node-2", "2Gi", func(p *corev1.Pod) {
-			p.Spec.InitContainers = container("1500Mi", new(corev1.ContainerRestartPolicyAlways))
-		}))
-	}),
-	Entry("CPU", "not enough cpu", target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") })),
-	Entry("Pods", "not enough pods", target(func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0") })),
-	Entry("devices", "not enough devices.kubevirt.io/kvm", target(func(n *corev1.Node) { delete(n.Status.Allocatable, "devices.kubevirt.io/kvm") })),
-)
-
 // noDevices is what a kubelet says of them until they have registered again.
 var noDevices = target(func(n *corev1.Node) { n.Status.Allocatable["devices.kubevirt.io/kvm"] = resource.MustParse("0") })
 
@@ -328,25 +273,3 @@ var _ = Describe("The decisions on a node", func() {
 		Expect(decide(infrav1.VMPolicyBlock, s)[0].Status().Reason).To(HaveLen(512))
 	})
 })
-
-func taint(effect corev1.TaintEffect) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "gpu", Effect: effect}} }
-}
-
-func affinity(requirements ...corev1.NodeSelectorRequirement) change {
-	return vmi(func(v *kubevirtv1.VirtualMachineInstance) {
-		v.Spec.Affinity = required(corev1.NodeSelectorTerm{MatchExpressions: requirements})
-	})
-}
-
-func required(term corev1.NodeSelectorTerm) *corev1.Affinity {
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
-	}}
-}
-
-func container(memory string, restart *corev1.ContainerRestartPolicy) []corev1.Container {
-	return []corev1.Container{{RestartPolicy: restart, Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
-	}}}
-}

@@ -4,12 +4,15 @@
 package kubevirt_test
 
 import (
+	"context"
 	"errors"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
@@ -61,6 +64,52 @@ var _ = Describe("A write that makes a virtual machine leave", func() {
 		Expect(live.Delete(ctx, &corev1.Pod{ObjectMeta: w.meta("virt-launcher-a")})).To(Succeed())
 		Expect(w.evacuate(ctx)).To(And(HaveField("Held", false), HaveField("Done", false), HaveField("Left", 1)))
 		Expect(w.calls["evict"]).To(BeZero())
+	})
+})
+
+// answered is an answer of an API server by its code alone.
+func answered(code int32) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: "not so"}}
+}
+
+var away = HaveSuffix("/a: virt-api of KubeVirt does not answer: see its Deployment")
+
+var _ = DescribeTable("What answers the write that stops a virtual machine", func(ctx SpecContext, answer error, held types.GomegaMatcher) {
+	w := newWorld(ctx)
+	w.policy = infrav1.VMPolicyShutdown
+	w.add(ctx, "a", notMigratable)
+	w.refuses = answer
+	progress, err := kubevirt.Evacuate(ctx, w.evacuation(ctx))
+	if held == nil {
+		Expect(err).To(MatchError(answer), "it is tried again")
+		return
+	}
+	Expect(err).NotTo(HaveOccurred())
+	Expect(progress).To(And(HaveField("Held", true), HaveField("Message", held)))
+},
+	Entry("a redirection", answered(399), nil),
+	Entry("a refusal", answered(400), ContainSubstring("cannot be shut down: ")),
+	Entry("another refusal", answered(499), ContainSubstring("cannot be shut down: ")),
+	Entry("a failure", answered(501), nil),
+	Entry("a failure without a reason", answered(500), away),
+	Entry("an API server that is busy", apierrors.NewTooManyRequests("busy", 1), nil),
+	Entry("a webhook that is away", apierrors.NewInternalError(errReset), away),
+	Entry("a time-out of the API server", apierrors.NewTimeoutError("slow", 1), away),
+	Entry("a webhook that has no time", apierrors.NewServerTimeout(something, "patch", 1), away),
+	Entry("nobody, for virt-api", apierrors.NewServiceUnavailable("no endpoints"), away),
+	Entry("nobody, within the time for it", context.DeadlineExceeded, away),
+)
+
+var _ = Describe("A write that the manager gives up, because it ends", func() {
+	It("says nothing of virt-api", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.policy = infrav1.VMPolicyShutdown
+		w.add(ctx, "a", notMigratable)
+		w.refuses = context.DeadlineExceeded
+		ending, end := context.WithCancel(ctx)
+		w.raced = end
+		_, err := kubevirt.Evacuate(ending, w.evacuation(ctx))
+		Expect(err).To(MatchError(context.DeadlineExceeded))
 	})
 })
 

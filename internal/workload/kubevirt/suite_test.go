@@ -20,10 +20,13 @@ func TestKubeVirt(t *testing.T) {
 }
 
 // live reads and writes the API server, which has KubeVirt's kinds and nothing of KubeVirt.
-var live client.WithWatch
+var (
+	server *apiserver.Server
+	live   client.WithWatch
+)
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	server := apiserver.StartForSuite()
+	server = apiserver.StartForSuite()
 	var err error
 	live, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
 	Expect(err).NotTo(HaveOccurred())
