@@ -87,6 +87,9 @@ var _ = DescribeTable("Whether a node can take a virtual machine",
 	}),
 	Entry("memory that is requested, less than the guest's", "", unstarted(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")})),
 	Entry("memory of the guest, where none is requested", "not enough memory", unstarted(nil)),
+	Entry("no memory that anybody says", "", unstarted(nil), vmi(func(v *kubevirtv1.VirtualMachineInstance) {
+		v.Spec.Domain.Memory = &kubevirtv1.Memory{}
+	})),
 	Entry("no CPU, of a node that has given away more than it has", "", func(s *kubevirt.Snapshot) {
 		s.Nodes[1].Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m")
 		s.Pods[0].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("0")
