@@ -14,9 +14,9 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // bootModes in which a host runs an OS that was installed on it. After a fallback that is passive, and
@@ -135,7 +135,7 @@ func (o *observation) readPin(ctx context.Context, reader client.Reader) error {
 func (o *observation) readAttempts(ctx context.Context, reader client.Reader) error {
 	list := &infrav1.ElementalHostUpgradeList{}
 	err := reader.List(ctx, list, client.InNamespace(o.host.Namespace),
-		client.MatchingLabels{infrav1.MachineNameLabel: rollout.LabelValue(o.wanted.machine.Name)})
+		client.MatchingFields{attempts.ByMachine: o.wanted.machine.Name})
 	if err != nil {
 		return fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}

@@ -3,18 +3,19 @@
 
 package v1beta1
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
-// IsEnd says whether an attempt in this phase does nothing more by itself. HostLost is none: the attempt goes on
+// UpgradeEnds are the phases in which an attempt does nothing more by itself. HostLost is none: the attempt goes on
 // when its host comes back.
-func (p UpgradePhase) IsEnd() bool {
-	switch p {
-	case UpgradeSucceeded, UpgradeRolledBack, UpgradeFailed, UpgradeSuperseded, UpgradeAborted:
-		return true
-	case UpgradePending, UpgradeProgressing, UpgradeHostLost:
-	}
-	return false
+func UpgradeEnds() []UpgradePhase {
+	return []UpgradePhase{UpgradeSucceeded, UpgradeRolledBack, UpgradeFailed, UpgradeSuperseded, UpgradeAborted}
 }
+
+// IsEnd says whether the phase is one of UpgradeEnds.
+func (p UpgradePhase) IsEnd() bool { return slices.Contains(UpgradeEnds(), p) }
 
 // IsActive says whether an attempt in this phase has steps left to do and is at them, or about to be. HostLost is
 // not: nothing is done until the host comes back, and so the phase is neither an end nor active.

@@ -247,6 +247,7 @@ type PreflightResult struct {
 // +kubebuilder:selectablefield:JSONPath=".spec.clusterName"
 // +kubebuilder:selectablefield:JSONPath=".spec.hostName"
 // +kubebuilder:selectablefield:JSONPath=".spec.machineName"
+// +kubebuilder:selectablefield:JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that is upgraded"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="State of the attempt"
 // +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Step the attempt is at"

@@ -28,6 +28,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
@@ -44,6 +45,9 @@ import (
 
 // setUp adds everything to the manager.
 func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) error {
+	if err := attempts.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	kubeconfigs, err := newKubeconfigs(mgr)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -53,7 +54,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey)
 	if err != nil {
 		return nil, fmt.Errorf("listing ElementalMachines of Cluster %s: %w", cluster.Name, err)
 	}
-	attempts, err := r.newestAttempts(ctx, cluster)
+	newest, err := r.newestAttempts(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey)
 		if err != nil {
 			return nil, err
 		}
-		found.attempt = attempts[machine.Name]
+		found.attempt = newest[machine.Name]
 		nodes = append(nodes, found)
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return cmp.Compare(a.name, b.name) })
@@ -113,16 +114,13 @@ func runs(host *infrav1.ElementalHost, wanted wish) bool {
 
 // newestAttempts are the newest attempts of a cluster, by ElementalMachine.
 func (r *Reconciler) newestAttempts(ctx context.Context, cluster client.ObjectKey) (map[string]*infrav1.ElementalHostUpgrade, error) {
-	list := &infrav1.ElementalHostUpgradeList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	ofCluster, err := attempts.OfCluster(ctx, r.Client, cluster)
+	if err != nil {
+		return nil, err
 	}
 	newest := map[string]*infrav1.ElementalHostUpgrade{}
-	for i := range list.Items {
-		attempt := &list.Items[i]
-		if attempt.Spec.ClusterName != cluster.Name {
-			continue
-		}
+	for i := range ofCluster {
+		attempt := &ofCluster[i]
 		if other := newest[attempt.Spec.ElementalMachineName]; other == nil || infrav1.OldestFirst(other, attempt) < 0 {
 			newest[attempt.Spec.ElementalMachineName] = attempt
 		}

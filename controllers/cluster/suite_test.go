@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/kubeconfig"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -29,7 +30,12 @@ var (
 	server *apiserver.Server
 	// cached is what the controller has seen.
 	cached client.Reader
+	// lists of the controller.
+	lists *apiserver.Counting
 )
+
+// settling is long against the time that a write needs to come back as an event.
+const settling = 500 * time.Millisecond
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(time.Minute)
@@ -37,8 +43,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	server = apiserver.StartForSuite()
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
-	cached = mgr.GetCache()
-	Expect((&cluster.Reconciler{Client: mgr.GetClient(), Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), WatchFilterValue: watchFilter}).
+	cached, lists = mgr.GetCache(), &apiserver.Counting{Client: mgr.GetClient()}
+	Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect((&cluster.Reconciler{Client: lists, Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
 	Expect(err).NotTo(HaveOccurred())

@@ -28,12 +28,12 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if o.heldOff != "" { // the checks have not been run
 		return sequence.Wait(pollSlots, "%s", o.heldOff), nil
 	}
+	if holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+		return sequence.Done(), nil
+	}
 	live, err := r.liveSlots(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err
-	}
-	if holdsSlot(live.taken, o.attempt) {
-		return sequence.Done(), nil
 	}
 	if len(live.arriving) > 0 {
 		return sequence.Wait(pollSlots, "waiting for an upgrade slot of Cluster %s: moved here with cordoned nodes were %s",

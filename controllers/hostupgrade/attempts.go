@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
@@ -21,12 +22,12 @@ const historyLimit = 10
 // observeAttempts lists the other attempts on the host. It lists live: the hook may have made one that
 // the cache has not heard of.
 func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
-	attempts := &infrav1.ElementalHostUpgradeList{}
-	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace),
-		client.MatchingFields{hostField: o.upgrade.Spec.HostName}); err != nil {
+	onHost := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, onHost, client.InNamespace(o.upgrade.Namespace),
+		client.MatchingFields{attempts.ByHost: o.upgrade.Spec.HostName}); err != nil {
 		return fmt.Errorf("listing attempts on ElementalHost %s: %w", o.upgrade.Spec.HostName, err)
 	}
-	o.attempts = slices.DeleteFunc(attempts.Items, func(u infrav1.ElementalHostUpgrade) bool { return u.UID == o.upgrade.UID })
+	o.attempts = slices.DeleteFunc(onHost.Items, func(u infrav1.ElementalHostUpgrade) bool { return u.UID == o.upgrade.UID })
 	o.rival = rivalOf(o.upgrade, o.attempts, o.host)
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -30,15 +32,39 @@ type occupancy struct {
 	arriving []string
 }
 
+// liveSlots is who is in the slots now.
 func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (occupancy, error) {
-	attempts := &infrav1.ElementalHostUpgradeList{}
-	if err := r.APIReader.List(ctx, attempts, client.InNamespace(o.upgrade.Namespace)); err != nil {
-		return occupancy{}, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+	live, err := o.slotHolders(ctx, r.APIReader)
+	if err != nil {
+		return occupancy{}, err
 	}
-	live := occupy(o.elementalCluster.Status.UpgradeSlots, attempts.Items)
-	var err error
-	live.arriving, err = o.arriving(ctx, attempts.Items, live.taken)
+	unfinished, err := attempts.UnfinishedNow(ctx, r.APIReader, o.clusterKey())
+	if err != nil {
+		return occupancy{}, err
+	}
+	live.arriving, err = o.arriving(ctx, unfinished, live.taken)
 	return live, err
+}
+
+// slotHolders reads the attempts that the slots name, of which there are no more than may be disruptive at a time.
+func (o *observation) slotHolders(ctx context.Context, reader client.Reader) (occupancy, error) {
+	slots := o.elementalCluster.Status.UpgradeSlots
+	holders := make([]infrav1.ElementalHostUpgrade, 0, len(slots))
+	for _, slot := range slots {
+		holder, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, o.upgrade.Namespace, slot.Upgrade)
+		if err != nil {
+			return occupancy{}, err
+		}
+		if holder != nil {
+			holders = append(holders, *holder)
+		}
+	}
+	return occupy(slots, holders), nil
+}
+
+// clusterKey names the Cluster that the attempt belongs to.
+func (o *observation) clusterKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: o.upgrade.Namespace, Name: o.upgrade.Spec.ClusterName}
 }
 
 func occupy(slots []infrav1.UpgradeSlot, attempts []infrav1.ElementalHostUpgrade) occupancy {

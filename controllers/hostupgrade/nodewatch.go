@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -57,14 +58,14 @@ func operated() predicate.Funcs {
 
 // attemptsOnNode are those that can still change.
 func (r *Reconciler) attemptsOnNode(ctx context.Context, cluster client.ObjectKey, node string) []ctrl.Request {
-	attempts, err := r.cachedAttempts(ctx, cluster.Namespace, cluster.Name)
+	of, err := attempts.OfCluster(ctx, r.Client, cluster)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the attempts on a Node", "Node", node)
 		return nil
 	}
 	requests := []ctrl.Request{}
-	for i := range attempts {
-		if attempt := &attempts[i]; attempt.Status.NodeName == node && !stands(attempt) {
+	for i := range of {
+		if attempt := &of[i]; attempt.Status.NodeName == node && !stands(attempt) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
 		}
 	}

@@ -5,7 +5,6 @@ package hostupgrade
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -35,27 +35,17 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if _, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
 		return nil //nolint:nilerr // the check says so
 	}
-	attempts, err := r.cachedAttempts(ctx, o.upgrade.Namespace, o.upgrade.Spec.ClusterName)
+	holders, err := o.slotHolders(ctx, r.Client)
 	if err != nil {
 		return err
 	}
-	o.heldOff, err = slotBlocker(ctx, o, occupy(o.elementalCluster.Status.UpgradeSlots, attempts))
+	o.heldOff, err = slotBlocker(ctx, o, holders)
 	return err
 }
 
 // isQueued says whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.
 func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(upgrade.Status.Phase) && reasonOf(upgrade.Status.Step) == stepAdmit
-}
-
-// cachedAttempts of a cluster are not to be changed.
-func (r *Reconciler) cachedAttempts(ctx context.Context, namespace, cluster string) ([]infrav1.ElementalHostUpgrade, error) {
-	list := &infrav1.ElementalHostUpgradeList{}
-	err := r.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{clusterField: cluster}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("listing ElementalHostUpgrades of Cluster %s: %w", cluster, err)
-	}
-	return list.Items, nil
 }
 
 // queueOf wakes the attempts that wait for a slot of an ElementalCluster. The status of one that has just begun to wait
@@ -83,15 +73,15 @@ func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ct
 // queued are the attempts of a cluster that wait for a slot, or until their image is out of quarantine. The oldest are woken first, which is all the order there is:
 // one that is held by its checks does not hold those behind it.
 func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ctrl.Request {
-	attempts, err := r.cachedAttempts(ctx, namespace, cluster)
+	unfinished, err := attempts.Unfinished(ctx, r.Client, client.ObjectKey{Namespace: namespace, Name: cluster})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to find who waits for an upgrade slot")
 		return nil
 	}
 	waiting := []*infrav1.ElementalHostUpgrade{}
-	for i := range attempts {
-		if isQueued(&attempts[i]) || !isEnded(attempts[i].Status.Phase) && preflight.HeldByQuarantine(attempts[i].Status.Preflight) {
-			waiting = append(waiting, &attempts[i])
+	for i := range unfinished {
+		if isQueued(&unfinished[i]) || preflight.HeldByQuarantine(unfinished[i].Status.Preflight) {
+			waiting = append(waiting, &unfinished[i])
 		}
 	}
 	slices.SortFunc(waiting, infrav1.OldestFirst)

@@ -21,6 +21,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -104,6 +105,7 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		Expect(err).NotTo(HaveOccurred())
 		looks := &wakes{Owners: w.owners}
 		w.reconciler.Client, w.reconciler.Owners = mgr.GetClient(), looks
+		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{NewQueue: standingStill, MaxConcurrentReconciles: 3})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)
 		Expect(err).NotTo(HaveOccurred())

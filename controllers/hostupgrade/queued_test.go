@@ -47,7 +47,6 @@ var _ = Describe("A queue for slots", func() {
 			aged("a", time.Minute, waits), aged("b", time.Hour, waits), aged("c", time.Hour, waits),
 			aged("drains", time.Hour, at(stepDrain, 0)), aged("new", time.Second),
 			aged("quarantined", time.Minute, at(stepPreflight, 0), blockedBy("Quarantine")), aged("blocked", time.Hour, at(stepPreflight, 0), blockedBy("NodeReady")),
-			aged("over", time.Hour, blockedBy("Quarantine"), in(infrav1.UpgradeAborted)), aged("ended", time.Hour, waits, in(infrav1.UpgradeAborted)),
 		}}}
 		names := []string{}
 		for _, request := range r.queued(ctx, "ns", "c") {

@@ -5,14 +5,13 @@ package hostupgrade
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
@@ -75,15 +74,13 @@ func (r *Reconciler) releaseStorage(ctx context.Context, o *observation) (sequen
 
 // livingAttempts are the ids of the attempts of the cluster that have not ended.
 func (r *Reconciler) livingAttempts(ctx context.Context, o *observation) ([]string, error) {
-	all := &infrav1.ElementalHostUpgradeList{}
-	if err := r.APIReader.List(ctx, all, client.InNamespace(o.upgrade.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing attempts of Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
+	unfinished, err := attempts.UnfinishedNow(ctx, r.APIReader, o.clusterKey())
+	if err != nil {
+		return nil, err
 	}
-	living := []string{}
-	for i := range all.Items {
-		if !isEnded(all.Items[i].Status.Phase) {
-			living = append(living, attemptOf(&all.Items[i]))
-		}
+	living := make([]string, 0, len(unfinished))
+	for i := range unfinished {
+		living = append(living, attemptOf(&unfinished[i]))
 	}
 	return living, nil
 }

@@ -18,24 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 )
 
 // controllerName is the controller's name for the connections that it is told of.
 const controllerName = "elementalhostupgrade"
 
-// Fields that ElementalHostUpgrades are selected by: live, because their CRD says so, and in the
-// manager's cache, because it is indexed by them.
-const (
-	hostField    = "spec.hostName"
-	machineField = "spec.machineName"
-	clusterField = "spec.clusterName"
-)
-
-// SetupWithManager adds the controller to the manager, with the indexes it needs.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	if err := addIndexes(ctx, mgr); err != nil {
-		return err
-	}
+// SetupWithManager adds the controller to the manager, whose cache has the indexes of package attempts.
+func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if r.Soak == 0 {
 		r.Soak = DefaultSoak
 	}
@@ -44,9 +34,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		For(&infrav1.ElementalHostUpgrade{}).
 		WithOptions(options).
 		WithEventFilter(filter).
-		Watches(&infrav1.ElementalHost{}, r.requeue(hostField), builder.WithPredicates(hostChanged())).
-		Watches(&clusterv1.Machine{}, r.requeue(machineField)).
-		Watches(&clusterv1.Cluster{}, r.requeue(clusterField)).
+		Watches(&infrav1.ElementalHost{}, r.requeue(attempts.ByHost), builder.WithPredicates(hostChanged())).
+		Watches(&clusterv1.Machine{}, r.requeue(attempts.ByMachine)).
+		Watches(&clusterv1.Cluster{}, r.requeue(attempts.ByCluster)).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.queueOf), builder.WithPredicates(slotsChanged())).
@@ -61,22 +51,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return nil
 }
 
-func addIndexes(ctx context.Context, mgr ctrl.Manager) error {
-	for field, value := range map[string]func(*infrav1.ElementalHostUpgrade) string{
-		hostField:    func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.HostName },
-		machineField: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.MachineName },
-		clusterField: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ClusterName },
-	} {
-		err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.ElementalHostUpgrade{}, field, func(object client.Object) []string {
-			return []string{value(object.(*infrav1.ElementalHostUpgrade))}
-		})
-		if err != nil {
-			return fmt.Errorf("indexing ElementalHostUpgrades by %s: %w", field, err)
-		}
-	}
-	return nil
-}
-
 // requeue wakes the attempts that name the object in the field. An object without attempts that can
 // still change, as an idle host is, wakes nothing.
 func (r *Reconciler) requeue(field string) handler.EventHandler {
@@ -87,28 +61,28 @@ func (r *Reconciler) requeue(field string) handler.EventHandler {
 
 // attemptsOfDeployment wakes the attempts of a cluster: what their owners want may have changed.
 func (r *Reconciler) attemptsOfDeployment(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.attempts(ctx, object.GetNamespace(), clusterField, object.(*clusterv1.MachineDeployment).Spec.ClusterName)
+	return r.attempts(ctx, object.GetNamespace(), attempts.ByCluster, object.(*clusterv1.MachineDeployment).Spec.ClusterName)
 }
 
 // attemptsOfCluster wakes the attempts of a cluster: it can be looked at again, or no more.
 func (r *Reconciler) attemptsOfCluster(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.attempts(ctx, object.GetNamespace(), clusterField, object.GetName())
+	return r.attempts(ctx, object.GetNamespace(), attempts.ByCluster, object.GetName())
 }
 
 func (r *Reconciler) attempts(ctx context.Context, namespace, field, value string) []ctrl.Request {
-	attempts := &infrav1.ElementalHostUpgradeList{}
-	err := r.Client.List(ctx, attempts, client.InNamespace(namespace), client.MatchingFields{field: value})
+	found := &infrav1.ElementalHostUpgradeList{}
+	err := r.Client.List(ctx, found, client.InNamespace(namespace), client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades", "field", field, "value", value)
 		return nil
 	}
-	requests := make([]ctrl.Request, 0, len(attempts.Items))
-	for i := range attempts.Items {
+	requests := make([]ctrl.Request, 0, len(found.Items))
+	for i := range found.Items {
 		// One that was paused just then has still to be taken back from its host.
-		if stands(&attempts.Items[i]) && !conditions.IsTrue(&attempts.Items[i], clusterv1.PausedCondition) {
+		if stands(&found.Items[i]) && !conditions.IsTrue(&found.Items[i], clusterv1.PausedCondition) {
 			continue
 		}
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&attempts.Items[i])})
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&found.Items[i])})
 	}
 	return requests
 }

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
@@ -26,7 +27,7 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 	if s.owner == nil || upgrade != "" || pool == "" {
 		return "", nil
 	}
-	unfinished, err := r.unfinished(ctx, s.owner.Namespace, s.owner.Spec.ClusterName, pool)
+	unfinished, err := r.unfinished(ctx, client.ObjectKey{Namespace: s.owner.Namespace, Name: s.owner.Spec.ClusterName}, pool)
 	if err != nil {
 		return "", err
 	}
@@ -46,15 +47,15 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 }
 
 // unfinished attempts in a pool of a Cluster.
-func (r *Reconciler) unfinished(ctx context.Context, namespace, cluster, pool string) ([]*infrav1.ElementalHostUpgrade, error) {
-	list := &infrav1.ElementalHostUpgradeList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+func (r *Reconciler) unfinished(ctx context.Context, cluster client.ObjectKey, pool string) ([]*infrav1.ElementalHostUpgrade, error) {
+	ofCluster, err := attempts.Unfinished(ctx, r.Client, cluster)
+	if err != nil {
+		return nil, err
 	}
 	found := []*infrav1.ElementalHostUpgrade{}
-	for i := range list.Items {
-		attempt := &list.Items[i]
-		if attempt.Spec.ClusterName != cluster || !attempt.Status.Phase.IsActive() {
+	for i := range ofCluster {
+		attempt := &ofCluster[i]
+		if !attempt.Status.Phase.IsActive() {
 			continue
 		}
 		if of, err := r.poolOf(ctx, attempt); err != nil {
@@ -95,7 +96,7 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 		return r.those(ctx, clusterOf(attempt), waitsForNode)
 	}
 	if !hostupgrade.WaitsForApproval(attempt) {
-		others, err := r.unfinished(ctx, attempt.Namespace, attempt.Spec.ClusterName, pool)
+		others, err := r.unfinished(ctx, clusterOf(attempt), pool)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to list the attempts of a pool")
 			return nil

@@ -28,8 +28,6 @@ const (
 
 	// templateIndex finds ElementalMachines by the ElementalMachineTemplate they were made from.
 	templateIndex = "elemental.template"
-	// upgradeMachineIndex finds ElementalHostUpgrades by their ElementalMachine.
-	upgradeMachineIndex = "spec.elementalMachineName"
 )
 
 // SetupWithManager adds the controller, and the field indexes it needs, to a manager that has not been
@@ -94,14 +92,6 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		return nil
 	}); err != nil {
 		return fmt.Errorf("indexing ElementalMachines by template: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalHostUpgrade{}, upgradeMachineIndex, func(object client.Object) []string {
-		if upgrade, ok := object.(*infrav1.ElementalHostUpgrade); ok {
-			return []string{upgrade.Spec.ElementalMachineName}
-		}
-		return nil
-	}); err != nil {
-		return fmt.Errorf("indexing ElementalHostUpgrades by machine: %w", err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
@@ -33,6 +34,8 @@ var (
 	workload *workloadCache
 	// clock of the controller.
 	clock *clocktesting.FakePassiveClock
+	// lists of the controller.
+	lists *apiserver.Counting
 	// cached is what the controller has seen.
 	cached client.Reader
 )
@@ -50,8 +53,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	workload, cached = newWorkloadCache(mgr), mgr.GetCache()
 	clock = clocktesting.NewFakePassiveClock(time.Now())
+	lists = &apiserver.Counting{Client: mgr.GetClient()}
+	Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&machine.Reconciler{
-		Client:           counting{mgr.GetClient()},
+		Client:           counting{lists},
 		APIReader:        mgr.GetAPIReader(),
 		ClusterCache:     workload,
 		Clock:            clock,

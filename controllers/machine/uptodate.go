@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
@@ -139,7 +140,7 @@ func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMac
 	upgrades := &infrav1.ElementalHostUpgradeList{}
 	if err := r.Client.List(ctx, upgrades,
 		client.InNamespace(machine.Namespace),
-		client.MatchingFields{upgradeMachineIndex: machine.Name},
+		client.MatchingFields{attempts.ByElementalMachine: machine.Name},
 	); err != nil {
 		return "", nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -38,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 	if err != nil {
 		return nil, err
 	}
-	attempts, err := r.attempts(ctx, cluster)
+	byMachine, err := r.attempts(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 		if own == nil || !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
 			continue
 		}
-		if seen.subjects[node], err = r.observeSubject(ctx, machine, own, attempts[machine.Name], wishes); err != nil {
+		if seen.subjects[node], err = r.observeSubject(ctx, machine, own, byMachine[machine.Name], wishes); err != nil {
 			return nil, err
 		}
 	}
@@ -76,15 +77,14 @@ func (r *Reconciler) elementalMachines(ctx context.Context, cluster *clusterv1.C
 
 // attempts of the Cluster by their Machines, the newest first.
 func (r *Reconciler) attempts(ctx context.Context, cluster *clusterv1.Cluster) (map[string][]*infrav1.ElementalHostUpgrade, error) {
-	list := &infrav1.ElementalHostUpgradeList{}
-	if err := r.Client.List(ctx, list, inCluster(cluster), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	ofCluster, err := attempts.OfCluster(ctx, r.Client, client.ObjectKeyFromObject(cluster))
+	if err != nil {
+		return nil, err
 	}
 	found := map[string][]*infrav1.ElementalHostUpgrade{}
-	for i := range list.Items {
-		if attempt := &list.Items[i]; attempt.Spec.ClusterName == cluster.Name {
-			found[attempt.Spec.MachineName] = append(found[attempt.Spec.MachineName], attempt)
-		}
+	for i := range ofCluster {
+		machine := ofCluster[i].Spec.MachineName
+		found[machine] = append(found[machine], &ofCluster[i])
 	}
 	for _, ofMachine := range found {
 		slices.SortFunc(ofMachine, newestFirst)

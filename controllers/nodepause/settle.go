@@ -18,15 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // conflictRetry is when an object is looked at again that somebody else wrote at the same moment.
 const conflictRetry = time.Second
-
-// machineField selects the attempts of a Machine, live, because their CRD says so.
-const machineField = "spec.machineName"
 
 // settleNodes makes the marks on the Nodes what they have to be. A workload cluster that is not connected is an event
 // when it is.
@@ -127,7 +125,7 @@ func (r *Reconciler) confirm(ctx context.Context, of *subject) error {
 		return nil
 	}
 	list := &infrav1.ElementalHostUpgradeList{}
-	if err := r.APIReader.List(ctx, list, client.InNamespace(machine.Namespace), client.MatchingFields{machineField: machine.Name}); err != nil {
+	if err := r.APIReader.List(ctx, list, client.InNamespace(machine.Namespace), client.MatchingFields{attempts.ByMachine: machine.Name}); err != nil {
 		return fmt.Errorf("listing ElementalHostUpgrades of Machine %s: %w", machine.Name, err)
 	}
 	attempts := make([]*infrav1.ElementalHostUpgrade, 0, len(list.Items))

@@ -75,12 +75,17 @@ func (s *Snapshot) isAdmitted(attempt string) bool {
 
 // isReleased says whether a node is that of a lost host that a person has said not to wait for.
 func (s *Snapshot) isReleased(node *corev1.Node) bool {
+	attempt := s.attempt(cordoner(node))
+	return attempt != nil && attempt.Status.Phase == infrav1.UpgradeHostLost && attempt.Spec.Release
+}
+
+// cordoner is the name of the attempt that has cordoned a node; empty if none has.
+func cordoner(node *corev1.Node) string {
 	name, _, cordoned := strings.Cut(workload.CordonedBy(node), "/")
 	if !cordoned {
-		return false
+		return ""
 	}
-	attempt := s.attempt(name)
-	return attempt != nil && attempt.Status.Phase == infrav1.UpgradeHostLost && attempt.Spec.Release
+	return name
 }
 
 // isNodeOfAny says whether a Node is that of one of the Machines. One that is new has no nodeRef yet.

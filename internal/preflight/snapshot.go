@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
@@ -28,7 +29,7 @@ type Snapshot struct {
 	Machines []clusterv1.Machine
 	// Hosts that serve them.
 	Hosts []infrav1.ElementalHost
-	// Attempts of the cluster, ended ones too.
+	// Attempts that have cordoned nodes.
 	Attempts []infrav1.ElementalHostUpgrade
 
 	// Nodes of the workload cluster.
@@ -82,6 +83,9 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	if s.Nodes, err = from.Workload.Nodes(ctx); err != nil {
 		return nil, err
 	}
+	if err := readCordoners(ctx, from.Management, s); err != nil {
+		return nil, err
+	}
 	in := &optional{Client: from.Workload.Live(), cluster: client.ObjectKeyFromObject(from.Cluster), absent: &r.absent, now: from.Now}
 	for _, read := range []func(context.Context, *optional, *Snapshot) error{
 		readLeases, readKubeVirt, readLonghorn, readJobs, readForeign,
@@ -106,14 +110,19 @@ func readManagement(ctx context.Context, management client.Reader, s *Snapshot) 
 		return fmt.Errorf("listing ElementalHosts of Cluster %s: %w", s.Cluster.Name, err)
 	}
 	s.Hosts = hosts.Items
-	// The history of a whole fleet is not worth copying for one cluster's part of it.
-	attempts := &infrav1.ElementalHostUpgradeList{}
-	if err := management.List(ctx, attempts, namespace, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ElementalHostUpgrades of Cluster %s: %w", s.Cluster.Name, err)
-	}
-	for i := range attempts.Items {
-		if attempts.Items[i].Spec.ClusterName == s.Cluster.Name {
-			s.Attempts = append(s.Attempts, *attempts.Items[i].DeepCopy())
+	return nil
+}
+
+// readCordoners reads the attempts that the nodes say they are cordoned by.
+func readCordoners(ctx context.Context, management client.Reader, s *Snapshot) error {
+	for i := range s.Nodes {
+		name := cordoner(&s.Nodes[i])
+		attempt, err := existing.Get(ctx, management, &infrav1.ElementalHostUpgrade{}, s.Cluster.Namespace, name)
+		if err != nil {
+			return err
+		}
+		if attempt != nil && attempt.Spec.ClusterName == s.Cluster.Name {
+			s.Attempts = append(s.Attempts, *attempt)
 		}
 	}
 	return nil

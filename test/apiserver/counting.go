@@ -7,13 +7,15 @@ import (
 	"context"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Counting is a client that counts what a controller reads of single objects: a reconcile begins with that.
+// Counting is a client that counts what a controller reads: single objects, with which a reconcile begins, and those of
+// lists.
 type Counting struct {
 	client.Client
-	gets, seen atomic.Int64
+	gets, seen, listed atomic.Int64
 }
 
 // Get counts.
@@ -27,3 +29,13 @@ func (c *Counting) Rests() bool {
 	now := c.gets.Load()
 	return now > 0 && c.seen.Swap(now) == now
 }
+
+// List counts the objects that it returns.
+func (c *Counting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := c.Client.List(ctx, list, options...)
+	c.listed.Add(int64(meta.LenList(list)))
+	return err
+}
+
+// Listed is how many objects lists have returned since this was last asked.
+func (c *Counting) Listed() int64 { return c.listed.Swap(0) }

@@ -1,0 +1,38 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+)
+
+var _ = Describe("A cluster's status line", func() {
+	It("costs the same whatever has ended in other clusters of its namespace", func(ctx SpecContext) {
+		p := makePool(ctx)
+		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
+		drift := func(image, said string) int64 {
+			GinkgoHelper()
+			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			lists.Listed()
+			update(ctx, p.hosts[0], func() { p.hosts[0].Status.OS.ImageURI, p.hosts[0].Status.OS.Digest = image, "" }, true)
+			Eventually(p.says(ctx)).Should(ContainSubstring(said))
+			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			return lists.Listed()
+		}
+		alone := drift(v2Image, "1 of 2 nodes")
+		drift(v1Image, "2 of 2 nodes")
+		Expect(attemptstest.AddHistory(ctx, server.Client, p.cluster.Namespace, "other", 40)).To(Succeed())
+		Eventually(func() (int, error) {
+			seen := &infrav1.ElementalHostUpgradeList{}
+			err := cached.List(ctx, seen, client.InNamespace(p.cluster.Namespace))
+			return len(seen.Items), err
+		}).Should(Equal(40))
+		Expect(drift(v2Image, "1 of 2 nodes")).To(Equal(alone))
+	})
+})

@@ -1,0 +1,44 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+)
+
+var _ = Describe("An idle machine", func() {
+	It("is looked at for the same price whatever has ended in its namespace", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		set := w.rolling(ctx)
+		idle, _ := w.running(ctx, "m1", inPool)
+		w.ownedBy(ctx, set, "m1")
+		listed := func(value string) int64 {
+			GinkgoHelper()
+			Eventually(settled(idle)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			before := reconcilesOf(idle)
+			lists.Listed()
+			update(ctx, idle, func() { idle.Annotations["test"] = value }, false)
+			Eventually(func() int64 { return reconcilesOf(idle) }).Should(BeNumerically(">", before))
+			Eventually(settled(idle)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			return lists.Listed() / (reconcilesOf(idle) - before)
+		}
+		alone := listed("1")
+		for _, cluster := range []string{idle.Labels[clusterv1.ClusterNameLabel], "other"} {
+			Expect(attemptstest.AddHistory(ctx, server.Client, w.ns, cluster, 40)).To(Succeed())
+		}
+		Eventually(func() (int, error) {
+			seen := &infrav1.ElementalHostUpgradeList{}
+			err := cached.List(ctx, seen, client.InNamespace(w.ns))
+			return len(seen.Items), err
+		}).Should(Equal(80))
+		Expect(listed("2")).To(Equal(alone))
+	})
+})

@@ -1,0 +1,27 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+var _ = Describe("A look for nodes to pause", func() {
+	It("costs the same whatever has ended in other clusters of the namespace", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		lists := &apiserver.Counting{Client: live}
+		w.reconciler.Client, w.reconciler.APIReader = lists, lists
+		w.reconcile(ctx)
+		alone := lists.Listed()
+		Expect(alone).To(BeNumerically(">", 0))
+		Expect(attemptstest.AddHistory(ctx, live, w.namespace, "other", 40)).To(Succeed())
+		w.reconcile(ctx)
+		Expect(lists.Listed()).To(Equal(alone))
+	})
+})

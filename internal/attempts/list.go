@@ -1,0 +1,41 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempts
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// OfCluster are all attempts of a Cluster, ended ones too, from the manager's cache. They must not be changed.
+func OfCluster(ctx context.Context, cache client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
+	return list(ctx, cache, cluster, client.MatchingFields{ByCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
+}
+
+// Unfinished are the attempts of a Cluster that have not ended, from the manager's cache. They must not be changed.
+func Unfinished(ctx context.Context, cache client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
+	return list(ctx, cache, cluster, client.MatchingFields{byUnfinished: cluster.Name}, client.UnsafeDisableDeepCopy)
+}
+
+// UnfinishedNow are the attempts of a Cluster that have not ended, as the API server has them.
+func UnfinishedNow(ctx context.Context, live client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
+	selectors := []fields.Selector{fields.OneTermEqualSelector(ByCluster, cluster.Name)}
+	for _, end := range infrav1.UpgradeEnds() {
+		selectors = append(selectors, fields.OneTermNotEqualSelector(phaseField, string(end)))
+	}
+	return list(ctx, live, cluster, client.MatchingFieldsSelector{Selector: fields.AndSelectors(selectors...)})
+}
+
+func list(ctx context.Context, from client.Reader, cluster client.ObjectKey, options ...client.ListOption) ([]infrav1.ElementalHostUpgrade, error) {
+	found := &infrav1.ElementalHostUpgradeList{}
+	if err := from.List(ctx, found, append(options, client.InNamespace(cluster.Namespace))...); err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades of Cluster %s: %w", cluster, err)
+	}
+	return found.Items, nil
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempts_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+)
+
+// phases in which an attempt has not ended; it has none before it is looked at first.
+var unfinished = []infrav1.UpgradePhase{"", infrav1.UpgradePending, infrav1.UpgradeProgressing, infrav1.UpgradeHostLost}
+
+// newNamespace holds attempts of the Clusters c and other, one in each phase, named by Cluster and phase.
+func newNamespace(ctx SpecContext) string {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempts-"}}
+	Expect(live.Create(ctx, namespace)).To(Succeed())
+	for _, cluster := range []string{"c", "other"} {
+		for _, phase := range append(infrav1.UpgradeEnds(), unfinished...) {
+			attempt := attemptstest.New(namespace.Name, nameOf(cluster, phase), cluster, "h-"+cluster, "i")
+			attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = "m-"+cluster, "em-"+cluster
+			Expect(live.Create(ctx, attempt)).To(Succeed())
+			attempt.Status.Phase = phase
+			Expect(live.Status().Update(ctx, attempt)).To(Succeed())
+		}
+	}
+	return namespace.Name
+}
+
+func nameOf(cluster string, phase infrav1.UpgradePhase) string {
+	suffix := map[infrav1.UpgradePhase]string{
+		"": "new", infrav1.UpgradePending: "pending", infrav1.UpgradeProgressing: "progressing", infrav1.UpgradeHostLost: "host-lost",
+		infrav1.UpgradeSucceeded: "succeeded", infrav1.UpgradeRolledBack: "rolled-back", infrav1.UpgradeFailed: "failed",
+		infrav1.UpgradeSuperseded: "superseded", infrav1.UpgradeAborted: "aborted",
+	}
+	return cluster + "-" + suffix[phase]
+}
+
+func namesOf(cluster string, phases ...infrav1.UpgradePhase) []string {
+	names := make([]string, 0, len(phases))
+	for _, phase := range phases {
+		names = append(names, nameOf(cluster, phase))
+	}
+	return names
+}
+
+func names(found []infrav1.ElementalHostUpgrade, err error) ([]string, error) {
+	told := make([]string, 0, len(found))
+	for i := range found {
+		told = append(told, found[i].Name)
+	}
+	return told, err
+}
+
+var _ = Describe("Attempts", func() {
+	It("are found by their Cluster, in its namespace", func(ctx SpecContext) {
+		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
+		newNamespace(ctx)
+		all := ConsistOf(namesOf("c", append(infrav1.UpgradeEnds(), unfinished...)...))
+		Eventually(func() ([]string, error) { return names(attempts.OfCluster(ctx, cached, key)) }).Should(all)
+	})
+
+	It("are found while they have not ended", func(ctx SpecContext) {
+		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
+		newNamespace(ctx)
+		expected := ConsistOf(namesOf("c", unfinished...))
+		Expect(names(attempts.UnfinishedNow(ctx, live, key))).To(expected)
+		Eventually(func() ([]string, error) { return names(attempts.Unfinished(ctx, cached, key)) }).Should(expected)
+	})
+
+	DescribeTable("are found by what they name, in the cache and at the API server", func(ctx SpecContext, field, value string, readers ...func() client.Reader) {
+		namespace := newNamespace(ctx)
+		for _, reader := range readers {
+			Eventually(func() ([]string, error) {
+				found := &infrav1.ElementalHostUpgradeList{}
+				err := reader().List(ctx, found, client.InNamespace(namespace), client.MatchingFields{field: value})
+				return names(found.Items, err)
+			}).Should(ConsistOf(namesOf("c", append(infrav1.UpgradeEnds(), unfinished...)...)))
+		}
+	},
+		Entry("the cluster", attempts.ByCluster, "c", theCache, theServer),
+		Entry("the host", attempts.ByHost, "h-c", theCache, theServer),
+		Entry("the Machine", attempts.ByMachine, "m-c", theCache, theServer),
+		Entry("the ElementalMachine", attempts.ByElementalMachine, "em-c", theCache),
+	)
+})
+
+func theCache() client.Reader  { return cached }
+func theServer() client.Reader { return live }
