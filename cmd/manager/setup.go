@@ -110,7 +110,6 @@ func addControllers(
 		return err
 	}
 	kube, connector := mgr.GetClient(), ahead.Workload
-	limits := controller.Options{MaxConcurrentReconciles: o.concurrency}
 	for _, add := range []reconciler{
 		&cluster.Reconciler{Client: kube, Kubeconfigs: kubeconfigs, WatchFilterValue: o.watchFilter},
 		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, WatchFilterValue: o.watchFilter},
@@ -130,7 +129,7 @@ func addControllers(
 			Owners: owners, Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
 	} {
-		if err := add.SetupWithManager(ctx, mgr, limits); err != nil {
+		if err := add.SetupWithManager(ctx, mgr, o.limits()); err != nil {
 			return err
 		}
 	}
@@ -138,7 +137,7 @@ func addControllers(
 		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Outlook: ahead,
 		Recorder: mgr.GetEventRecorder("elementalmachinetemplate"), WatchFilter: o.watchFilter,
 	}
-	return templates.SetupWithManager(mgr, limits)
+	return templates.SetupWithManager(mgr, o.limits())
 }
 
 // wantedByOwners tells the upgrade controller what owners want, in its terms.

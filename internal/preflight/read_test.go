@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -72,15 +73,15 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(s.Renewed["a"]).To(BeTemporally("==", now))
 	})
 
-	It("leaves out what belongs to other clusters", func(ctx SpecContext) {
-		for _, cluster := range []string{"c", "other"} {
-			create(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: meta("of-" + cluster), Spec: infrav1.ElementalHostUpgradeSpec{
-				ClusterName: cluster, HostName: "h", MachineName: "m", ElementalMachineName: "m", ImageURI: "i",
-				OSVersionManagement: infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"i"}`)}},
-			}})
+	It("finds the attempts that have cordoned nodes, but none of other clusters", func(ctx SpecContext) {
+		for _, name := range []string{"c", "other"} {
+			create(ctx, attemptstest.New(namespace, "of-"+name, name, "h", "i"), attemptstest.New(namespace, "idle-"+name, name, "h", "i"), &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "cordoned-" + name, Annotations: map[string]string{infrav1.CordonedByAnnotation: "of-" + name + "/1"}},
+				Spec:       corev1.NodeSpec{Unschedulable: true},
+			})
 		}
 		s := read(ctx, 0)
-		Expect(s.Attempts).To(HaveLen(1))
+		Expect(s.Attempts).To(HaveExactElements(HaveField("Name", "of-c")))
 		Expect(s.attempt("of-c")).NotTo(BeNil())
 	})
 
