@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // holdRetrySeconds is after how long Cluster API asks again whether an upgrade of Kubernetes may start.
@@ -52,7 +53,7 @@ func (h *Handlers) hold(ctx context.Context, cluster client.ObjectKey, resp runt
 		holdBack(resp, "The state of Cluster "+cluster.Name+" cannot be read at the moment")
 	case seen == nil: // not one of ours
 	case seen.Unreachable:
-		holdBack(resp, "The API server of workload Cluster "+cluster.Name+" does not answer")
+		holdBack(resp, "Waiting: "+workload.Unreached(cluster.Name, nil))
 	default:
 		holdBack(resp, forCaller(ctx, cluster, strings.Join(obstacles(seen), "; ")))
 	}

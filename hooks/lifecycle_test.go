@@ -167,7 +167,7 @@ var _ = Describe("The hooks before an upgrade of Kubernetes", func() {
 		t := newTopology("ElementalCluster")
 		t.connector.err = workload.ErrUnreachable
 		cluster, _, _ := t.ask()
-		notNow(cluster, "The API server of workload Cluster edge does not answer")
+		notNow(cluster, "Waiting: cannot reach workload cluster edge: not connected, see condition RemoteConnectionProbe of the Cluster")
 	})
 
 	It("have no say in clusters of other infrastructure", func() {

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // deleteNode deletes the Node of a host that leaves. Cluster API has deleted the one of its Machine, but a
@@ -29,7 +30,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost
 	}
 	ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the workload cluster to delete the Node of a host", "ElementalHost", klog.KObj(host), "reason", err.Error())
 	return departure{
-		waits: fmt.Sprintf("The Node of the host cannot be deleted: the API server of workload Cluster %s does not answer", cluster.Name),
+		waits: "The Node of the host cannot be deleted: " + workload.Unreached(cluster.Name, err),
 		after: pollWorkload, reason: infrav1.NodeNotDeletedReason,
 	}
 }

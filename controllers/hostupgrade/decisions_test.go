@@ -240,14 +240,6 @@ var _ = DescribeTable("warnings", func(phase infrav1.HostUpgradePhase, message, 
 	Entry("what explains another end", infrav1.HostUpgradeRolledBack, "warning: x", ""),
 )
 
-var _ = DescribeTable("awaitCluster", func(refusal error, expected string) {
-	Expect(typical(func(o *observation) { o.refusal = refusal }).awaitCluster().Message).To(Equal(expected))
-},
-	Entry("no answer", nil, "the API server of workload Cluster c does not answer"),
-	Entry("a kubeconfig that is not good for it", errors.New("nodes is forbidden"),
-		"the API server of workload Cluster c refuses its kubeconfig: nodes is forbidden"),
-)
-
 var _ = DescribeTable("rebootMessage", func(phase infrav1.HostUpgradePhase, expected string) {
 	Expect(rebootMessage(typical(), phase)).To(Equal(expected))
 },

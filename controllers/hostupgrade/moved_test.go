@@ -175,7 +175,7 @@ var _ = Describe("The slot of an attempt that is moved", func() {
 			_, err := w.reconcile(ctx)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Expect(w.status(ctx).Message).To(Equal("the API server of workload Cluster " + clusterName + " does not answer"))
+		Expect(w.status(ctx).Message).To(HavePrefix("cannot reach workload cluster " + clusterName + ": "))
 		w.connector.unreachable = false
 		Eventually(second).Should(Equal(waits + w.upgrade))
 		_, err := w.reconcile(ctx)

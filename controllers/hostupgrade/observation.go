@@ -10,8 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -60,11 +61,11 @@ type observation struct {
 	// heldOff is what keeps the attempt from a slot, where that is known before anything is checked: see queue.
 	heldOff string
 
-	// workload is nil while the workload cluster cannot be reached, and node with it. A refusal is its answer where it
-	// lets nothing be read.
-	workload *workload.Cluster
-	node     *corev1.Node
-	refusal  error
+	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause; nil where
+	// there is no connection.
+	workload  *workload.Cluster
+	node      *corev1.Node
+	unreached error
 }
 
 // attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name, and stays with one
@@ -155,14 +156,12 @@ func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error 
 		return err
 	}
 	node, err := cluster.Node(ctx, o.nodeName())
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		o.refusal = err
-		return nil
-	}
 	if err != nil {
 		// A workload API server that does not answer is the normal state of a control plane whose node
 		// is rebooting. It is waited for like a missing connection.
-		return nil //nolint:nilerr // see above
+		ctrl.LoggerFrom(ctx).V(2).Info("Failed to read the Node, waiting for the workload cluster", "Node", klog.KRef("", o.nodeName()), "reason", err.Error())
+		o.unreached = err
+		return nil
 	}
 	o.workload, o.node = cluster, node
 	return nil

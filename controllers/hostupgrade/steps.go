@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Names of the steps, as they stand in status and messages.
@@ -87,10 +88,7 @@ func firstStep(steps []step, o *observation) int {
 
 // awaitCluster waits for a workload cluster that cannot be reached.
 func (o *observation) awaitCluster() sequence.Result {
-	if o.refusal != nil {
-		return sequence.Wait(pollCluster, "the API server of workload Cluster %s refuses its kubeconfig: %s", o.upgrade.Spec.ClusterName, o.refusal)
-	}
-	return sequence.Wait(pollCluster, "the API server of workload Cluster %s does not answer", o.upgrade.Spec.ClusterName)
+	return sequence.Wait(pollCluster, "%s", workload.Unreached(o.upgrade.Spec.ClusterName, o.unreached))
 }
 
 // onNode makes a step wait for the workload cluster and its Node.

@@ -149,7 +149,7 @@ var _ = Describe("An upgrade", func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		w.connector.unreachable = true
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Message).To(Equal("the API server of workload Cluster edge does not answer"))
+		Expect(w.status(ctx).Message).To(HavePrefix("cannot reach workload cluster edge: "))
 		w.connector.unreachable = false
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))

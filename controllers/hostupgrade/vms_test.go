@@ -156,7 +156,7 @@ var _ = Describe("An upgrade of a node with virtual machines", Ordered, func() {
 			w.connector.unreachable = true
 			Expect(live.Delete(ctx, get(ctx, w, w.host, &clusterv1.Machine{}))).To(Succeed())
 			w.rest(ctx)
-			Expect(w.status(ctx).Message).To(ContainSubstring("the API server of workload Cluster " + clusterName + " does not answer"))
+			Expect(w.status(ctx).Message).To(ContainSubstring("cannot reach workload cluster " + clusterName + ": "))
 			w.connector.unreachable = false
 		}, infrav1.UpgradeAborted, was),
 		Entry("when it is deleted", infrav1.VMPolicyShutdownAndRestore, func(ctx context.Context, w *world) {

@@ -104,11 +104,11 @@ type scope struct {
 	own     *infrav1.ElementalMachine
 	cluster *clusterv1.Cluster
 	options infrav1.NodeUpgradeOption
-	// workload is nil while the workload cluster cannot be reached, and node with it. One that fails is connected, and
-	// is no event when it answers again.
-	workload *workload.Cluster
-	node     *corev1.Node
-	fails    bool
+	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause where there
+	// is a connection: that it answers again is no event.
+	workload  *workload.Cluster
+	node      *corev1.Node
+	unreached error
 }
 
 // Reconcile puts the hook on a Machine, or does what it is for.
@@ -171,8 +171,8 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 	}
 	node, err := cluster.Node(ctx, s.machine.Status.NodeRef.Name)
 	if err != nil {
-		s.fails = true
-		return nil //nolint:nilerr // an API server that does not answer is waited for like a missing connection
+		s.unreached = err // waited for like a missing connection
+		return nil
 	}
 	s.workload, s.node = cluster, node
 	return nil

@@ -27,7 +27,7 @@ func (r *Reconciler) guard(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.watchNodes(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.fails {
+	if s.unreached != nil {
 		return ctrl.Result{RequeueAfter: pollCluster}, nil
 	}
 	if s.node == nil || s.own == nil {

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // leave makes the virtual machines of a Machine that is being deleted leave its Node, and then lets Cluster API drain it.
@@ -24,7 +25,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return r.giveUp(ctx, s, why)
 	}
 	if s.workload == nil {
-		return r.wait(ctx, s, unanswered(s))
+		return r.wait(ctx, s, unanswered(s, s.unreached))
 	}
 	present, err := r.VirtualMachines.Present(ctx, s.workload, s.node)
 	if err != nil {
@@ -58,14 +59,14 @@ func (r *Reconciler) empty(ctx context.Context, s *scope) (Progress, error) {
 }
 
 // unanswered is how far it comes while the workload cluster does not answer, or not as it should.
-func unanswered(s *scope) Progress {
-	return Progress{Message: "the API server of workload Cluster " + s.cluster.Name + " does not answer", After: pollCluster}
+func unanswered(s *scope, cause error) Progress {
+	return Progress{Message: workload.Unreached(s.cluster.Name, cause), After: pollCluster}
 }
 
 // retry looks again soon. It does not back off further and further: the hook is to go when its time is up.
 func (r *Reconciler) retry(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	ctrl.LoggerFrom(ctx).Error(err, "Failed to evacuate the Node of the Machine, trying again", "Node", klog.KRef("", s.machine.Status.NodeRef.Name))
-	return r.wait(ctx, s, unanswered(s))
+	return r.wait(ctx, s, unanswered(s, err))
 }
 
 // attemptOf is the id in every mark of this deletion, in the form of that of an attempt to upgrade.

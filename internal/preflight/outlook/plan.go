@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // longest is what an API server leaves of a warning.
@@ -39,7 +40,7 @@ func inOrder(a, b *preflight.Subject) int {
 // Plan is the upgrade in words, a line for each node and each thing that would be waited for.
 func (o *Outlook) Plan() []string {
 	if o.Unreachable {
-		return []string{Cut(fmt.Sprintf("Cluster %s: its API server does not answer. The upgrade will be checked before each node", o.Cluster.Name))}
+		return []string{Cut(workload.Unreached(o.Cluster.Name, nil) + ". The upgrade will be checked before each node")}
 	}
 	lines := []string{Cut(fmt.Sprintf("Cluster %s: %d nodes to upgrade, %d at a time", o.Cluster.Name, len(o.Subjects), o.Options.MaxConcurrent))}
 	for i, subject := range o.Subjects {

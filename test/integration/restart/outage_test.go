@@ -56,7 +56,7 @@ var _ = Describe("An API server that is away", func() {
 		letGo := u.startUntil(ctx, draining)
 		theLab.Workload.APIServer.Kill()
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
-			ContainSubstring("the API server of workload Cluster demo does not answer")))
+			ContainSubstring("cannot reach workload cluster demo: ")))
 		expectAlive(theLab.Provider.Process.Exited())
 		Expect(theLab.Workload.RestartAPIServer(ctx)).To(Succeed())
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Step", HavePrefix("Drain")))

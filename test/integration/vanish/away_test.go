@@ -27,7 +27,7 @@ var _ = Describe("A workload cluster that is away", func() {
 		theLab.Workload.APIServer.Kill()
 		DeferCleanup(restartWorkload)
 		Eventually(u.now, patience, look).WithContext(ctx).Should(HaveValue(HaveField("Status.Message",
-			ContainSubstring("the API server of workload Cluster small does not answer"))))
+			ContainSubstring("cannot reach workload cluster small: "))))
 		Consistently(theLab.Provider.Process.Exited(), away(), time.Second).ShouldNot(BeClosed(), "the manager lives on")
 		u.expectUntouched()
 		restartWorkload(ctx)
