@@ -194,7 +194,8 @@ var _ = Describe("A request of an upgrade", func() {
 		w.changeNode(ctx, "a", makeNotReady)
 		connector.err = workload.ErrUnreachable
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
-		Expect(person.Warnings).To(ConsistOf("Cluster edge: its API server does not answer. The upgrade will be checked before each node"))
+		Expect(person.Warnings).To(ConsistOf("cannot reach workload cluster edge: not connected, see condition RemoteConnectionProbe of the Cluster. " +
+			"The upgrade will be checked before each node"))
 		connector.hangs, person.Warnings = true, nil
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
 		Expect(person.Warnings).To(ConsistOf("Admitted unchecked, and checked before each node: time ran short"))
