@@ -44,3 +44,26 @@ func (r refuses) Patch(ctx context.Context, object client.Object, patch client.P
 	}
 	return r.Client.Patch(ctx, object, patch, options...)
 }
+
+var errUnreadable = errors.New("not today")
+
+// unreadable is an API server that lists no objects of a kind.
+type unreadable struct {
+	client.Client
+	kind client.Object
+}
+
+func (u unreadable) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	listed, err := u.GroupVersionKindFor(list)
+	if err != nil {
+		return err
+	}
+	kind, err := u.GroupVersionKindFor(u.kind)
+	if err != nil {
+		return err
+	}
+	if listed.Group == kind.Group && listed.Kind == kind.Kind+"List" {
+		return errUnreadable
+	}
+	return u.Client.List(ctx, list, options...)
+}

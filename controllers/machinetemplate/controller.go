@@ -5,6 +5,7 @@ package machinetemplate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -82,16 +83,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	return result, err
 }
 
-// actOn a template whose OS is known, or look for what that is.
+// actOn a template: nothing stays held for it while it is not known what is to be moved, and each owner that cannot be
+// moved is let go by itself.
 func (r *Reconciler) actOn(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
+	seen, result, err := r.prepare(ctx, template)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, errors.Join(err, r.giveUpHolds(ctx, template))
+	case seen == nil:
+		return result, nil
+	}
+	return r.move(ctx, seen)
+}
+
+// prepare looks for what the template's OS is, and who is to be pointed to it; nil where nobody is.
+func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
 	resolved, err := r.resolve(ctx, template)
 	switch {
 	case err != nil:
-		return ctrl.Result{}, err
+		return nil, ctrl.Result{}, err
 	case !resolved:
-		return ctrl.Result{RequeueAfter: managedos.Retry}, r.letGo(ctx, client.ObjectKeyFromObject(template))
+		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.letGo(ctx, client.ObjectKeyFromObject(template))
 	case isClone(template):
-		return ctrl.Result{}, reportClone(template)
+		return nil, ctrl.Result{}, reportClone(template)
 	}
 	return r.reconcile(ctx, template)
 }
@@ -105,30 +119,32 @@ func isClone(template *infrav1.ElementalMachineTemplate) bool {
 	return found
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
+// reconcile returns the owners that are to be moved, and may be; nil where there are none.
+func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
 	seen, err := r.observe(ctx, template)
 	if err != nil {
-		return ctrl.Result{}, err
+		return nil, ctrl.Result{}, err
 	}
 	if err := r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...); err != nil {
-		return ctrl.Result{}, err
+		return nil, ctrl.Result{}, err
 	}
 	if err := r.annotate(ctx, seen); err != nil {
-		return ctrl.Result{}, err
+		return nil, ctrl.Result{}, err
 	}
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
-		return r.watchOver(ctx, seen)
+		result, err := r.watchOver(ctx, seen)
+		return nil, result, err
 	}
 	problems, err := r.prover().ProvePointing(ctx, template.Namespace, template, ownersOf(seen.at(pending))...)
 	if err != nil {
-		return ctrl.Result{}, err
+		return nil, ctrl.Result{}, err
 	}
 	if len(problems) > 0 {
 		r.reportBlocked(template, problems)
-		return ctrl.Result{RequeueAfter: blockedRetry}, r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all)
+		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all)
 	}
-	return r.move(ctx, seen)
+	return seen, ctrl.Result{}, nil
 }
 
 // watchOver a rollout that Cluster API is carrying out: what is needed for it may be taken away half-way,

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -149,6 +151,36 @@ var _ = Describe("A MachineDeployment", func() {
 		Entry("that forbids it", apierrors.NewForbidden(schema.GroupResource{}, "md", errors.New("no"))),
 		Entry("of another kind", apierrors.NewInvalid(schema.GroupKind{}, "md", nil)),
 	)
+
+	DescribeTable("is let go when what it waits for cannot be looked at", func(of func() client.Object) {
+		hold()
+		w.reconciler.Client = unreadable{Client: w.reconciler.Client, kind: of()}
+		w.reconciler.Live = unreadable{Client: c, kind: of()}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(errUnreadable))
+		released()
+
+		By("and is held again when it can be")
+		w.reconciler, _ = newReconciler()
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	},
+		Entry("the clones", func() client.Object { return &infrav1.ElementalMachineTemplate{} }),
+		Entry("the Machines", func() client.Object { return &infrav1.ElementalMachine{} }),
+		Entry("the way in place", func() client.Object { return &runtimev1.ExtensionConfig{} }),
+	)
+
+	It("that cannot be let go is said to be held, on the template", func() {
+		hold()
+		w.reconciler.Client = unreadable{Client: w.reconciler.Client, kind: &infrav1.ElementalMachine{}}
+		w.reconciler.Owners.Client = unreadable{Client: c, kind: &clusterv1.MachineDeployment{}}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(errUnreadable))
+		get(w.template)
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployments may be held for this template " +
+			"(annotation cluster.x-k8s.io/paused: " + held + ") and cannot be released: listing MachineDeployments: " + errUnreadable.Error()))
+	})
 
 	It("is held and pointed by another manager where the first was killed in between", func() {
 		hold()

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"slices"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -24,6 +27,18 @@ func (r *Reconciler) releaseAll(ctx context.Context, template client.ObjectKey, 
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// giveUpHolds lets go of everything that is held for a template that cannot be acted on because of an error: that may
+// last, and Cluster API does nothing to a MachineDeployment that is held. Where that fails, too, the template says so.
+func (r *Reconciler) giveUpHolds(ctx context.Context, template *infrav1.ElementalMachineTemplate) error {
+	err := r.letGo(ctx, client.ObjectKeyFromObject(template))
+	if err != nil {
+		condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
+			"MachineDeployments may be held for this template (annotation %s: %s%s) and cannot be released: %s",
+			clusterv1.PausedAnnotation, infrav1.RolloutHoldPrefix, template.Name, shortened(err.Error()))
+	}
+	return err
 }
 
 // letGo of everything that is held for a template which is not acted on.
