@@ -145,9 +145,9 @@ func (o *observation) readAttempts(ctx context.Context, reader client.Reader) er
 		switch {
 		case attempt.Name == o.wanted.upgradeName():
 			o.attempt = attempt
-		case !attempt.Status.Phase.IsEnd() && o.unfinished == "":
+		case !attempt.PhaseNow().IsEnd() && o.unfinished == "":
 			o.unfinished = attempt.Name
-		case attempt.Status.Phase == infrav1.UpgradeSucceeded && attempt.Spec.HostName == o.host.Name:
+		case attempt.PhaseNow() == infrav1.UpgradeSucceeded && attempt.Spec.HostName == o.host.Name:
 			o.succeeded = append(o.succeeded, osversion.Hash(attempt.Spec.OSVersionManagement))
 		}
 	}

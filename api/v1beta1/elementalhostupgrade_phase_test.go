@@ -43,3 +43,37 @@ func TestOldestFirst(t *testing.T) {
 		t.Error("an attempt is older than itself")
 	}
 }
+
+func TestOldestFirstAfterAMove(t *testing.T) {
+	moved := func(name, created string) *infrav1.ElementalHostUpgrade {
+		return &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{
+			Name: name, CreationTimestamp: metav1.Now(), Annotations: map[string]string{infrav1.CreatedAnnotation: created},
+		}}
+	}
+	if infrav1.OldestFirst(moved("b", "2026-01-01T10:00:00Z"), moved("a", "2026-01-01T10:00:01Z")) >= 0 {
+		t.Error("a move has changed the order")
+	}
+	if at := moved("a", "whenever").CreatedAt(); time.Since(at) > time.Minute {
+		t.Errorf("a time that cannot be read is %s", at)
+	}
+}
+
+func TestPhaseNow(t *testing.T) {
+	for _, test := range []struct{ phase, ended, expected string }{
+		{"", "", ""},
+		{"Progressing", "", "Progressing"},
+		{"", "Succeeded", "Succeeded"},
+		{"", "RolledBack/FormerOSNotGood", "RolledBack"},
+		{"Failed", "Succeeded", "Failed"},
+		{"", "Progressing", ""},
+		{"", "nonsense", ""},
+	} {
+		upgrade := &infrav1.ElementalHostUpgrade{Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePhase(test.phase)}}
+		if test.ended != "" {
+			upgrade.Annotations = map[string]string{infrav1.EndedAnnotation: test.ended}
+		}
+		if now := upgrade.PhaseNow(); string(now) != test.expected {
+			t.Errorf("phase %q, ended %q: %q instead of %q", test.phase, test.ended, now, test.expected)
+		}
+	}
+}

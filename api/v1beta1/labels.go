@@ -119,6 +119,9 @@ const (
 	// EndedAnnotation on an ElementalHostUpgrade is the phase that it ended in, and FormerOSNotGood behind a slash where that
 	// was found: "clusterctl move" takes no status along, and history must not begin anew.
 	EndedAnnotation = "infrastructure.cluster.x-k8s.io/ended"
+	// CreatedAnnotation on an ElementalHostUpgrade is when it was created first, in RFC 3339: "clusterctl move" creates all
+	// anew, and the order of attempts decides which is the last one.
+	CreatedAnnotation = "infrastructure.cluster.x-k8s.io/created"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
 	// OSReachedAnnotation on an ElementalMachine is the hash of the last OS that it asked for and its host was seen to

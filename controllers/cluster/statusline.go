@@ -105,10 +105,10 @@ func statusLine(nodes []node) metav1.Condition {
 // news says what there is to tell of a node besides what it runs, and how urgent that is.
 func (n node) news() (what string, urgent urgency) {
 	switch {
-	case n.attempt != nil && n.attempt.Status.Phase.IsActive():
+	case n.attempt != nil && n.attempt.PhaseNow().IsActive():
 		return activity(n.attempt)
-	case n.attempt != nil && !n.onTarget && endings[n.attempt.Status.Phase] != "":
-		return endings[n.attempt.Status.Phase] + because(n.attempt.Status.Message), held
+	case n.attempt != nil && !n.onTarget && endings[n.attempt.PhaseNow()] != "":
+		return endings[n.attempt.PhaseNow()] + because(n.attempt.Status.Message), held
 	case n.drifted:
 		return "drifted", drifts
 	case n.target.image == "" || n.onTarget:

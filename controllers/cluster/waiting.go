@@ -27,7 +27,7 @@ func sayWhoWaits(nodes []node) []string {
 		for _, n := range nodes {
 			switch _, urgent := n.news(); {
 			case n.pool != pool:
-			case n.attempt != nil && n.attempt.Status.Phase.IsActive():
+			case n.attempt != nil && n.attempt.PhaseNow().IsActive():
 				unfinished = append(unfinished, n.attempt)
 				paused = append(paused, n.name)
 			case urgent == waits:

@@ -103,10 +103,10 @@ func inLine(object client.Object) any {
 		return []string{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
 		what := ""
-		if !of.Status.Phase.IsActive() {
+		if !of.PhaseNow().IsActive() {
 			what = of.Status.Message
 		}
-		return []any{of.Status.Phase, of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), conditions.IsTrue(of, clusterv1.PausedCondition)}
+		return []any{of.PhaseNow(), of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation], of.Annotations[infrav1.RolloutDigestAnnotation],
 			of.Annotations[infrav1.RolledOutHashAnnotation], of.Status.CurrentClone}

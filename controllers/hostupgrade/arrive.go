@@ -33,9 +33,8 @@ func (o *observation) recordHistory() {
 
 // restoreHistory gives an attempt that ended on another management cluster its end back. It says whether that is it.
 func (o *observation) restoreHistory() bool {
-	phase, reason, _ := strings.Cut(o.upgrade.Annotations[infrav1.EndedAnnotation], "/")
-	end := infrav1.UpgradePhase(phase)
-	status := &o.upgrade.Status
+	_, reason, _ := strings.Cut(o.upgrade.Annotations[infrav1.EndedAnnotation], "/")
+	status, end := &o.upgrade.Status, o.upgrade.PhaseNow()
 	if status.Phase != "" || !isEnded(end) {
 		return false
 	}
@@ -157,5 +156,5 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 // hasNotArrived says whether an attempt may have disrupted a node on another management cluster. One that was released
 // counts no more.
 func hasNotArrived(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.Status.Phase)
+	return upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.PhaseNow())
 }

@@ -46,7 +46,7 @@ func rivalOf(upgrade *infrav1.ElementalHostUpgrade, others []infrav1.ElementalHo
 	for i := range others {
 		other := &others[i]
 		switch {
-		case isEnded(other.Status.Phase):
+		case isEnded(other.PhaseNow()):
 		case attemptOf(other) == asked:
 			return other
 		case older(other, upgrade) && (first == nil || older(other, first)):
@@ -93,7 +93,7 @@ func stands(upgrade *infrav1.ElementalHostUpgrade) bool {
 // prune deletes the oldest ended attempts on the host beyond the limit.
 func (r *Reconciler) prune(ctx context.Context, o *observation) error {
 	ended := slices.DeleteFunc(slices.Clone(o.attempts), func(u infrav1.ElementalHostUpgrade) bool {
-		return !isEnded(u.Status.Phase)
+		return !isEnded(u.PhaseNow())
 	})
 	if len(ended) <= historyLimit {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -126,11 +126,9 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 // takeUp puts on an attempt what it has to have before it leaves any mark, and says whether it was missing.
 func takeUp(o *observation) bool {
 	added := controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
-	if o.upgrade.Annotations[infrav1.AttemptAnnotation] == o.attempt {
-		return added
-	}
-	metav1.SetMetaDataAnnotation(&o.upgrade.ObjectMeta, infrav1.AttemptAnnotation, o.attempt)
-	return true
+	return annotations.AddAnnotations(o.upgrade, map[string]string{
+		infrav1.AttemptAnnotation: o.attempt, infrav1.CreatedAnnotation: o.upgrade.CreatedAt().UTC().Format(time.RFC3339),
+	}) || added
 }
 
 // ownConditions are written by nobody else.

@@ -58,13 +58,13 @@ func (f osFacts) isUpdated() bool {
 	return f.upgrade != "" ||
 		has(f.machine.Annotations, clusterv1.UpdateInProgressAnnotation) ||
 		f.owner != nil && has(f.owner.Annotations, clusterv1.UpdateInProgressAnnotation) ||
-		f.last != nil && f.last.Status.Phase == infrav1.UpgradeHostLost ||
+		f.last != nil && f.last.PhaseNow() == infrav1.UpgradeHostLost ||
 		neverBegun(f.machine, f.template, f.host)
 }
 
 // attemptMissedIt says whether the last attempt was for this OS and did not bring the host to it.
 func (f osFacts) attemptMissedIt() bool {
-	return f.last != nil && f.last.Status.Phase != infrav1.UpgradeSucceeded &&
+	return f.last != nil && f.last.PhaseNow() != infrav1.UpgradeSucceeded &&
 		osversion.Same(f.last.Spec.OSVersionManagement, f.machine.Spec.OSVersionManagement)
 }
 

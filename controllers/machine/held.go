@@ -55,7 +55,7 @@ func (r *Reconciler) unfinished(ctx context.Context, cluster client.ObjectKey, p
 	found := []*infrav1.ElementalHostUpgrade{}
 	for i := range ofCluster {
 		attempt := &ofCluster[i]
-		if !attempt.Status.Phase.IsActive() {
+		if !attempt.PhaseNow().IsActive() {
 			continue
 		}
 		if of, err := r.poolOf(ctx, attempt); err != nil {

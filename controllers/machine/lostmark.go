@@ -137,7 +137,7 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 		}
 		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
 	}
-	switch attempt.Status.Phase {
+	switch attempt.PhaseNow() {
 	case infrav1.UpgradeSucceeded, infrav1.UpgradeSuperseded:
 		return false, nil
 	case infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted:

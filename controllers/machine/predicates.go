@@ -136,10 +136,10 @@ func pauseChanged() predicate.Funcs {
 
 // endOf an attempt; empty while it is in progress.
 func endOf(upgrade *infrav1.ElementalHostUpgrade) infrav1.UpgradePhase {
-	if upgrade.Status.Phase.IsActive() {
+	if upgrade.PhaseNow().IsActive() {
 		return ""
 	}
-	return upgrade.Status.Phase
+	return upgrade.PhaseNow()
 }
 
 func nodeChanged() predicate.Funcs {

@@ -38,7 +38,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	})
 	marked := func() OmegaMatcher { return HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)) }
 	// attempt makes the attempt to bring the host from os:v1 to os:v2, and lets it end.
-	attempt := func(ctx SpecContext, phase infrav1.UpgradePhase, digest string) {
+	attempt := func(ctx SpecContext, phase infrav1.UpgradePhase, digest string, changes ...func(*infrav1.ElementalHostUpgrade)) {
 		GinkgoHelper()
 		wanted := image("oci://os:v2")
 		update(ctx, machine, func() { machine.Spec.OSVersionManagement = wanted }, false)
@@ -49,8 +49,18 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
 			ImageURI: "oci://os:v2", OSVersionManagement: wanted,
 		}
+		for _, change := range changes {
+			change(upgrade)
+		}
 		Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 		update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Digest = phase, digest }, true)
+	}
+
+	// beforeMove is how an attempt ended before it was moved to this management cluster, which has not looked at it yet.
+	beforeMove := func(ended infrav1.UpgradePhase) func(*infrav1.ElementalHostUpgrade) {
+		return func(upgrade *infrav1.ElementalHostUpgrade) {
+			upgrade.Annotations = map[string]string{infrav1.EndedAnnotation: string(ended)}
+		}
 	}
 
 	// neverBegun gives the machine the OS of another template, without a mark and without an attempt.
@@ -85,6 +95,9 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Entry("while the attempt goes on", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeProgressing, "") }),
 		Entry("while the host does not come back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeHostLost, "sha256:2") }),
 		Entry("although the host fell back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2") }),
+		Entry("although the host fell back before it was moved here", func(ctx SpecContext) {
+			attempt(ctx, "", "sha256:2", beforeMove(infrav1.UpgradeRolledBack))
+		}),
 		Entry("although the attempt failed", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "") }),
 	)
 
@@ -107,6 +120,9 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			update(ctx, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" }, true)
 		}),
 		Entry("the attempt succeeded, and the host fell back weeks later", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSucceeded, "sha256:2") }),
+		Entry("the attempt succeeded before it was moved here", func(ctx SpecContext) {
+			attempt(ctx, "", "", beforeMove(infrav1.UpgradeSucceeded))
+		}),
 		Entry("the attempt was superseded", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSuperseded, "sha256:2") }),
 		Entry("the host runs that very digest in spite of a failure", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "sha256:1") }),
 		Entry("the owner wants another OS by now, so that the hook has said done without an attempt", func(ctx SpecContext) {

@@ -147,7 +147,7 @@ func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMac
 	for i := range upgrades.Items {
 		upgrade := &upgrades.Items[i]
 		// The first by name, so that the message does not depend on the order of a list.
-		if upgrade.Status.Phase.IsActive() && (name == "" || upgrade.Name < name) {
+		if upgrade.PhaseNow().IsActive() && (name == "" || upgrade.Name < name) {
 			name = upgrade.Name
 		}
 		if last == nil || infrav1.OldestFirst(last, upgrade) < 0 {

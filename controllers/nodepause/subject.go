@@ -52,7 +52,7 @@ func (s *subject) isOver() bool {
 	switch {
 	case s.rollout == "", !s.machine.DeletionTimestamp.IsZero(), !s.own.DeletionTimestamp.IsZero():
 		return true
-	case s.attempt != nil && s.attempt.Status.Phase == infrav1.UpgradeSucceeded:
+	case s.attempt != nil && s.attempt.PhaseNow() == infrav1.UpgradeSucceeded:
 		return true
 	case s.attempt != nil && isActive(s.attempt):
 		return false
@@ -78,5 +78,5 @@ func isUpdating(object interface{ GetAnnotations() map[string]string }) bool {
 
 // isActive says whether an attempt has steps left to do, and nobody has broken it off.
 func isActive(attempt *infrav1.ElementalHostUpgrade) bool {
-	return attempt.Status.Phase.IsActive() && attempt.DeletionTimestamp.IsZero() && !attempt.Spec.Cancel
+	return attempt.PhaseNow().IsActive() && attempt.DeletionTimestamp.IsZero() && !attempt.Spec.Cancel
 }

@@ -57,7 +57,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func clusterOfUnfinished(attempt *infrav1.ElementalHostUpgrade) string {
-	if attempt.Status.Phase.IsEnd() {
+	if attempt.PhaseNow().IsEnd() {
 		return ""
 	}
 	return attempt.Spec.ClusterName

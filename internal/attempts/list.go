@@ -6,6 +6,7 @@ package attempts
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +30,8 @@ func UnfinishedNow(ctx context.Context, live client.Reader, cluster client.Objec
 	for _, end := range infrav1.UpgradeEnds() {
 		selectors = append(selectors, fields.OneTermNotEqualSelector(phaseField, string(end)))
 	}
-	return list(ctx, live, cluster, client.MatchingFieldsSelector{Selector: fields.AndSelectors(selectors...)})
+	found, err := list(ctx, live, cluster, client.MatchingFieldsSelector{Selector: fields.AndSelectors(selectors...)})
+	return slices.DeleteFunc(found, func(u infrav1.ElementalHostUpgrade) bool { return u.PhaseNow().IsEnd() }), err
 }
 
 func list(ctx context.Context, from client.Reader, cluster client.ObjectKey, options ...client.ListOption) ([]infrav1.ElementalHostUpgrade, error) {

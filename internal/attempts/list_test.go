@@ -76,6 +76,17 @@ var _ = Describe("Attempts", func() {
 		Eventually(func() ([]string, error) { return names(attempts.Unfinished(ctx, cached, key)) }).Should(expected)
 	})
 
+	It("have ended where they did so before they were moved here", func(ctx SpecContext) {
+		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
+		moved := &infrav1.ElementalHostUpgrade{}
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "c-new"}, moved)).To(Succeed())
+		moved.Annotations = map[string]string{infrav1.EndedAnnotation: string(infrav1.UpgradeSucceeded)}
+		Expect(live.Update(ctx, moved)).To(Succeed())
+		expected := ConsistOf(namesOf("c", unfinished[1:]...))
+		Expect(names(attempts.UnfinishedNow(ctx, live, key))).To(expected)
+		Eventually(func() ([]string, error) { return names(attempts.Unfinished(ctx, cached, key)) }).Should(expected)
+	})
+
 	DescribeTable("are found by what they name, in the cache and at the API server", func(ctx SpecContext, field, value string, readers ...func() client.Reader) {
 		namespace := newNamespace(ctx)
 		for _, reader := range readers {
