@@ -20,7 +20,8 @@ import (
 
 // preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
 // until the host has been triggered, so that nothing that went wrong meanwhile is overlooked, but for those in which
-// others keep the attempt from its slot: see queue. A host is neither asked nor triggered but for what the owner of its
+// others keep the attempt from its slot: see queue. The reconcile that takes the slot has run all of them; from then on only
+// those hold the attempt that would make the reboot of this node wrong. A host is neither asked nor triggered but for what the owner of its
 // Machine, read live in this reconcile, is known to want, and no host but that of the Machine: whoever can write an attempt
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
@@ -114,7 +115,8 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation) ([]infrav1.P
 func (o *observation) subject() *preflight.Subject {
 	return &preflight.Subject{
 		Machine: o.machine, Host: o.host, Node: o.node,
-		Attempt: o.attempt, Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
+		Admitted: o.elementalCluster != nil && holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt),
+		Attempt:  o.attempt, Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
 	}
 }
 

@@ -15,44 +15,51 @@ type Check struct {
 	Run func(*Snapshot, *Subject) []infrav1.PreflightResult
 	// Final is a check that a waiver could not help against: what it finds stops the attempt later all the same.
 	Final bool
+	// Holds says that what blocks also holds an attempt that has taken its slot, because it would be wrong to reboot this
+	// very node for. What else goes wrong in the cluster from then on does not: a node that is drained would wait for it.
+	Holds bool
 }
 
 // Checks in the order in which they are reported. The quarantine comes first: a bad image is not even
 // offered to another host.
 func Checks() []Check {
 	return []Check{
-		{Name: "Paused", Run: checkPaused},
-		{Name: "Approved", Run: checkApproved, Final: true},
-		{Name: quarantineCheck, Run: checkQuarantine, Final: true},
-		{Name: "OtherAttempt", Run: checkOtherAttempt},
-		{Name: "OtherUpgrades", Run: checkOtherUpgrades},
+		{Name: "Paused", Run: checkPaused, Holds: true},
+		{Name: "Approved", Run: checkApproved, Final: true, Holds: true},
+		{Name: quarantineCheck, Run: checkQuarantine, Final: true, Holds: true},
+		{Name: "OtherAttempt", Run: checkOtherAttempt, Holds: true},
+		{Name: "OtherUpgrades", Run: checkOtherUpgrades, Holds: true},
 		{Name: "NodeReady", Run: checkNodeReady},
-		{Name: "NodeSchedulable", Run: checkNodeSchedulable},
+		{Name: "NodeSchedulable", Run: checkNodeSchedulable, Holds: true},
 		{Name: "Maintenance", Run: checkMaintenance},
 		{Name: "OtherNodes", Run: checkOtherNodes},
 		{Name: "Machines", Run: checkMachines},
-		{Name: "ControlPlaneQuorum", Run: checkQuorum},
-		{Name: "KubeletVersion", Run: checkKubeletVersion},
-		{Name: "FreeSpace", Run: checkFreeSpace, Final: true},
+		{Name: "ControlPlaneQuorum", Run: checkQuorum, Holds: true},
+		{Name: "KubeletVersion", Run: checkKubeletVersion, Holds: true},
+		{Name: "FreeSpace", Run: checkFreeSpace, Final: true, Holds: true},
 		{Name: "Certificates", Run: checkCertificates},
 		{Name: "KubeVirt", Run: checkKubeVirt},
-		{Name: "VirtAPI", Run: checkVirtAPI},
+		{Name: "VirtAPI", Run: checkVirtAPI, Holds: true},
 		{Name: "VirtHandler", Run: checkVirtHandler},
-		{Name: "Migrations", Run: checkMigrations},
-		{Name: "Volumes", Run: checkVolumes},
-		{Name: "Backups", Run: checkBackups},
+		{Name: "Migrations", Run: checkMigrations, Holds: true},
+		{Name: "Volumes", Run: checkVolumes, Holds: true},
+		{Name: "Backups", Run: checkBackups, Holds: true},
 	}
 }
 
 // Run all checks on a subject and return what is not as it should be. A check that is waived does not block: what it
-// found is a warning, and is handed to waived. One that cannot be waived says so.
+// found is a warning, and is handed to waived. One that cannot be waived says so. Nor does a check block that does not hold
+// an attempt which has taken its slot.
 func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.PreflightResult)) []infrav1.PreflightResult {
 	results := []infrav1.PreflightResult{}
 	for _, check := range Checks() {
 		for _, result := range check.Run(s, subject) {
 			result.Check = check.Name
 			switch {
-			case result.Verdict != infrav1.PreflightBlock || !waivers.Has(check.Name):
+			case result.Verdict != infrav1.PreflightBlock:
+			case subject.Admitted && !check.Holds:
+				result.Verdict = infrav1.PreflightWarn
+			case !waivers.Has(check.Name):
 			case check.Final:
 				result.Message += "; this check cannot be waived"
 			default:

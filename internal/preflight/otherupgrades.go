@@ -9,15 +9,19 @@ import (
 )
 
 // checkOtherUpgrades keeps out of the way of upgrades that take no slot: those by hand, and other people's. Our own
-// attempts on other hosts are counted by their slots.
+// attempts on other hosts are counted by their slots. One that has taken its slot does not wait for another host any more.
 func checkOtherUpgrades(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
+	judge := block
+	if subject.Admitted {
+		judge = warn
+	}
 	for i := range s.Hosts {
 		host := &s.Hosts[i]
 		if host.Name == subject.Host.Name || !isUpgradedByHand(host) {
 			continue
 		}
-		found = append(found, block("ElementalHost/"+host.Name,
+		found = append(found, judge("ElementalHost/"+host.Name,
 			"is being upgraded by hand: wait until its label "+infrav1.InPlaceUpgradeLabel+" says how that ended")...)
 	}
 	for _, job := range s.Foreign {

@@ -18,6 +18,8 @@ type Subject struct {
 
 	// Attempt is the id of the attempt that asks; empty where an upgrade is only requested.
 	Attempt string
+	// Admitted says that the attempt has taken its slot: its node may be drained already.
+	Admitted bool
 	// Rival is another unfinished attempt on the same host that goes first; nil if there is none.
 	Rival *infrav1.ElementalHostUpgrade
 	// Digest that the host is to be brought to; empty while it is not known.

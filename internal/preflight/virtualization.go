@@ -112,10 +112,12 @@ func updatesLauncher(migration kubevirtv1.VirtualMachineInstanceMigration) bool 
 }
 
 // checkVirtAPI: evictions of virtual machines fail without virt-api, and without its webhook they stop the guests.
-func checkVirtAPI(s *Snapshot, _ *Subject) []infrav1.PreflightResult {
+func checkVirtAPI(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	switch {
 	case s.KubeVirt == nil:
 		return pass()
+	case subject.Admitted && s.KubeVirt.on(subject.Node.Name) == 0:
+		return pass() // they have left
 	case s.KubeVirt.API != "":
 		return block("APIService/"+subresourceAPI, s.KubeVirt.API+": bring virt-api back, no virtual machine can be moved without it")
 	case !s.KubeVirt.Interceptor:
