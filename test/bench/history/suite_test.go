@@ -1,0 +1,67 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+)
+
+const attemptsVariable = "HISTORY_BENCH_ATTEMPTS"
+
+// past is how many ended attempts there are: those of 1,000 hosts, which keep ten each.
+var past = 10_000
+
+func TestHistoryBenchmark(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(5 * time.Minute)
+	RunSpecs(t, "History benchmark")
+}
+
+var _ = BeforeSuite(func() {
+	if value := os.Getenv(attemptsVariable); value != "" {
+		var err error
+		past, err = strconv.Atoi(value)
+		Expect(err).NotTo(HaveOccurred(), attemptsVariable)
+	}
+})
+
+// cost of one rollout.
+type cost struct {
+	// Past is how many ended attempts of others were in the namespace.
+	Past int `json:"past"`
+	// Seconds that the rollout took, and processor seconds of the manager meanwhile.
+	Seconds float64 `json:"seconds"`
+	CPU     float64 `json:"cpuSeconds"`
+	// Memory of the manager at its end, resident, in MiB.
+	Memory float64 `json:"memoryMiB"`
+}
+
+func (c cost) String() string {
+	return fmt.Sprintf("%6d ended attempts of others: %5.1f s, %5.1f CPU s, %4.0f MiB", c.Past, c.Seconds, c.CPU, c.Memory)
+}
+
+func report(costs []cost) {
+	GinkgoHelper()
+	for _, one := range costs {
+		AddReportEntry(one.String(), ReportEntryVisibilityAlways)
+	}
+	root, err := repository.Root()
+	Expect(err).NotTo(HaveOccurred())
+	folder := filepath.Join(root, "bin", "bench")
+	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+	data, err := json.MarshalIndent(costs, "", "  ")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "history.json"), append(data, '\n'), 0o644)).To(Succeed())
+}
