@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -95,9 +96,10 @@ func addHistory(ctx context.Context, cluster *scenario.Cluster, model *infrav1.E
 			if err := cluster.Lab.Kube.Create(ctx, made); err != nil {
 				return err
 			}
+			before := made.DeepCopy() // the manager may have seen it by now
 			made.Status = *model.Status.DeepCopy()
 			made.Status.NodeName = host
-			return cluster.Lab.Kube.Status().Update(ctx, made)
+			return cluster.Lab.Kube.Status().Patch(ctx, made, client.MergeFrom(before))
 		})
 	}
 	Expect(group.Wait()).To(Succeed())
