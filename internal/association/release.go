@@ -17,7 +17,7 @@ import (
 // Claimed returns the hosts that the machine has to give back, read past the cache: the one it names,
 // and any other whose lock carries its UID. Hosts that are released already are left out; those that are
 // merely being deleted are not, for they wait to be released. One that it names and that has registered
-// anew is given back too if it is bootstrapped: it serves nobody, and nobody can take it before it is reset.
+// anew is given back too if it is, or may be, bootstrapped: it serves nobody, and nobody can take it before it is reset.
 func (c *Claimer) Claimed(ctx context.Context, machine *infrav1.ElementalMachine) ([]*infrav1.ElementalHost, error) {
 	names, err := c.claimedNames(ctx, machine)
 	if err != nil {
@@ -62,8 +62,13 @@ func isAsked(host *infrav1.ElementalHost) bool {
 	return hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
 }
 
+// isLeftBehind says whether a host has registered anew in place of the machine's, and has still to be reset. Its first report
+// comes after its registration, and the machine may be gone by then: a host that has not said what it is may be bootstrapped.
 func isLeftBehind(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
-	return Recorded(machine) == host.Name && host.Spec.MachineRef == nil && hoststate.Bootstrapped(host)
+	if hoststate.Bootstrapped(host) {
+		return Recorded(machine) == host.Name && host.Spec.MachineRef == nil
+	}
+	return Replaced(host, machine) && !hoststate.Reported(host)
 }
 
 // Release asks a host to reset itself. The lock stays, so that nobody else claims the host before it

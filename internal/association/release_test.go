@@ -67,6 +67,13 @@ var _ = Describe("A host that registered anew under the name of a machine's host
 		Expect(claimer(0).Claimed(ctx, machine)).To(ConsistOf(HaveField("UID", host.UID)))
 	})
 
+	It("is given back with the machine before it has said whether it is bootstrapped", func(ctx SpecContext) {
+		machine, ns := bound(ctx)
+		host := makeHost(ctx, ns, "h1", func(h *infrav1.ElementalHost) { h.Status = infrav1.ElementalHostStatus{} })
+		eventuallyCached(ctx, machine, host)
+		Expect(claimer(0).Claimed(ctx, machine)).To(ConsistOf(HaveField("UID", host.UID)))
+	})
+
 	It("is that host once a person says so", func(ctx SpecContext) {
 		machine, ns := bound(ctx)
 		host := makeHost(ctx, ns, "h1")
