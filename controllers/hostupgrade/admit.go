@@ -17,7 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// admit takes one of the cluster's slots, and holds while there is none or the image is quarantined.
+// admit takes one of the cluster's slots, and holds while there is none, the image is quarantined, or a check blocks: the
+// reconcile that takes the slot has run all of them on what is so now.
 func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.elementalCluster == nil {
 		return sequence.Wait(pollCluster, "Cluster %s has no ElementalCluster", o.upgrade.Spec.ClusterName), nil
@@ -28,7 +29,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if o.heldOff != "" { // the checks have not been run
 		return sequence.Wait(pollSlots, "%s", o.heldOff), nil
 	}
-	if holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+	if o.admitted() {
 		return sequence.Done(), nil
 	}
 	live, err := r.liveSlots(ctx, o)
@@ -41,6 +42,9 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	}
 	if waitFor, err := slotBlocker(ctx, o, live); err != nil || waitFor != "" {
 		return sequence.Wait(pollSlots, "%s", waitFor), err
+	}
+	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
+		return result, err
 	}
 	err = r.writeSlots(ctx, o, append(live.taken, o.slot()))
 	if apierrors.IsConflict(err) { // with another attempt, or with a write of something else, which wakes nobody
@@ -87,13 +91,18 @@ func mayEvacuate(attempt *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(attempt.Status.Phase) && !hasEntered(attempt, stepReboot)
 }
 
+// admitted says whether the attempt has its slot.
+func (o *observation) admitted() bool {
+	return o.elementalCluster != nil && holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt)
+}
+
 func holdsSlot(slots []infrav1.UpgradeSlot, attempt string) bool {
 	return slices.ContainsFunc(slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempt })
 }
 
 // freeSlot gives the slot back.
 func (r *Reconciler) freeSlot(ctx context.Context, o *observation) error {
-	if o.elementalCluster == nil || !holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+	if !o.admitted() {
 		return nil
 	}
 	return r.writeSlots(ctx, o, slices.DeleteFunc(slices.Clone(o.elementalCluster.Status.UpgradeSlots),

@@ -94,7 +94,7 @@ func (r *Reconciler) awaitReport(ctx context.Context, o *observation) error {
 // resumeSlot takes a slot without asking for a free one where the node is disrupted already, and holds the next move while
 // the host is asked for the upgrade.
 func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
-	if o.rival != nil || o.elementalCluster == nil || o.upgrade.Spec.Release || holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+	if o.rival != nil || o.elementalCluster == nil || o.upgrade.Spec.Release || o.admitted() {
 		return nil
 	}
 	if disrupted, err := o.hasDisrupted(ctx); err != nil || !disrupted {

@@ -18,10 +18,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// preflight runs the checks, and then asks the host to take part. It is run anew in every reconcile
-// until the host has been triggered, so that nothing that went wrong meanwhile is overlooked, but for those in which
-// others keep the attempt from its slot: see queue. The reconcile that takes the slot has run all of them; from then on only
-// those hold the attempt that would make the reboot of this node wrong. A host is neither asked nor triggered but for what the owner of its
+const (
+	// agedBefore is how old what is listed in a workload cluster may be for an attempt that has no slot. All attempts of
+	// the cluster share it, and what blocks them is looked at again after pollCluster.
+	agedBefore = pollCluster
+	// agedWhileAdmitted is the same for one that has its slot.
+	agedWhileAdmitted = 30 * time.Second
+)
+
+// preflight looks at the checks, and then asks the host to take part. It is run anew in every reconcile until the host has
+// been triggered, but for those in which others keep the attempt from its slot: see queue. What was listed in the workload
+// cluster may be a few seconds old here: the reconcile that takes the slot, and the one that triggers the host, run the
+// checks once more on what is so then, see checkNow. A host is neither asked nor triggered but for what the owner of its
 // Machine, read live in this reconcile, is known to want, and no host but that of the Machine: whoever can write an attempt
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
@@ -38,16 +46,42 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Result{}, err
 	}
 	if o.heldOff == "" {
-		results, err := r.runChecks(ctx, o)
-		if err != nil {
-			return sequence.Result{}, err
-		}
-		o.upgrade.Status.Preflight = preflight.ByCheck(results)
-		if blockers := preflight.Blocking(results); blockers != "" {
-			return sequence.Wait(pollBlocked(results), "%s", blockers), nil
+		if result, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()}); err != nil || !result.IsDone() {
+			return result, err
 		}
 	}
 	return r.askToPrepare(ctx, o)
+}
+
+// maxAge of what is listed in the workload cluster. While the node of an attempt that has its slot is drained that is only
+// there to be reported, unless it was found to block.
+func (o *observation) maxAge() time.Duration {
+	if o.admitted() && len(preflight.Blockers(o.upgrade.Status.Preflight)) == 0 {
+		return agedWhileAdmitted
+	}
+	return agedBefore
+}
+
+// checkNow runs the checks on what is so now, directly before something is done that cannot be taken back. Of a control
+// plane it is looked at past all caches, as a second member of etcd that is lost takes the cluster with it.
+func (r *Reconciler) checkNow(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.workload == nil || o.node == nil {
+		return o.awaitCluster(), nil
+	}
+	return r.check(ctx, o, preflight.Sources{LiveNodes: o.isControlPlane()})
+}
+
+// check runs the checks, records what they found, and waits while any blocks.
+func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.Sources) (sequence.Result, error) {
+	results, err := r.runChecks(ctx, o, from)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	o.upgrade.Status.Preflight = preflight.ByCheck(results)
+	if blockers := preflight.Blocking(results); blockers != "" {
+		return sequence.Wait(pollBlocked(results), "%s", blockers), nil
+	}
+	return sequence.Done(), nil
 }
 
 // askToPrepare asks the host to take part, and waits for its answer.
@@ -97,10 +131,10 @@ func pollBlocked(results []infrav1.PreflightResult) time.Duration {
 }
 
 // runChecks returns what is not as it should be.
-func (r *Reconciler) runChecks(ctx context.Context, o *observation) ([]infrav1.PreflightResult, error) {
-	snapshot, err := r.snapshots.Read(ctx, preflight.Sources{
-		Management: r.Client, Workload: o.workload, Cluster: o.cluster, ElementalCluster: o.elementalCluster, Now: o.now,
-	})
+func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflight.Sources) ([]infrav1.PreflightResult, error) {
+	from.Management, from.Workload, from.Now = r.Client, o.workload, o.now
+	from.Cluster, from.ElementalCluster = o.cluster, o.elementalCluster
+	snapshot, err := r.snapshots.Read(ctx, from)
 	if err != nil {
 		return nil, fmt.Errorf("looking at Cluster %s: %w", o.upgrade.Spec.ClusterName, err)
 	}
@@ -115,8 +149,7 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation) ([]infrav1.P
 func (o *observation) subject() *preflight.Subject {
 	return &preflight.Subject{
 		Machine: o.machine, Host: o.host, Node: o.node,
-		Admitted: o.elementalCluster != nil && holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt),
-		Attempt:  o.attempt, Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
+		Attempt: o.attempt, Admitted: o.admitted(), Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
 	}
 }
 

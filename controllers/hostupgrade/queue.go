@@ -29,7 +29,7 @@ import (
 // The slots are read live. Their holders are the cache's: one that it does not know yet counts as gone, and the live
 // look that takes the slot knows better.
 func (r *Reconciler) queue(ctx context.Context, o *observation) error {
-	if o.elementalCluster == nil || !isQueued(o.upgrade) || holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt) {
+	if o.elementalCluster == nil || !isQueued(o.upgrade) || o.admitted() {
 		return nil
 	}
 	if _, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {

@@ -14,9 +14,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// trigger tells the host to go. The steps before it have been found done in this same run; virtual machines are looked
-// for once more, because nothing that is left of them survives what follows.
+// trigger tells the host to go. The steps before it have been found done in this same run; what holds an attempt, and
+// virtual machines, are looked for once more, because nothing that is left of them survives what follows.
 func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
+	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
+		return result, err
+	}
 	if left, err := r.virtualMachinesOn(ctx, o); err != nil || left != "" {
 		return sequence.Wait(pollPods, "%s", left), err
 	}

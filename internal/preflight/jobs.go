@@ -39,12 +39,12 @@ var foreignJobs = []jobKind{
 	{schema.GroupKind{Group: "harvesterhci.io", Kind: "Upgrade"}, "Harvester is being upgraded", isHarvesterUpgraded},
 }
 
-func readJobs(ctx context.Context, in *optional, s *Snapshot) (err error) {
+func readJobs(ctx context.Context, in *optional, s *Services) (err error) {
 	s.Jobs, err = unfinished(ctx, in, storageJobs)
 	return err
 }
 
-func readForeign(ctx context.Context, in *optional, s *Snapshot) (err error) {
+func readForeign(ctx context.Context, in *optional, s *Services) (err error) {
 	s.Foreign, err = unfinished(ctx, in, foreignJobs)
 	return err
 }

@@ -45,7 +45,7 @@ type KubeVirt struct {
 }
 
 // readKubeVirt takes CRDs that an uninstalled KubeVirt left behind for no KubeVirt.
-func readKubeVirt(ctx context.Context, in *optional, s *Snapshot) error {
+func readKubeVirt(ctx context.Context, in *optional, s *Services) error {
 	_, found, err := in.find(schema.GroupKind{Group: kubevirtv1.GroupVersion.Group, Kind: "KubeVirt"})
 	if err != nil || !found {
 		return err
@@ -68,6 +68,7 @@ func readKubeVirt(ctx context.Context, in *optional, s *Snapshot) error {
 }
 
 func readVirtAPI(ctx context.Context, in *optional, k *KubeVirt) error {
+	k.API = ""
 	service := &unstructured.Unstructured{}
 	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
 	err := in.Get(ctx, client.ObjectKey{Name: subresourceAPI}, service)

@@ -18,7 +18,7 @@ import (
 // nothing new to say.
 const silentAfter = 25 * time.Second
 
-func readLeases(ctx context.Context, in *optional, s *Snapshot) error {
+func readLeases(ctx context.Context, in *optional, s *Services) error {
 	leases := &coordinationv1.LeaseList{}
 	if err := in.List(ctx, leases, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
 		return fmt.Errorf("listing the Leases of Nodes: %w", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
-func readLonghorn(ctx context.Context, in *optional, s *Snapshot) error {
+func readLonghorn(ctx context.Context, in *optional, s *Services) error {
 	_, found, err := in.find(schema.GroupKind{Group: longhorn.Group, Kind: "Volume"})
 	if err != nil || !found {
 		return err

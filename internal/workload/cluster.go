@@ -44,7 +44,11 @@ func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster
 	if err != nil {
 		return nil, c.unconnected(key, err)
 	}
-	cluster := New(c.management, live)
+	cached, err := c.cache.GetReader(ctx, key)
+	if err != nil {
+		return nil, c.unconnected(key, err)
+	}
+	cluster := New(c.management, live).WithCache(cached)
 	if cluster.config, err = c.cache.GetRESTConfig(ctx, key); err != nil {
 		return nil, c.unconnected(key, err)
 	}
@@ -66,7 +70,9 @@ func (c *connector) unconnected(key client.ObjectKey, err error) error {
 type Cluster struct {
 	management client.Client
 	live       client.Client
-	features   *features
+	// cached reads Nodes from the watch of the connection.
+	cached   client.Reader
+	features *features
 	// config of live; nil if that was given without.
 	config *rest.Config
 }
@@ -74,7 +80,13 @@ type Cluster struct {
 // New returns a workload cluster. live reads and writes it without a cache: nothing here can be decided
 // on a stale read, and Pods of whole clusters are not worth caching for the few Nodes that are drained.
 func New(management, live client.Client) *Cluster {
-	return &Cluster{management: management, live: live, features: newFeatures()}
+	return &Cluster{management: management, live: live, cached: live, features: newFeatures()}
+}
+
+// WithCache has CachedNodes read from a cache. Default: the cluster itself.
+func (c *Cluster) WithCache(cached client.Reader) *Cluster {
+	c.cached = cached
+	return c
 }
 
 // Node reads a Node live. It returns nil if there is none.
@@ -94,6 +106,16 @@ func (c *Cluster) Node(ctx context.Context, name string) (*corev1.Node, error) {
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes := &corev1.NodeList{}
 	if err := c.live.List(ctx, nodes); err != nil {
+		return nil, fmt.Errorf("listing Nodes: %w", err)
+	}
+	return nodes.Items, nil
+}
+
+// CachedNodes are all Nodes as the watch of the connection knows them, which costs the cluster nothing. They may be late by
+// a moment, are in no order, and must not be changed.
+func (c *Cluster) CachedNodes(ctx context.Context) ([]corev1.Node, error) {
+	nodes := &corev1.NodeList{}
+	if err := c.cached.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Nodes: %w", err)
 	}
 	return nodes.Items, nil

@@ -1,0 +1,92 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// forgottenAfter is how long the Services of a cluster are kept that nobody asks for.
+const forgottenAfter = time.Minute
+
+// recent are the Services of the clusters that were read of late, by the key of their Cluster.
+type recent struct {
+	mu   sync.Mutex
+	each map[client.ObjectKey]*reading
+}
+
+// reading is one cluster's. Whoever holds its lock reads for all that wait for it.
+type reading struct {
+	mu sync.Mutex
+	at time.Time
+	of Services
+}
+
+// isWithin says whether what was read can be used. A clock that was set back makes everything too old.
+func (r *reading) isWithin(age time.Duration, now time.Time) bool {
+	return !r.at.IsZero() && now.Sub(r.at) < age && !now.Before(r.at)
+}
+
+// reading of a cluster, which the caller locks. Those of clusters in which nothing goes on any more are forgotten.
+func (r *recent) reading(cluster client.ObjectKey, now time.Time) *reading {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.each, func(key client.ObjectKey, of *reading) bool {
+		if key == cluster || !of.mu.TryLock() {
+			return false
+		}
+		defer of.mu.Unlock()
+		return !of.isWithin(forgottenAfter, now)
+	})
+	if r.each == nil {
+		r.each = map[client.ObjectKey]*reading{}
+	}
+	if r.each[cluster] == nil {
+		r.each[cluster] = &reading{}
+	}
+	return r.each[cluster]
+}
+
+// services of a cluster, as old as they may be.
+func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
+	cluster := client.ObjectKeyFromObject(from.Cluster)
+	in := &optional{Client: from.Workload.Live(), cluster: cluster, absent: &r.absent, now: from.Now}
+	last := r.recent.reading(cluster, from.Now)
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.isWithin(from.MaxAge, from.Now) {
+		return refreshed(ctx, in, last.of)
+	}
+	of := Services{}
+	for _, read := range []func(context.Context, *optional, *Services) error{
+		readLeases, readKubeVirt, readLonghorn, readJobs, readForeign,
+	} {
+		if err := read(ctx, in, &of); err != nil {
+			return Services{}, err
+		}
+	}
+	last.at, last.of = from.Now, of
+	return of, nil
+}
+
+// refreshed are Services that were read before, with what has to be known at each eviction: it is the same few objects
+// however many nodes there are.
+func refreshed(ctx context.Context, in *optional, of Services) (Services, error) {
+	if of.KubeVirt == nil {
+		return of, nil
+	}
+	virt := *of.KubeVirt
+	for _, read := range []func(context.Context, *optional, *KubeVirt) error{readVirtAPI, readInterceptor} {
+		if err := read(ctx, in, &virt); err != nil {
+			return Services{}, err
+		}
+	}
+	of.KubeVirt = &virt
+	return of, nil
+}
