@@ -74,7 +74,9 @@ func (f *fakeOwners) Wanted(_ context.Context, machine *clusterv1.Machine) (*hos
 
 // fakeConnector connects to the API server of the suite.
 type fakeConnector struct {
-	client      client.Client
+	client client.Client
+	// cached is what Nodes are read from; nil for the client.
+	cached      client.Reader
 	unreachable bool
 }
 
@@ -82,7 +84,11 @@ func (f *fakeConnector) Connect(context.Context, client.ObjectKey) (*workload.Cl
 	if f.unreachable {
 		return nil, workload.ErrUnreachable
 	}
-	return workload.New(f.client, f.client), nil
+	cluster := workload.New(f.client, f.client)
+	if f.cached != nil {
+		cluster = cluster.WithCache(f.cached)
+	}
+	return cluster, nil
 }
 
 // newWorld makes a cluster with one worker, whose host is to be upgraded.

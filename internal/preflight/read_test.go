@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"time"
@@ -52,7 +53,7 @@ var _ = Describe("Read", Ordered, func() {
 		GinkgoHelper()
 		s, err := reader.Read(ctx, Sources{
 			Management: live, Workload: workload.New(live, live), Now: now.Add(after),
-			Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}},
+			Cluster: clusterOf(namespace),
 		})
 		Expect(err).NotTo(HaveOccurred())
 		return s
@@ -172,7 +173,65 @@ var _ = Describe("Read", Ordered, func() {
 		const doing = "system-upgrade-controller is changing nodes"
 		Expect(read(ctx, 3*absentFor).Foreign).To(HaveExactElements(Job{Object: "Plan/default/a", Doing: doing}, Job{Object: "Plan/default/b", Doing: doing}))
 	})
+
+	It("takes what was listed before while that is not too old, but for virt-api, and no Nodes from the cache that have to be live", func(ctx SpecContext) {
+		const at, maxAge = 4 * absentFor, 5 * time.Second
+		aged := func(after time.Duration, live client.Client, change func(*Sources)) *Snapshot {
+			GinkgoHelper()
+			from := Sources{Management: live, Now: now.Add(at + after), MaxAge: maxAge, Cluster: clusterOf(namespace)}
+			from.Workload = workload.New(live, live).WithCache(noNodes{live})
+			change(&from)
+			s, err := reader.Read(ctx, from)
+			Expect(err).NotTo(HaveOccurred())
+			return s
+		}
+		first := aged(0, live, func(*Sources) {})
+		Expect(first.Foreign).To(HaveLen(2))
+		Expect(first.KubeVirt.API).To(BeEmpty())
+		Expect(first.Nodes).To(BeEmpty())
+
+		create(ctx, plan("c", "n"))
+		Expect(live.Delete(ctx, storage.New(apiServiceKind, "", subresourceAPI, map[string]any{}))).To(Succeed())
+		Eventually(func() string { return aged(maxAge-1, live, func(*Sources) {}).KubeVirt.API }).Should(Equal("is not there"))
+		Expect(first.KubeVirt.API).To(BeEmpty(), "others may be looking at it")
+		Expect(aged(maxAge-1, live, func(*Sources) {}).Foreign).To(HaveLen(2))
+		Expect(aged(maxAge, live, func(*Sources) {}).Foreign).To(HaveLen(3))
+
+		create(ctx, plan("d", "n"))
+		Expect(aged(maxAge, live, func(from *Sources) { from.Cluster = clusterOf("other") }).Foreign).To(HaveLen(4), "of another Cluster")
+		Expect(aged(maxAge, live, func(*Sources) {}).Foreign).To(HaveLen(3))
+		Expect(aged(-1, live, func(*Sources) {}).Foreign).To(HaveLen(4), "the clock was set back")
+		create(ctx, plan("e", "n"))
+		Expect(aged(-1, live, func(from *Sources) { from.MaxAge = 0 }).Foreign).To(HaveLen(5))
+		Expect(aged(-1, live, func(from *Sources) { from.LiveNodes = true }).Nodes).NotTo(BeEmpty())
+	})
+
+	It("forgets the clusters that nobody asks for any more", func(ctx SpecContext) {
+		reader := &Reader{}
+		for n, name := range []string{"a", "b", "c"} {
+			_, err := reader.Read(ctx, Sources{
+				Management: live, Workload: workload.New(live, live), Now: now.Add(time.Duration(n) * forgottenAfter / 2),
+				Cluster: clusterOf(name),
+			})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(reader.recent.each).To(And(HaveLen(2), Not(HaveKey(client.ObjectKey{Namespace: "a", Name: "c"}))))
+	})
 })
+
+// noNodes is a cache that knows no Node.
+type noNodes struct{ client.Reader }
+
+func (n noNodes) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, isNodes := list.(*corev1.NodeList); isNodes {
+		return nil
+	}
+	return n.Reader.List(ctx, list, options...)
+}
+
+func clusterOf(namespace string) *clusterv1.Cluster {
+	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}}
+}
 
 var _ = It("An object of no namespace is described without one", func() {
 	Expect(describe(storage.New(planKind, "", "p", map[string]any{}))).To(Equal("Plan/p"))
