@@ -67,7 +67,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster. Default: $KUBECONFIG, or the Pod's service account.")
 	fs.StringVar(&o.namespace, "namespace", "", "Namespace to watch. Default: all.")
 	fs.StringVar(&o.watchFilter, "watch-filter", "", "Value of the label cluster.x-k8s.io/watch-filter that objects must have. Default: any.")
-	fs.IntVar(&o.concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
+	fs.IntVar(&o.concurrency, "concurrency", 0, "Objects of one kind that are reconciled at the same time. Default: 10 for each processor.")
 	fs.DurationVar(&o.syncPeriod, "sync-period", 10*time.Hour, "Interval at which all objects are reconciled although nothing has changed.")
 	fs.Float32Var(&o.kubeAPIQPS, "kube-api-qps", -1, "Queries per second to the management cluster. Negative: no limit but the API server's own priority and fairness.")
 	fs.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "Queries at once to the management cluster, if --kube-api-qps is positive.")
@@ -119,6 +119,8 @@ func (o *options) validate() error {
 		return errors.New("--elemental-api-endpoint is empty: set it to the host and port under which hosts reach the Elemental API")
 	case strings.Contains(o.apiEndpoint, "/"):
 		return errors.New("--elemental-api-endpoint " + o.apiEndpoint + " is not a host and port: leave out the protocol and the path")
+	case o.concurrency < 0:
+		return fmt.Errorf("--concurrency is %d: set it to 1 or more, or leave it out", o.concurrency)
 	case o.apiProtocol != "https" && o.apiProtocol != "http":
 		return errors.New("--elemental-api-protocol " + o.apiProtocol + " is neither https nor http")
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"runtime"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -22,9 +23,20 @@ const (
 	retryJitter = 0.2
 )
 
+// workersPerProcessor of a controller are many, as a worker waits for API servers most of its time.
+const workersPerProcessor = 10
+
+// workers of one controller.
+func (o *options) workers() int {
+	if o.concurrency > 0 {
+		return o.concurrency
+	}
+	return workersPerProcessor * runtime.GOMAXPROCS(0)
+}
+
 // limits are the options of one controller. Its retries are its own: two controllers may fail on objects of one name.
 func (o *options) limits() controller.Options {
-	return controller.Options{MaxConcurrentReconciles: o.concurrency, RateLimiter: newRetries()}
+	return controller.Options{MaxConcurrentReconciles: o.workers(), RateLimiter: newRetries()}
 }
 
 // retries says when a reconcile that failed is tried again.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -43,6 +44,7 @@ var _ = Describe("A reconcile that fails", func() {
 	It("is one of its controller's alone", func() {
 		o := &options{concurrency: 7}
 		Expect(o.limits().MaxConcurrentReconciles).To(Equal(7))
+		Expect((&options{}).limits().MaxConcurrentReconciles).To(Equal(10*runtime.GOMAXPROCS(0)), "ten for each processor")
 		one, other := o.limits().RateLimiter, o.limits().RateLimiter
 		for range 20 {
 			one.When(request("a"))

@@ -90,7 +90,7 @@ func newClusterCache(ctx context.Context, mgr ctrl.Manager, kubeconfigs client.R
 		Cache:            setup.ClusterCacheCacheOptions(),
 		Client:           setup.ClusterCacheClientOptions(managerName, o.clusterQPS, o.clusterBurst),
 		WatchFilterValue: o.watchFilter,
-	}, controller.Options{MaxConcurrentReconciles: o.concurrency})
+	}, controller.Options{MaxConcurrentReconciles: o.workers()})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of workload clusters: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -74,6 +75,8 @@ type Reconciler struct {
 
 	// snapshots are what the preflight checks look at.
 	snapshots preflight.Reader
+	// limit keeps the attempts of one workload cluster from taking all workers.
+	limit *workload.Limit
 	// controller is what the Nodes of workload clusters wake.
 	controller controller.Controller
 }
@@ -84,6 +87,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil || upgrade == nil || moved.Away(upgrade) {
 		return ctrl.Result{}, err
 	}
+	done, ok := r.limit.Begin(client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.ClusterName})
+	if !ok {
+		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
+	}
+	defer done()
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("attempt", attemptOf(upgrade)))
 	o, err := r.observe(ctx, upgrade)
 	if err != nil {

@@ -39,6 +39,9 @@ const (
 	pollSlots = 30 * time.Second
 	// soon is for what nothing but this controller's own report is waited for.
 	soon = 10 * time.Millisecond
+	// crowded is for other attempts of the same cluster, each of which is reconciled in less than that, unless the
+	// workload cluster is slow to answer.
+	crowded = 250 * time.Millisecond
 )
 
 type step = sequence.Step[*observation]
