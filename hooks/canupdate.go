@@ -59,8 +59,8 @@ func (h *Handlers) permits(ctx context.Context, c *change, err error, resp runti
 	}
 	changed := strings.Join(c.uncovered, ", ")
 	if policy != infrav1.ReplacementAllow {
-		message := fmt.Sprintf("Only %s is changed in place, and this changes %s as well. "+
-			"Take that back, or let Machines be replaced and their hosts reset by replacement: Allow in %s", coveredField, changed, from)
+		message := fmt.Sprintf("Only %s can be changed in place, and this changes %s as well. "+
+			"Revert these fields or, to have Machines replaced and their hosts reset, set replacement: Allow in %s", coveredField, changed, from)
 		resp.SetMessage(message)
 		h.tellOwners(ctx, c, message)
 		return false

@@ -8,11 +8,10 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -31,7 +30,7 @@ func (h *Handlers) replacementPolicy(ctx context.Context, c *change) (infrav1.Re
 			return options.WithDefaults().Replacement, where, nil
 		}
 	}
-	options, where, err := ClusterOptions(ctx, h.Client, c.namespace, c.cluster)
+	options, where, err := owner.ClusterOptions(ctx, h.Client, c.namespace, c.cluster)
 	return options.WithDefaults().Replacement, where, err
 }
 
@@ -53,22 +52,4 @@ func (h *Handlers) templateOptions(ctx context.Context, namespace, name string) 
 		return infrav1.NodeUpgradeOption{}, false, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
 	}
 	return rollout.FromAnnotation(template)
-}
-
-// ClusterOptions returns the nodeUpgradeOption that is in force in a Cluster now, and where it stands. A
-// Cluster with another infrastructure than ours has none, which means the defaults.
-func ClusterOptions(ctx context.Context, reader client.Reader, namespace, name string) (infrav1.NodeUpgradeOption, string, error) {
-	cluster := &clusterv1.Cluster{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
-		return infrav1.NodeUpgradeOption{}, "", fmt.Errorf("reading Cluster %s: %w", name, err)
-	}
-	ref := cluster.Spec.InfrastructureRef
-	if !association.NamesElementalCluster(ref) {
-		return infrav1.NodeUpgradeOption{}, fmt.Sprintf("the defaults, as Cluster %s has no ElementalCluster", name), nil
-	}
-	elemental := &infrav1.ElementalCluster{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, elemental); err != nil {
-		return infrav1.NodeUpgradeOption{}, "", fmt.Errorf("reading ElementalCluster %s: %w", ref.Name, err)
-	}
-	return elemental.Spec.NodeUpgradeOption, fmt.Sprintf("spec.nodeUpgradeOption of ElementalCluster %s", ref.Name), nil
 }

@@ -38,7 +38,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 		return inProgress(fmt.Sprintf("Waiting for ManagedOSVersion %s to be looked up: see the conditions of ElementalMachineTemplate %s", name, want.TemplateName)), nil
 	}
 	if osversion.Hash(want.OSVersionManagement) != seen.wanted.hash() {
-		return h.letGo(ctx, machine, want)
+		return h.release(ctx, machine, want)
 	}
 	if closed, err := h.Namespaces.NotOptedIn(ctx, machine.Namespace); err != nil || closed != "" {
 		return inProgress(closed), err
@@ -46,8 +46,8 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 	return h.request(ctx, seen)
 }
 
-// letGo lets Cluster API go on to what the owner of a Machine wants, as a superseded attempt does.
-func (h *Handlers) letGo(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
+// release lets Cluster API go on to what the owner of a Machine wants, as a superseded attempt does.
+func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
 	if _, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
 		waitFor, err := owner.AssessControlPlane(ctx, h.Live, h.Client, h.Owners.Clock.Now(), machine)
 		if err != nil || waitFor != "" {
@@ -80,7 +80,7 @@ func (h *Handlers) rolloutOptions(ctx context.Context, wanted *wantedOS) (infrav
 			return options, err
 		}
 	}
-	options, _, err := ClusterOptions(ctx, h.Client, namespace, wanted.machine.Spec.ClusterName)
+	options, _, err := owner.ClusterOptions(ctx, h.Client, namespace, wanted.machine.Spec.ClusterName)
 	return options, err
 }
 

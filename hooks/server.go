@@ -14,26 +14,9 @@ import (
 	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
-)
-
-// Names of the handlers. Cluster API appends the name of the ExtensionConfig, after a dot. They carry
-// the provider's name, so that our ExtensionConfig can be told from a competitor's.
-const (
-	CanUpdateMachineHandler    = "elemental-can-update-machine"
-	CanUpdateMachineSetHandler = "elemental-can-update-machineset"
-	UpdateMachineHandler       = "elemental-update-machine"
-
-	// DiscoverVariablesHandler and GeneratePatchesHandler are those that a patch of a ClusterClass names.
-	DiscoverVariablesHandler = "elemental-discover-variables"
-	GeneratePatchesHandler   = "elemental-generate-patches"
-
-	// BeforeClusterUpgradeHandler, BeforeControlPlaneUpgradeHandler and BeforeWorkersUpgradeHandler hold the
-	// Kubernetes upgrade of a ClusterClass' cluster.
-	BeforeClusterUpgradeHandler      = "elemental-before-cluster-upgrade"
-	BeforeControlPlaneUpgradeHandler = "elemental-before-control-plane-upgrade"
-	BeforeWorkersUpgradeHandler      = "elemental-before-workers-upgrade"
 )
 
 const (
@@ -73,14 +56,14 @@ type Handlers struct {
 // Register adds the handlers to a runtime extension server, before that is started.
 func Register(server *runtimeserver.Server, handlers *Handlers) error {
 	for _, handler := range []runtimeserver.ExtensionHandler{
-		{Hook: runtimehooksv1.CanUpdateMachine, Name: CanUpdateMachineHandler, HandlerFunc: handlers.CanUpdateMachine},
-		{Hook: runtimehooksv1.CanUpdateMachineSet, Name: CanUpdateMachineSetHandler, HandlerFunc: handlers.CanUpdateMachineSet},
-		{Hook: runtimehooksv1.UpdateMachine, Name: UpdateMachineHandler, HandlerFunc: handlers.UpdateMachine},
-		{Hook: runtimehooksv1.DiscoverVariables, Name: DiscoverVariablesHandler, HandlerFunc: handlers.DiscoverVariables},
-		{Hook: runtimehooksv1.GeneratePatches, Name: GeneratePatchesHandler, HandlerFunc: handlers.GeneratePatches},
-		{Hook: runtimehooksv1.BeforeClusterUpgrade, Name: BeforeClusterUpgradeHandler, HandlerFunc: handlers.BeforeClusterUpgrade},
-		{Hook: runtimehooksv1.BeforeControlPlaneUpgrade, Name: BeforeControlPlaneUpgradeHandler, HandlerFunc: handlers.BeforeControlPlaneUpgrade},
-		{Hook: runtimehooksv1.BeforeWorkersUpgrade, Name: BeforeWorkersUpgradeHandler, HandlerFunc: handlers.BeforeWorkersUpgrade},
+		{Hook: runtimehooksv1.CanUpdateMachine, Name: inplace.CanUpdateMachineHandler, HandlerFunc: handlers.CanUpdateMachine},
+		{Hook: runtimehooksv1.CanUpdateMachineSet, Name: inplace.CanUpdateMachineSetHandler, HandlerFunc: handlers.CanUpdateMachineSet},
+		{Hook: runtimehooksv1.UpdateMachine, Name: inplace.UpdateMachineHandler, HandlerFunc: handlers.UpdateMachine},
+		{Hook: runtimehooksv1.DiscoverVariables, Name: inplace.DiscoverVariablesHandler, HandlerFunc: handlers.DiscoverVariables},
+		{Hook: runtimehooksv1.GeneratePatches, Name: inplace.GeneratePatchesHandler, HandlerFunc: handlers.GeneratePatches},
+		{Hook: runtimehooksv1.BeforeClusterUpgrade, Name: inplace.BeforeClusterUpgradeHandler, HandlerFunc: handlers.BeforeClusterUpgrade},
+		{Hook: runtimehooksv1.BeforeControlPlaneUpgrade, Name: inplace.BeforeControlPlaneUpgradeHandler, HandlerFunc: handlers.BeforeControlPlaneUpgrade},
+		{Hook: runtimehooksv1.BeforeWorkersUpgrade, Name: inplace.BeforeWorkersUpgradeHandler, HandlerFunc: handlers.BeforeWorkersUpgrade},
 	} {
 		handler.TimeoutSeconds = ptr.To[int32](handlerTimeoutSeconds)
 		handler.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyFail)

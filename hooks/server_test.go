@@ -11,6 +11,7 @@ import (
 	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 )
 
 var _ = Describe("Register", func() {
@@ -21,6 +22,6 @@ var _ = Describe("Register", func() {
 		Expect(err).NotTo(HaveOccurred())
 		handlers, _ := newHandlers()
 		Expect(hooks.Register(server, handlers)).To(Succeed())
-		Expect(hooks.Register(server, handlers)).To(MatchError(ContainSubstring(hooks.CanUpdateMachineHandler)))
+		Expect(hooks.Register(server, handlers)).To(MatchError(ContainSubstring(inplace.CanUpdateMachineHandler)))
 	})
 })

@@ -51,7 +51,7 @@ func registerExtension() {
 	config.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: optIn}
 	create(config)
 	for name, hook := range map[string]string{
-		hooks.CanUpdateMachineHandler: "CanUpdateMachine", hooks.CanUpdateMachineSetHandler: "CanUpdateMachineSet", hooks.UpdateMachineHandler: "UpdateMachine",
+		inplace.CanUpdateMachineHandler: "CanUpdateMachine", inplace.CanUpdateMachineSetHandler: "CanUpdateMachineSet", inplace.UpdateMachineHandler: "UpdateMachine",
 	} {
 		config.Status.Handlers = append(config.Status.Handlers, runtimev1.ExtensionHandler{
 			Name: name + "." + config.Name, TimeoutSeconds: 10, FailurePolicy: runtimev1.FailurePolicyFail,

@@ -164,7 +164,7 @@ const (
 	// PreflightBlockedReason: something that a preflight check found stands against the start of the rollout.
 	PreflightBlockedReason = "PreflightBlocked"
 
-	// ReferenceRevertedCondition is True while an owner was turned back to the template itself by
+	// ReferenceRevertedCondition is True while an owner was reverted to the template itself by
 	// somebody after it had been pointed to a clone.
 	ReferenceRevertedCondition = "ReferenceReverted"
 	RevertedByOtherReason      = "RevertedByOther"

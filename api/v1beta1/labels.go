@@ -143,7 +143,7 @@ const (
 	// node go on. It holds for all attempts of that rollout, and is gone when the rollout is over.
 	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/approved-rollout"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template
-	// clone it was last pointed to by us. It tells a reference that somebody turned back from one
+	// clone it was last pointed to by us. It tells a reference that somebody reverted from one
 	// that was never turned.
 	RolloutCloneAnnotation = "infrastructure.cluster.x-k8s.io/rollout-clone"
 	// RolloutHoldPrefix is how the value of Cluster API's annotation cluster.x-k8s.io/paused begins on a

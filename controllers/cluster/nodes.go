@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -58,14 +57,14 @@ func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey)
 	if err != nil {
 		return nil, err
 	}
-	wishes := &wishes{owners: &owner.Owners{Client: r.Client}, reader: r.Client, known: map[string]wish{}}
+	owners := &owner.Memo{Owners: &owner.Owners{Client: r.Client}}
 	nodes := make([]node, 0, len(machines.Items))
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		if machine.Spec.HostRef == nil || !machine.DeletionTimestamp.IsZero() {
 			continue
 		}
-		found, err := r.observeNode(ctx, machine, wishes)
+		found, err := r.observeNode(ctx, machine, owners)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +75,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey)
 	return nodes, nil
 }
 
-func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.ElementalMachine, wishes *wishes) (node, error) {
+func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.ElementalMachine, owners *owner.Memo) (node, error) {
 	found := node{name: machine.Spec.HostRef.Name, pool: pausing.Pool(machine.Labels), drifted: conditions.IsTrue(machine, infrav1.OSDriftedCondition)}
 	made, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
@@ -85,7 +84,7 @@ func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.Elemental
 	if err == nil && made != nil && made.Status.NodeRef.IsDefined() {
 		found.name = made.Status.NodeRef.Name
 	}
-	wanted, err := wishes.of(ctx, made, machine)
+	wanted, err := desiredOf(ctx, owners, made, machine)
 	if err != nil {
 		return node{}, err
 	}
@@ -105,7 +104,7 @@ func (r *Reconciler) observeNode(ctx context.Context, machine *infrav1.Elemental
 // runs says whether a host runs what is wanted of it: the digest that the rollout is pinned to, or the image.
 // The first alone would never be true of a host that was added after the image's tag had moved: the pin is
 // for those whose turn comes in a rollout, and nothing brings a node to another digest of its image.
-func runs(host *infrav1.ElementalHost, wanted wish) bool {
+func runs(host *infrav1.ElementalHost, wanted desired) bool {
 	if wanted.pinned != "" && host.Status.OS.Digest == wanted.pinned {
 		return true
 	}
@@ -128,52 +127,34 @@ func (r *Reconciler) newestAttempts(ctx context.Context, cluster client.ObjectKe
 	return newest, nil
 }
 
-// wish is the OS that a machine is to run in the end.
-type wish struct {
+// desired is the OS that a machine is to run in the end.
+type desired struct {
 	os infrav1.OSVersionManagement
 	// pinned is the digest that the rollout is pinned to; empty until it is.
 	pinned string
 }
 
-func (w wish) target() target {
-	version, err := osversion.Decode(w.os)
+func (d desired) target() target {
+	version, err := osversion.Decode(d.os)
 	if err != nil {
 		return target{}
 	}
 	_, asked, _ := strings.Cut(version.ImageURI, "@")
-	return target{image: version.ImageURI, digest: cmp.Or(w.pinned, asked)}
+	return target{image: version.ImageURI, digest: cmp.Or(d.pinned, asked)}
 }
 
-// wishes asks each owner once.
-type wishes struct {
-	owners *owner.Owners
-	reader client.Reader
-	known  map[string]wish
-}
-
-// of a machine is what its owner's template asks for by now, which in the middle of a rollout is not yet
+// desiredOf a machine is what its owner's template asks for by now, which in the middle of a rollout is not yet
 // in the machine; without such an owner it is what the machine asks for.
-func (w *wishes) of(ctx context.Context, made *clusterv1.Machine, machine *infrav1.ElementalMachine) (wish, error) {
-	own := wish{os: machine.Spec.OSVersionManagement}
-	if made == nil || metav1.GetControllerOf(made) == nil {
-		return own, nil
+func desiredOf(ctx context.Context, owners *owner.Memo, made *clusterv1.Machine, machine *infrav1.ElementalMachine) (desired, error) {
+	if made == nil {
+		return desired{os: machine.Spec.OSVersionManagement}, nil
 	}
-	key := metav1.GetControllerOf(made).Kind + "/" + metav1.GetControllerOf(made).Name
-	if known, asked := w.known[key]; asked {
-		return known, nil
-	}
-	want, found, err := w.owners.WantsOS(ctx, made)
+	want, found, err := owners.WantsOS(ctx, made)
 	if err != nil {
-		return wish{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", made.Name, err)
+		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", made.Name, err)
 	}
 	if !found {
-		return own, nil
+		return desired{os: machine.Spec.OSVersionManagement}, nil
 	}
-	template := &infrav1.ElementalMachineTemplate{}
-	err = w.reader.Get(ctx, client.ObjectKey{Namespace: made.Namespace, Name: want.TemplateName}, template)
-	if client.IgnoreNotFound(err) != nil {
-		return wish{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", want.TemplateName, err)
-	}
-	w.known[key] = wish{os: want.OSVersionManagement, pinned: template.Annotations[infrav1.RolloutDigestAnnotation]}
-	return w.known[key], nil
+	return desired{os: want.OSVersionManagement, pinned: want.Template.Annotations[infrav1.RolloutDigestAnnotation]}, nil
 }

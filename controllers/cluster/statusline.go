@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -127,7 +127,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 	what = cmp.Or(doing[step], step)
 	if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
 		what, urgent = "held by "+blocked, held
-	} else if hostupgrade.WaitsForApproval(attempt) {
+	} else if attempts.WaitsForApproval(attempt) {
 		urgent = held
 	} else {
 		urgent = upgrades

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -34,7 +34,7 @@ func sayWhoWaits(nodes []node) []string {
 				waiting = append(waiting, n.name)
 			}
 		}
-		if len(waiting) == 0 || len(pausing.Blocking(unfinished, hostupgrade.WaitsForApproval)) == 0 {
+		if len(waiting) == 0 || len(pausing.Blocking(unfinished, attempts.WaitsForApproval)) == 0 {
 			continue
 		}
 		said = append(said, fmt.Sprintf("%s waiting for %s (remove its annotation %s)",

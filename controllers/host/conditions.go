@@ -35,7 +35,7 @@ var owned = []string{
 
 // observe sets the conditions from what is known of the host. None depends on the time, so that nothing
 // changes while nothing happens.
-func observe(host *infrav1.ElementalHost, until departure, unresolved *managedos.Problem) error {
+func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
 	host.Status.KeyFingerprint = wire.KeyFingerprint(host.Spec.PubKey)
 	observeApproval(host)
 	observeIdentity(host)
@@ -142,7 +142,7 @@ func observeBootstrap(host *infrav1.ElementalHost) {
 	}
 }
 
-func observeReset(host *infrav1.ElementalHost, until departure) {
+func observeReset(host *infrav1.ElementalHost, until deletionWait) {
 	resetting := host.Status.Phase == infrav1.HostPhaseTriggeringReset || host.Status.Phase == infrav1.HostPhaseResetting
 	switch {
 	case until.reason != "":

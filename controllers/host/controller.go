@@ -123,7 +123,7 @@ func (r *Reconciler) reconcile(ctx context.Context, host *infrav1.ElementalHost,
 	if err != nil || written {
 		return ctrl.Result{}, err
 	}
-	until, err := r.departure(ctx, host, cluster)
+	until, err := r.deletionWait(ctx, host, cluster)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -158,7 +158,7 @@ func (r *Reconciler) cluster(ctx context.Context, host *infrav1.ElementalHost) (
 // writeMarks writes labels, annotation and finalizer in one patch, and only if the host is as it was
 // read: a trigger that was set in between must not be taken for the one that has been carried out. It
 // says whether there was anything to write.
-func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost, until departure) (written bool, err error) {
+func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost, until deletionWait) (written bool, err error) {
 	before := host.DeepCopy()
 	mark(host, until)
 	if equality.Semantic.DeepEqual(before.ObjectMeta, host.ObjectMeta) {
@@ -176,7 +176,7 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 }
 
 // writeConditions writes the conditions, if one has changed.
-func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until departure, unresolved *managedos.Problem) error {
+func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
 	helper, err := patch.NewHelper(host, r.Client)
 	if err != nil {
 		return fmt.Errorf("preparing the patch: %w", err)

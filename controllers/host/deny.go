@@ -23,13 +23,13 @@ import (
 // denyKey is the last that the deletion of a host waits for: that its registration denies its key. Without it the host would
 // register again as soon as it is told that it is not known. One that has said that it was wiped has thrown its key away, and
 // one that nobody has ever trusted had nothing to lose: anybody who can register could fill the list with such.
-func (r *Reconciler) denyKey(ctx context.Context, host *infrav1.ElementalHost) (departure, error) {
+func (r *Reconciler) denyKey(ctx context.Context, host *infrav1.ElementalHost) (deletionWait, error) {
 	if hoststate.WasReset(host) {
-		return departure{}, nil
+		return deletionWait{}, nil
 	}
 	entry, usable := r.deniedKey(host)
 	if !usable {
-		return departure{}, nil
+		return deletionWait{}, nil
 	}
 	key := client.ObjectKey{Namespace: host.Namespace, Name: host.Annotations[infrav1.RegistrationNameAnnotation]}
 	registration := &infrav1.ElementalRegistration{}
@@ -37,26 +37,26 @@ func (r *Reconciler) denyKey(ctx context.Context, host *infrav1.ElementalHost) (
 	switch {
 	case apierrors.IsNotFound(err):
 		// Nobody can register through it. Deleted with its namespace, it does not hold that one.
-		return departure{}, nil
+		return deletionWait{}, nil
 	case err != nil:
-		return departure{}, fmt.Errorf("reading ElementalRegistration %s: %w", key.Name, err)
+		return deletionWait{}, fmt.Errorf("reading ElementalRegistration %s: %w", key.Name, err)
 	case !registration.DeletionTimestamp.IsZero(), !trusted(host, registration), deniedkey.Find(registration, host.Spec.PubKey) != nil:
-		return departure{}, nil
+		return deletionWait{}, nil
 	}
 	before := registration.DeepCopy()
 	if !deniedkey.Add(registration, entry) {
-		return departure{
+		return deletionWait{
 			waits: fmt.Sprintf("ElementalRegistration %s denies %d keys and has no room for the host's: take some off its spec.deniedKeys",
 				registration.Name, infrav1.MaxDeniedKeys),
 			after: pollMachine, reason: infrav1.DeniedKeysFullReason,
 		}, nil
 	}
 	if err := r.Client.Patch(ctx, registration, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return departure{}, fmt.Errorf("writing spec.deniedKeys of ElementalRegistration %s: %w", registration.Name, err)
+		return deletionWait{}, fmt.Errorf("writing spec.deniedKeys of ElementalRegistration %s: %w", registration.Name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Denied the key of a deleted host", "ElementalHost", klog.KObj(host), "ElementalRegistration", klog.KObj(registration))
 	r.announceDenied(host, registration, entry)
-	return departure{}, nil
+	return deletionWait{}, nil
 }
 
 // deniedKey is the entry for a host. A host that came through no registration, or has no key, cannot register again with it.

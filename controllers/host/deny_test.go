@@ -33,11 +33,11 @@ var _ = Describe("The key of a deleted host", func() {
 	// makeDoor makes the registration of a namespace, which denies some keys already.
 	makeDoor := func(ctx context.Context, namespace string, denied int, reset infrav1.DeniedKeyReset) {
 		GinkgoHelper()
-		door := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge"}}
+		registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge"}}
 		for i := range denied {
-			door.Spec.DeniedKeys = append(door.Spec.DeniedKeys, infrav1.DeniedKey{PubKey: newKey(), Host: fmt.Sprintf("m-%d", i), Reset: reset})
+			registration.Spec.DeniedKeys = append(registration.Spec.DeniedKeys, infrav1.DeniedKey{PubKey: newKey(), Host: fmt.Sprintf("m-%d", i), Reset: reset})
 		}
-		Expect(server.Client.Create(ctx, door)).To(Succeed())
+		Expect(server.Client.Create(ctx, registration)).To(Succeed())
 	}
 	come := func(ctx context.Context, denied int, reset infrav1.DeniedKeyReset) func(*infrav1.ElementalHost) {
 		return func(h *infrav1.ElementalHost) {
@@ -50,7 +50,7 @@ var _ = Describe("The key of a deleted host", func() {
 			h.Finalizers = []string{infrav1.ElementalMachineFinalizer}
 		}
 	}
-	door := func(ctx context.Context, host *infrav1.ElementalHost) *infrav1.ElementalRegistration {
+	registration := func(ctx context.Context, host *infrav1.ElementalHost) *infrav1.ElementalRegistration {
 		GinkgoHelper()
 		found := &infrav1.ElementalRegistration{}
 		Expect(server.Client.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: "edge"}, found)).To(Succeed())
@@ -81,13 +81,13 @@ var _ = Describe("The key of a deleted host", func() {
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			if after > 0 {
 				Consistently(isGone(ctx, host)).Should(BeFalse())
-				Expect(door(ctx, host).Spec.DeniedKeys).To(BeEmpty())
+				Expect(registration(ctx, host).Spec.DeniedKeys).To(BeEmpty())
 				clock.SetTime(time.Now().Add(after))
 				DeferCleanup(func() { clock.SetTime(time.Now()) })
 				update(ctx, host, func() { host.Labels["touched"] = "true" })
 			}
 			Eventually(isGone(ctx, host)).Should(BeTrue())
-			Expect(door(ctx, host).Spec.DeniedKeys).To(ConsistOf(And(
+			Expect(registration(ctx, host).Spec.DeniedKeys).To(ConsistOf(And(
 				HaveField("PubKey", key), HaveField("Host", "h1"), HaveField("Reset", reset), HaveField("Since.Time", Not(BeZero())))))
 			Eventually(told(ctx, host)).Should(ConsistOf(HavePrefix(note)))
 		},
@@ -106,11 +106,11 @@ var _ = Describe("The key of a deleted host", func() {
 			host := makeHost(ctx, append([]func(*infrav1.ElementalHost){come(ctx, 0, "")}, changes...)...)
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			if _, moves := host.Annotations[clusterctlv1.DeleteForMoveAnnotation]; moves {
-				Consistently(func() []infrav1.DeniedKey { return door(ctx, host).Spec.DeniedKeys }).Should(BeEmpty())
+				Consistently(func() []infrav1.DeniedKey { return registration(ctx, host).Spec.DeniedKeys }).Should(BeEmpty())
 				update(ctx, host, func() { host.Finalizers = nil }) // as clusterctl does
 			}
 			Eventually(isGone(ctx, host)).Should(BeTrue())
-			Expect(door(ctx, host).Spec.DeniedKeys).To(BeEmpty())
+			Expect(registration(ctx, host).Spec.DeniedKeys).To(BeEmpty())
 		},
 		Entry("once the host has been wiped", released, phase(infrav1.HostPhaseReset)),
 		Entry("once the host has been wiped before it was moved here", released, func(h *infrav1.ElementalHost) {
@@ -126,12 +126,12 @@ var _ = Describe("The key of a deleted host", func() {
 	DescribeTable("is denied only if somebody other than a holder of the registration's token has trusted the host,",
 		func(ctx SpecContext, approval infrav1.ApprovalPolicy, denied int, changes ...func(*infrav1.ElementalHost)) {
 			host := makeHost(ctx, append([]func(*infrav1.ElementalHost){come(ctx, 0, "")}, changes...)...)
-			opened := door(ctx, host)
+			opened := registration(ctx, host)
 			update(ctx, opened, func() { opened.Spec.Approval = approval })
 			Eventually(get(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			Eventually(isGone(ctx, host)).Should(BeTrue())
-			Expect(door(ctx, host).Spec.DeniedKeys).To(HaveLen(denied))
+			Expect(registration(ctx, host).Spec.DeniedKeys).To(HaveLen(denied))
 		},
 		Entry("not one that nobody has approved", infrav1.ApprovalManual, 0, unapproved),
 		Entry("not one that says itself that it is a node and resets itself, which is not waited for",
@@ -144,7 +144,7 @@ var _ = Describe("The key of a deleted host", func() {
 
 	It("goes with its registration", func(ctx SpecContext) {
 		host := makeHost(ctx, come(ctx, 0, ""))
-		Expect(server.Client.Delete(ctx, door(ctx, host))).To(Succeed())
+		Expect(server.Client.Delete(ctx, registration(ctx, host))).To(Succeed())
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 	})
@@ -155,12 +155,12 @@ var _ = Describe("The key of a deleted host", func() {
 		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.DeniedKeysFullReason))
 		Consistently(isGone(ctx, host)).Should(BeFalse())
 
-		full := door(ctx, host)
+		full := registration(ctx, host)
 		wiped := full.Spec.DeniedKeys[7].PubKey
 		update(ctx, full, func() { full.Spec.DeniedKeys[7].Reset = infrav1.DeniedKeyResetDone })
 		update(ctx, host, func() { host.Labels["touched"] = "true" })
 		Eventually(isGone(ctx, host)).Should(BeTrue())
-		Expect(door(ctx, host).Spec.DeniedKeys).To(And(HaveLen(infrav1.MaxDeniedKeys),
+		Expect(registration(ctx, host).Spec.DeniedKeys).To(And(HaveLen(infrav1.MaxDeniedKeys),
 			ContainElement(HaveField("PubKey", host.Spec.PubKey)), Not(ContainElement(HaveField("PubKey", wiped)))))
 	})
 

@@ -19,7 +19,7 @@ var outcomes = map[infrav1.HostUpgradePhase]string{
 
 // mark changes, in memory, the labels, the annotation and the finalizer that follow from the host's
 // state, and from what its deletion waits for.
-func mark(host *infrav1.ElementalHost, until departure) {
+func mark(host *infrav1.ElementalHost, until deletionWait) {
 	mirrorFacts(host)
 	moveLegacyTrigger(host)
 	recordOutcome(host)

@@ -20,16 +20,16 @@ import (
 
 // deleteNode deletes the Node of a host that leaves. Cluster API has deleted the one of its Machine, but a
 // host that was away then has come back with its kubelet's credentials and has registered it again.
-func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) departure {
+func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) deletionWait {
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() {
-		return departure{}
+		return deletionWait{}
 	}
 	err := r.deleteNodeOf(ctx, host, cluster)
 	if err == nil || r.Clock.Since(host.DeletionTimestamp.Time) >= nodePatience {
-		return departure{}
+		return deletionWait{}
 	}
 	ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the workload cluster to delete the Node of a host", "ElementalHost", klog.KObj(host), "reason", err.Error())
-	return departure{
+	return deletionWait{
 		waits: "The Node of the host cannot be deleted: " + workload.Unreached(cluster.Name, err),
 		after: pollWorkload, reason: infrav1.NodeNotDeletedReason,
 	}

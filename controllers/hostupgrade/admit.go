@@ -32,6 +32,10 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if o.admitted() {
 		return sequence.Done(), nil
 	}
+	return r.takeSlot(ctx, o)
+}
+
+func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Result, error) {
 	live, err := r.liveSlots(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err

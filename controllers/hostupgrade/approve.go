@@ -6,11 +6,9 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -102,16 +100,4 @@ func (r *Reconciler) forgetApproval(ctx context.Context, o *observation) (sequen
 	}
 	return sequence.Done(), r.writeApproval(ctx, o, "",
 		client.MergeFromWithOptions(o.machine.DeepCopy(), client.MergeFromWithOptimisticLock{}))
-}
-
-// WaitsForApproval says whether an attempt waits for a person to resume its node.
-func WaitsForApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return !isEnded(upgrade.Status.Phase) && reasonOf(upgrade.Status.Step) == stepApprove
-}
-
-// PastApproval says whether an attempt has passed the step at which its node can be paused.
-func PastApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return slices.ContainsFunc(upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
-		return s.Name == stepApprove && s.FinishedAt != nil
-	})
 }

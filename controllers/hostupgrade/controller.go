@@ -123,7 +123,7 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	if !o.upgrade.DeletionTimestamp.IsZero() {
 		return r.reconcileDelete(ctx, o)
 	}
-	if takeUp(o) {
+	if ensureMarks(o) {
 		// Nothing is marked before the finalizer that takes the marks back, and the id that is in them, are stored;
 		// storing them wakes the controller again.
 		return ctrl.Result{}, nil
@@ -131,8 +131,8 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	return r.reconcileNormal(ctx, o)
 }
 
-// takeUp puts on an attempt what it has to have before it leaves any mark, and says whether it was missing.
-func takeUp(o *observation) bool {
+// ensureMarks puts on an attempt what it has to have before it leaves any mark, and says whether it was missing.
+func ensureMarks(o *observation) bool {
 	added := controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
 	return annotations.AddAnnotations(o.upgrade, map[string]string{
 		infrav1.AttemptAnnotation: o.attempt, infrav1.CreatedAnnotation: o.upgrade.CreatedAt().UTC().Format(time.RFC3339),

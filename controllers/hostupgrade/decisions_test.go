@@ -284,17 +284,3 @@ var _ = DescribeTable("operated", func(change func(*corev1.Node), expected bool)
 	Entry("a heartbeat", func(node *corev1.Node) { node.Status.Phase = corev1.NodeRunning }, false),
 	Entry("another annotation", func(node *corev1.Node) { node.Annotations = map[string]string{"a": "b"} }, false),
 )
-
-var _ = DescribeTable("WaitsForApproval and PastApproval", func(status infrav1.ElementalHostUpgradeStatus, waits, past bool) {
-	upgrade := &infrav1.ElementalHostUpgrade{Status: status}
-	Expect(WaitsForApproval(upgrade)).To(Equal(waits))
-	Expect(PastApproval(upgrade)).To(Equal(past))
-},
-	Entry("new", infrav1.ElementalHostUpgradeStatus{}, false, false),
-	Entry("paused", infrav1.ElementalHostUpgradeStatus{
-		Step: stepApprove + " (3/14)", Steps: []infrav1.UpgradeStepStatus{{Name: stepApprove}}}, true, false),
-	Entry("aborted while paused", infrav1.ElementalHostUpgradeStatus{
-		Phase: infrav1.UpgradeAborted, Step: stepApprove + " (3/14)", Steps: []infrav1.UpgradeStepStatus{{Name: stepApprove}}}, false, false),
-	Entry("resumed", infrav1.ElementalHostUpgradeStatus{
-		Step: stepAdmit + " (4/14)", Steps: []infrav1.UpgradeStepStatus{{Name: stepApprove, FinishedAt: &metav1.Time{Time: noon}}}}, false, true),
-)

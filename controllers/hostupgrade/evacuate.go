@@ -65,8 +65,8 @@ func reportVMs(status *infrav1.ElementalHostUpgradeStatus, progress kubevirt.Pro
 		}
 		known[keyOf(vm)] = vm
 	}
-	for _, fate := range progress.Fates {
-		vm := fate.Status()
+	for _, decision := range progress.Decisions {
+		vm := decision.Status()
 		if before, ok := known[keyOf(vm)]; ok && vm.Decision == infrav1.VMIgnore && before.Decision != infrav1.VMIgnore {
 			continue // it goes the way that was decided for it
 		}

@@ -23,7 +23,7 @@ import (
 
 // occupancy is who is in the slots of a cluster.
 type occupancy struct {
-	// taken are the slots whose attempts exist. Those of attempts that were removed by force would otherwise be taken
+	// taken are the slots whose attempts exist. Those of attempts that were force-deleted would otherwise be taken
 	// for ever.
 	taken []infrav1.UpgradeSlot
 	// holders are the attempts that have them, in the same order.
@@ -111,7 +111,7 @@ func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 		return "Paused: its ElementalHostUpgrade is paused"
 	case phase == infrav1.UpgradeHostLost:
 		return string(phase) + ": waits for its host"
-	case WaitsForApproval(attempt):
+	case attempts.WaitsForApproval(attempt):
 		return "Paused: waits for approval"
 	}
 	stage := "Preparing"

@@ -110,7 +110,7 @@ func slotsChanged() predicate.Funcs {
 }
 
 // madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, and
-// one that was removed by force, whose slot nobody gives back.
+// one that was force-deleted, whose slot nobody gives back.
 func madeWay() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

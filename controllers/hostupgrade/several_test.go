@@ -137,7 +137,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		Expect(w.faults.triggers).To(HaveLen(1))
 	})
 
-	It("get the slot of an attempt that was removed by force", func(ctx SpecContext) {
+	It("get the slot of an attempt that was force-deleted", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		setSlots(ctx, w, infrav1.UpgradeSlot{Attempt: "gone/12345678", Upgrade: "gone"})
 		w.drive(ctx, nil)

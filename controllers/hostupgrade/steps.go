@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -16,7 +17,7 @@ import (
 const (
 	stepPreflight     = "Preflight"
 	stepPrefetch      = "Prefetch"
-	stepApprove       = "Approve"
+	stepApprove       = attempts.StepApprove
 	stepAdmit         = "Admit"
 	stepCordon        = "Cordon"
 	stepEvacuateVMs   = "EvacuateVMs"

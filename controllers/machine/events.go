@@ -12,8 +12,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// happening is something that happened to an object.
-type happening struct {
+// hostEvent is something that happened to an object.
+type hostEvent struct {
 	about   client.Object
 	related client.Object
 	reason  string
@@ -21,20 +21,20 @@ type happening struct {
 	note    string
 }
 
-func hostAssociated(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) happening {
-	return happening{
+func hostAssociated(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) hostEvent {
+	return hostEvent{
 		about: machine, related: host, reason: infrav1.EventHostAssociated, action: "Associate",
 		note: fmt.Sprintf("ElementalHost %s serves the machine", host.Name),
 	}
 }
 
-func hostReleased(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) happening {
-	return happening{
+func hostReleased(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) hostEvent {
+	return hostEvent{
 		about: host, related: machine, reason: infrav1.EventHostReleased, action: "Release",
 		note: fmt.Sprintf("ElementalMachine %s is being deleted: the host resets itself", machine.Name),
 	}
 }
 
-func (r *Reconciler) record(e happening) {
+func (r *Reconciler) record(e hostEvent) {
 	r.Recorder.Eventf(e.about, e.related, corev1.EventTypeNormal, e.reason, e.action, "%s", e.note)
 }

@@ -6,6 +6,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -14,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
@@ -31,7 +31,7 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 	if err != nil {
 		return "", err
 	}
-	blocking := pausing.Blocking(unfinished, hostupgrade.WaitsForApproval)
+	blocking := pausing.Blocking(unfinished, attempts.WaitsForApproval)
 	if len(blocking) == 0 {
 		return "", nil
 	}
@@ -93,9 +93,9 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 		return nil
 	}
 	if pool == "" {
-		return r.those(ctx, clusterOf(attempt), waitsForNode)
+		return r.machinesMatching(ctx, clusterOf(attempt), waitsForNode)
 	}
-	if !hostupgrade.WaitsForApproval(attempt) {
+	if !attempts.WaitsForApproval(attempt) {
 		others, err := r.unfinished(ctx, clusterOf(attempt), pool)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to list the attempts of a pool")
@@ -105,7 +105,7 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 			return nil
 		}
 	}
-	return r.those(ctx, clusterOf(attempt), func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
+	return r.machinesMatching(ctx, clusterOf(attempt), func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
 }
 
 func clusterOf(attempt *infrav1.ElementalHostUpgrade) client.ObjectKey {
@@ -116,11 +116,6 @@ func waitsForNode(machine *infrav1.ElementalMachine) bool {
 	return conditions.GetReason(machine, infrav1.UpToDateCondition) == infrav1.WaitingForNodeReason
 }
 
-func anyPaused(attempts []*infrav1.ElementalHostUpgrade) bool {
-	for _, attempt := range attempts {
-		if hostupgrade.WaitsForApproval(attempt) {
-			return true
-		}
-	}
-	return false
+func anyPaused(all []*infrav1.ElementalHostUpgrade) bool {
+	return slices.ContainsFunc(all, attempts.WaitsForApproval)
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
@@ -130,7 +130,7 @@ func pauseChanged() predicate.Funcs {
 		if !ok {
 			return nil
 		}
-		return []any{endOf(upgrade), hostupgrade.WaitsForApproval(upgrade)}
+		return []any{endOf(upgrade), attempts.WaitsForApproval(upgrade)}
 	})
 }
 

@@ -97,13 +97,13 @@ func (r *Reconciler) elementalClusterToMachines(ctx context.Context, object clie
 
 // unready are the machines of a Cluster whose Node has still to be found.
 func (r *Reconciler) unready(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	return r.those(ctx, cluster, func(machine *infrav1.ElementalMachine) bool {
+	return r.machinesMatching(ctx, cluster, func(machine *infrav1.ElementalMachine) bool {
 		return !conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition)
 	})
 }
 
-// those machines of a Cluster that are meant.
-func (r *Reconciler) those(ctx context.Context, cluster client.ObjectKey, are func(*infrav1.ElementalMachine) bool) []reconcile.Request {
+// machinesMatching are the machines of a Cluster that match.
+func (r *Reconciler) machinesMatching(ctx context.Context, cluster client.ObjectKey, match func(*infrav1.ElementalMachine) bool) []reconcile.Request {
 	machines := &infrav1.ElementalMachineList{}
 	if err := r.Client.List(ctx, machines,
 		client.InNamespace(cluster.Namespace),
@@ -115,7 +115,7 @@ func (r *Reconciler) those(ctx context.Context, cluster client.ObjectKey, are fu
 	}
 	var requests []reconcile.Request
 	for i := range machines.Items {
-		if are(&machines.Items[i]) {
+		if match(&machines.Items[i]) {
 			requests = append(requests, request(machines.Items[i].Namespace, machines.Items[i].Name))
 		}
 	}

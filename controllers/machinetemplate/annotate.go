@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -98,7 +97,7 @@ func (r *Reconciler) annotateOptions(ctx context.Context, seen *observation, wan
 
 // optionsOf a Cluster at this moment, as a snapshot.
 func (r *Reconciler) optionsOf(ctx context.Context, namespace, cluster string) (string, error) {
-	options, _, err := hooks.ClusterOptions(ctx, r.Client, namespace, cluster)
+	options, _, err := owner.ClusterOptions(ctx, r.Client, namespace, cluster)
 	if err != nil {
 		return "", err
 	}

@@ -27,7 +27,7 @@ import (
 const (
 	// quietRetry is how often a quiet point is looked for. Cluster API moves a Machine within seconds.
 	quietRetry = 2 * time.Second
-	// blockedRetry is how often the proof of the way in place is tried again. Deployments and
+	// blockedRetry is how often the preconditions for in-place updates are looked at again. Deployments and
 	// ExtensionConfigs are not watched for the few moments they matter.
 	blockedRetry = 15 * time.Second
 )
@@ -60,7 +60,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.letGo(ctx, req.NamespacedName)
+		return ctrl.Result{}, r.release(ctx, req.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err)
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, nil
 	}
 	if !template.DeletionTimestamp.IsZero() || annotations.HasPaused(template) {
-		return ctrl.Result{}, r.letGo(ctx, req.NamespacedName)
+		return ctrl.Result{}, r.release(ctx, req.NamespacedName)
 	}
 	before := template.DeepCopy()
 	result, err = r.actOn(ctx, template)
@@ -103,7 +103,7 @@ func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMac
 	case err != nil:
 		return nil, ctrl.Result{}, err
 	case !resolved:
-		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.letGo(ctx, client.ObjectKeyFromObject(template))
+		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.release(ctx, client.ObjectKeyFromObject(template))
 	case isClone(template):
 		return nil, ctrl.Result{}, reportClone(template)
 	}

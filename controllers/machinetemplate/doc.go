@@ -6,7 +6,7 @@
 // which the template's owners are pointed to.
 //
 // A wrong moment, a missing feature gate or a surge Machine makes Cluster API replace Machines instead of
-// updating them, which resets hosts. So nothing moves before the way in place is proven, and each owner
+// updating them, which resets hosts. So nothing moves before the preconditions for in-place updates are met, and each owner
 // moves at a quiet point only. Nothing is remembered: what is left to do is read off the owners and the
 // clones every time, so that a restart at any instant does no harm.
 package machinetemplate

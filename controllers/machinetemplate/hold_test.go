@@ -48,7 +48,7 @@ var _ = Describe("A MachineDeployment", func() {
 		Expect(w.refersTo()).To(Equal("t"), "Cluster API has not answered")
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
 		Expect(w.message(infrav1.RolledOutCondition)).To(Equal(
-			"MachineDeployment md: waiting for Cluster API to leave it alone for a moment, which its condition Paused says"))
+			"MachineDeployment md: waiting for it to report Paused=True"))
 		Expect(w.answerPauses()).To(BeTrue())
 		before := get(w.md).Generation
 		w.reconcileOnce()
@@ -123,7 +123,7 @@ var _ = Describe("A MachineDeployment", func() {
 			patch(clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
 		}),
 		Entry("its Cluster was paused", func() { patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }),
-		Entry("the way in place was taken away", func() { installExtension(foreignExtension("rival", nil)) }),
+		Entry("a precondition is not met any more", func() { installExtension(foreignExtension("rival", nil)) }),
 		Entry("it refers to another template", func() {
 			patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
 		}),

@@ -95,7 +95,7 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 	return r.point(ctx, seen, candidate)
 }
 
-// awaitQuiet looks for a quiet point before the owner is held, because what makes the noise may take long, and again
+// awaitQuiet looks for a quiet point before the owner is held, because what makes the reason may take long, and again
 // while it is, because only that lasts.
 func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
 	if owner.HeldFor(candidate) == "" {
@@ -110,7 +110,7 @@ func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidat
 	case err != nil:
 		return nil, err
 	case !held:
-		why := notQuiet(candidate, "waiting for Cluster API to leave it alone for a moment, which its condition Paused says")
+		why := notQuiet(candidate, "waiting for it to report Paused=True")
 		why.held = true
 		return why, nil
 	}
@@ -118,11 +118,11 @@ func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidat
 }
 
 func (r *Reconciler) listen(ctx context.Context, candidate placed) (*waiting, error) {
-	noise, err := r.Owners.QuietPoint(ctx, candidate.Owner)
-	if err != nil || noise == "" {
+	reason, err := r.Owners.QuietPoint(ctx, candidate.Owner)
+	if err != nil || reason == "" {
 		return nil, err
 	}
-	return notQuiet(candidate, noise), r.Owners.LookAgain(ctx, candidate.Owner)
+	return notQuiet(candidate, reason), r.Owners.LookAgain(ctx, candidate.Owner)
 }
 
 func (r *Reconciler) point(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
@@ -149,8 +149,8 @@ func refusal(err error) string {
 	return "the change was refused: " + shortened(err.Error())
 }
 
-func notQuiet(candidate placed, noise string) *waiting {
-	return &waiting{reason: infrav1.WaitingForQuietPointReason, message: fmt.Sprintf("%s: %s", owner.Describe(candidate), noise)}
+func notQuiet(candidate placed, reason string) *waiting {
+	return &waiting{reason: infrav1.WaitingForQuietPointReason, message: fmt.Sprintf("%s: %s", owner.Describe(candidate), reason)}
 }
 
 func waitForCluster(format string, values ...any) *waiting {

@@ -20,7 +20,7 @@ var _ = Describe("A patch", func() {
 	core := func(arguments ...string) { create(deployment("core", "cluster-api", arguments...)) }
 	ours := func() { installExtension(ourExtension("elemental", true)) }
 
-	DescribeTable("moves nothing where the way in place is not proven",
+	DescribeTable("moves nothing where the preconditions for in-place updates are not met",
 		func(install func(*world), reason string, toChange ...string) {
 			w := newWorld()
 			install(w)

@@ -32,7 +32,7 @@ func (r *Reconciler) releaseAll(ctx context.Context, template client.ObjectKey, 
 // giveUpHolds lets go of everything that is held for a template that cannot be acted on because of an error: that may
 // last, and Cluster API does nothing to a MachineDeployment that is held. Where that fails, too, the template says so.
 func (r *Reconciler) giveUpHolds(ctx context.Context, template *infrav1.ElementalMachineTemplate) error {
-	err := r.letGo(ctx, client.ObjectKeyFromObject(template))
+	err := r.release(ctx, client.ObjectKeyFromObject(template))
 	if err != nil {
 		condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
 			"MachineDeployments may be held for this template (annotation %s: %s%s) and cannot be released: %s",
@@ -41,8 +41,8 @@ func (r *Reconciler) giveUpHolds(ctx context.Context, template *infrav1.Elementa
 	return err
 }
 
-// letGo of everything that is held for a template which is not acted on.
-func (r *Reconciler) letGo(ctx context.Context, template client.ObjectKey) error {
+// release of everything that is held for a template which is not acted on.
+func (r *Reconciler) release(ctx context.Context, template client.ObjectKey) error {
 	all, err := r.Owners.List(ctx, template.Namespace)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // proveAction is what was tried when an event says that something is in the way.
 const proveAction = "Prove"
 
-// reportReverted says which owners were turned back, on the template and on them.
+// reportReverted says which owners were reverted, on the template and on them.
 func (r *Reconciler) reportReverted(seen *observation) {
 	template := seen.template
 	back := seen.at(reverted)
@@ -28,12 +28,12 @@ func (r *Reconciler) reportReverted(seen *observation) {
 		condition.False(template, infrav1.ReferenceRevertedCondition, infrav1.NotRevertedReason, "")
 		return
 	}
-	message := describeAll(back) + " was turned back to this template after a change of it was rolled out, and is not pointed to a clone again. " +
+	message := describeAll(back) + " was reverted to this template after a change of it was rolled out, and is not pointed to a clone again. " +
 		"Refer to a template with a new name where the reference is kept, or patch this template again"
 	if isNews(template, infrav1.ReferenceRevertedCondition, message) {
 		for _, candidate := range back {
 			r.Recorder.Eventf(candidate.Object(), template, corev1.EventTypeWarning, infrav1.EventReferenceReverted, pointAction,
-				"The reference was turned back to ElementalMachineTemplate %s. It is not pointed to a clone again", template.Name)
+				"The reference was reverted to ElementalMachineTemplate %s. It is not pointed to a clone again", template.Name)
 		}
 	}
 	condition.TrueBecause(template, infrav1.ReferenceRevertedCondition, infrav1.RevertedByOtherReason, "%s", message)
@@ -49,7 +49,7 @@ func (r *Reconciler) reportHandled(seen *observation) {
 			describeAll(byTopology)+" belongs to the topology of a Cluster: change the ClusterClass or its variables instead of this template")
 	case len(back) > 0:
 		condition.False(template, infrav1.RolledOutCondition, infrav1.RevertedByOtherReason, "%s",
-			describeAll(back)+" was turned back to this template")
+			describeAll(back)+" was reverted to this template")
 	default:
 		condition.TrueBecause(template, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
 	}

@@ -225,7 +225,7 @@ var _ = Describe("A template", func() {
 		}
 		Expect(w.md.ResourceVersion).To(Equal(version))
 		w.haveCondition(infrav1.ReferenceRevertedCondition, metav1.ConditionTrue, infrav1.RevertedByOtherReason)
-		Expect(w.message(infrav1.ReferenceRevertedCondition)).To(ContainSubstring("MachineDeployment md was turned back"))
+		Expect(w.message(infrav1.ReferenceRevertedCondition)).To(ContainSubstring("MachineDeployment md was reverted"))
 		Expect(w.events.Events).To(HaveLen(2), "the start of the rollout, and one about the return")
 
 		By("but the next change is written again")

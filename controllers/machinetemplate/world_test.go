@@ -18,7 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -167,7 +167,7 @@ func ourExtension(name string, discovered bool) *runtimev1.ExtensionConfig {
 	extension := foreignExtension(name, map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled})
 	extension.Status.Handlers = nil
 	for handler, hook := range map[string]string{
-		hooks.CanUpdateMachineHandler: "CanUpdateMachine", hooks.CanUpdateMachineSetHandler: "CanUpdateMachineSet", hooks.UpdateMachineHandler: "UpdateMachine",
+		inplace.CanUpdateMachineHandler: "CanUpdateMachine", inplace.CanUpdateMachineSetHandler: "CanUpdateMachineSet", inplace.UpdateMachineHandler: "UpdateMachine",
 	} {
 		extension.Status.Handlers = append(extension.Status.Handlers, handlerOf(handler+"."+name, hook))
 	}

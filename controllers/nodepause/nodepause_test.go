@@ -152,7 +152,7 @@ var _ = Describe("A pause of a person", func() {
 		Expect(w.approved(ctx, "a")).To(Equal("new"))
 	})
 
-	It("is left when the rollout is turned back", func(ctx SpecContext) {
+	It("is left when the rollout is reverted", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
 		w.annotate(ctx, "a", "lunch")
 		w.rollOut(ctx, "new", imageB, manual)
@@ -175,7 +175,7 @@ var _ = Describe("Nothing of ours is left", func() {
 		return w
 	}
 
-	It("when the owner is turned back", func(ctx SpecContext) {
+	It("when the owner is reverted", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
 		w.rollOut(ctx, "new", imageB, manual)
 		w.pointTo(ctx, "old")

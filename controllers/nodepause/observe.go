@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -43,7 +43,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 	if err != nil {
 		return nil, err
 	}
-	wishes := &wishes{reconciler: r, known: map[string]wish{}}
+	owners := &owner.Memo{Owners: r.Owners}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		node := machine.Status.NodeRef.Name
@@ -56,7 +56,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 		if own == nil || !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
 			continue
 		}
-		if seen.subjects[node], err = r.observeSubject(ctx, machine, own, byMachine[machine.Name], wishes); err != nil {
+		if seen.subjects[node], err = r.observeSubject(ctx, machine, own, byMachine[machine.Name], owners); err != nil {
 			return nil, err
 		}
 	}
@@ -95,16 +95,16 @@ func (r *Reconciler) attempts(ctx context.Context, cluster *clusterv1.Cluster) (
 func newestFirst(a, b *infrav1.ElementalHostUpgrade) int { return infrav1.OldestFirst(b, a) }
 
 func (r *Reconciler) observeSubject(ctx context.Context, machine *clusterv1.Machine, own *infrav1.ElementalMachine,
-	attempts []*infrav1.ElementalHostUpgrade, wishes *wishes,
+	attempts []*infrav1.ElementalHostUpgrade, owners *owner.Memo,
 ) (*subject, error) {
-	wanted, err := wishes.of(ctx, machine)
+	wanted, err := r.desired(ctx, owners, machine)
 	if err != nil {
 		return nil, err
 	}
-	found := &subject{machine: machine, own: own, wish: wanted}
+	found := &subject{machine: machine, own: own, desired: wanted}
 	if found.rollout == "" && len(attempts) > 0 && isActive(attempts[0]) {
 		// Its owner, or what that wants, is gone or of a kind that is not known.
-		found.wish = wish{rollout: pausing.RolloutOf(attempts[0]), options: attempts[0].Spec.Options, os: attempts[0].Spec.OSVersionManagement}
+		found.desired = desired{rollout: pausing.RolloutOf(attempts[0]), options: attempts[0].Spec.Options, os: attempts[0].Spec.OSVersionManagement}
 	}
 	found.attempt = newestOf(found.rollout, attempts)
 	if own.Spec.HostRef == nil {
@@ -137,13 +137,4 @@ func inCluster(cluster *clusterv1.Cluster) client.InNamespace {
 
 func labelled(cluster *clusterv1.Cluster) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
-}
-
-// ownerKey tells the owners of Machines apart; empty where a Machine has none.
-func ownerKey(machine *clusterv1.Machine) string {
-	controller := metav1.GetControllerOf(machine)
-	if controller == nil {
-		return ""
-	}
-	return controller.Kind + "/" + controller.Name
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -35,7 +35,7 @@ func marked(object client.Object) any {
 	case *infrav1.ElementalHost:
 		return []any{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
-		return []any{goes, of.Spec.Cancel, of.Status.Phase, hostupgrade.PastApproval(of)}
+		return []any{goes, of.Spec.Cancel, of.Status.Phase, attempts.PastApproval(of)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation], of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
 	default: // a label tells whose a control plane is, and comes later

@@ -7,7 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
@@ -15,7 +15,7 @@ import (
 
 // subject is a Machine, and what is known of its part in a rollout.
 type subject struct {
-	wish
+	desired
 	machine *clusterv1.Machine
 	own     *infrav1.ElementalMachine
 	// host that serves it. Nil if there is none.
@@ -44,7 +44,7 @@ func (s *subject) isToCome() bool {
 	case s.attempt == nil:
 		return true
 	}
-	return isActive(s.attempt) && !hostupgrade.PastApproval(s.attempt)
+	return isActive(s.attempt) && !attempts.PastApproval(s.attempt)
 }
 
 // isOver says whether the rollout has nothing left to do for the Machine.

@@ -23,22 +23,22 @@ import (
 
 // caller is somebody at the API: a host m-1 with a neighbour, and a stranger's registration.
 type caller struct {
-	door, other *apitest.Door
-	host        *machine
-	neighbour   *machine
+	endpoint, other *apitest.RegistrationEndpoint
+	host            *machine
+	neighbour       *machine
 }
 
 func newCaller(ctx context.Context) *caller {
 	GinkgoHelper()
-	door, other := openDoor(ctx, nil), openDoor(ctx, nil)
-	hosts := hostsOf(ctx, door, "m-1", "m-2")
-	return &caller{door: door, other: other, host: hosts[0], neighbour: hosts[1]}
+	endpoint, other := openRegistration(ctx, nil), openRegistration(ctx, nil)
+	hosts := hostsOf(ctx, endpoint, "m-1", "m-2")
+	return &caller{endpoint: endpoint, other: other, host: hosts[0], neighbour: hosts[1]}
 }
 
 // claims of a good host token.
 func (c *caller) claims() jwt.MapClaims {
 	now := time.Now()
-	return jwt.MapClaims{"sub": "m-1", "aud": c.door.URI, "iat": now.Unix(), "exp": now.Add(wire.HostTokenLifetime).Unix()}
+	return jwt.MapClaims{"sub": "m-1", "aud": c.endpoint.URI, "iat": now.Unix(), "exp": now.Add(wire.HostTokenLifetime).Unix()}
 }
 
 func sign(method jwt.SigningMethod, claims jwt.MapClaims, key any) string {
@@ -66,7 +66,7 @@ var _ = Describe("A request without the right", func() {
 	DescribeTable("of a host is refused and changes nothing",
 		func(ctx SpecContext, credentials func(*caller) string, want int) {
 			who := newCaller(ctx)
-			before := world(ctx, who.door.Namespace)
+			before := world(ctx, who.endpoint.Namespace)
 			auth := header{wire.HostHeader, credentials(who)}
 			for _, answer := range []answer{
 				request(ctx, shared, http.MethodGet, who.host.url("/desired?wait=10s"), nil, auth),
@@ -77,12 +77,12 @@ var _ = Describe("A request without the right", func() {
 				Expect(answer.status).To(Equal(want), "body %s", answer.body)
 				Expect(answer.message()).To(ContainSubstring("host token"))
 			}
-			Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+			Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before))
 		},
 		Entry("no token", func(*caller) string { return "" }, 401),
 		Entry("another scheme", func(*caller) string { return "Basic bTox" }, 401),
 		Entry("no JWT", func(*caller) string { return "Bearer abc" }, 401),
-		Entry("the registration's token", func(c *caller) string { return "Bearer " + c.door.Token }, 403),
+		Entry("the registration's token", func(c *caller) string { return "Bearer " + c.endpoint.Token }, 403),
 		Entry("another key", func(c *caller) string { return sign(jwt.SigningMethodEdDSA, c.claims(), c.neighbour.key) }, 401),
 		Entry("the neighbour's name", func(c *caller) string { return c.with("sub", "m-2") }, 403),
 		Entry("the neighbour's token", func(c *caller) string { return c.neighbour.auth().value }, 403),
@@ -106,16 +106,16 @@ var _ = Describe("A request without the right", func() {
 	DescribeTable("to register is refused and changes nothing",
 		func(ctx SpecContext, credentials func(*caller, *machine) []header, want int) {
 			who := newCaller(ctx)
-			fresh := newMachine(who.door, "m-3")
-			before := world(ctx, who.door.Namespace)
-			answer := request(ctx, shared, http.MethodPost, who.door.URI+"/hosts", fresh.create(), credentials(who, fresh)...)
+			fresh := newMachine(who.endpoint, "m-3")
+			before := world(ctx, who.endpoint.Namespace)
+			answer := request(ctx, shared, http.MethodPost, who.endpoint.URI+"/hosts", fresh.create(), credentials(who, fresh)...)
 			Expect(answer.status).To(Equal(want), "body %s", answer.body)
 			answer.message()
-			Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+			Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before))
 		},
 		Entry("no tokens", func(*caller, *machine) []header { return nil }, 401),
 		Entry("no registration token", func(_ *caller, m *machine) []header { return []header{m.auth()} }, 401),
-		Entry("no host token", func(c *caller, _ *machine) []header { return []header{asRegistration(c.door)} }, 401),
+		Entry("no host token", func(c *caller, _ *machine) []header { return []header{asRegistration(c.endpoint)} }, 401),
 		Entry("a host token in place of the registration's", func(c *caller, m *machine) []header {
 			return []header{{wire.RegistrationHeader, m.auth().value}, m.auth()}
 		}, 403),
@@ -123,26 +123,26 @@ var _ = Describe("A request without the right", func() {
 			return []header{asRegistration(c.other), m.auth()}
 		}, 403),
 		Entry("a token for this registration, signed with another's key", func(c *caller, m *machine) []header {
-			raw, err := token.SignRegistrationToken(c.other.SigningKey, c.door.URI, time.Now(), time.Hour)
+			raw, err := token.SignRegistrationToken(c.other.SigningKey, c.endpoint.URI, time.Now(), time.Hour)
 			Expect(err).NotTo(HaveOccurred())
 			return []header{{wire.RegistrationHeader, "Bearer " + raw}, m.auth()}
 		}, 401),
 		Entry("an expired registration token", func(c *caller, m *machine) []header {
-			raw, err := token.SignRegistrationToken(c.door.SigningKey, c.door.URI, time.Now().Add(-time.Hour), time.Minute)
+			raw, err := token.SignRegistrationToken(c.endpoint.SigningKey, c.endpoint.URI, time.Now().Add(-time.Hour), time.Minute)
 			Expect(err).NotTo(HaveOccurred())
 			return []header{{wire.RegistrationHeader, "Bearer " + raw}, m.auth()}
 		}, 401),
 		Entry("a registration token without exp, as the predecessor's", func(c *caller, m *machine) []header {
-			key, err := token.ParseSigningKey(c.door.SigningKey)
+			key, err := token.ParseSigningKey(c.endpoint.SigningKey)
 			Expect(err).NotTo(HaveOccurred())
-			raw := sign(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": c.door.URI, "aud": c.door.URI}, key)
+			raw := sign(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": c.endpoint.URI, "aud": c.endpoint.URI}, key)
 			return []header{{wire.RegistrationHeader, raw}, m.auth()}
 		}, 401),
 		Entry("a host token signed with another key than the one in the body", func(c *caller, m *machine) []header {
-			return []header{asRegistration(c.door), newMachine(c.door, m.name).auth()}
+			return []header{asRegistration(c.endpoint), newMachine(c.endpoint, m.name).auth()}
 		}, 401),
 		Entry("a host token of another name", func(c *caller, m *machine) []header {
-			return []header{asRegistration(c.door), c.host.auth()}
+			return []header{asRegistration(c.endpoint), c.host.auth()}
 		}, 403),
 	)
 
@@ -162,27 +162,27 @@ var _ = Describe("A request without the right", func() {
 			return request(ctx, shared, method, who.host.url(path), body, former).status
 		}
 		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusNoContent))
-		before := world(ctx, who.door.Namespace)
+		before := world(ctx, who.endpoint.Namespace)
 		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusNoContent))
-		Expect(world(ctx, who.door.Namespace)).To(Equal(before), "said twice is said once")
+		Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before), "said twice is said once")
 
 		By("sending it in the next life of the host's name")
 		who.host.remove(ctx)
-		registered(ctx, who.door, "m-1")
-		before = world(ctx, who.door.Namespace)
+		registered(ctx, who.endpoint, "m-1")
+		before = world(ctx, who.endpoint.Namespace)
 		Expect(send(http.MethodPost, "/report", report)).To(Equal(http.StatusUnauthorized))
 		Expect(send(http.MethodDelete, "", nil)).To(Equal(http.StatusUnauthorized))
-		Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+		Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before))
 	})
 
 	It("is told apart: unknown host, registration and path", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		stranger := newMachine(door, "m-9")
+		endpoint := openRegistration(ctx, nil)
+		stranger := newMachine(endpoint, "m-9")
 		unknown := stranger.get(ctx, "/desired")
 		Expect(unknown.status).To(Equal(http.StatusNotFound))
 		Expect(unknown.message()).To(ContainSubstring("host m-9 is not known"))
 
-		nowhere := request(ctx, shared, http.MethodGet, door.URI+"x", nil, asRegistration(door))
+		nowhere := request(ctx, shared, http.MethodGet, endpoint.URI+"x", nil, asRegistration(endpoint))
 		Expect(nowhere.status).To(Equal(http.StatusNotFound))
 		Expect(nowhere.message()).To(ContainSubstring("no registration edgex"))
 
@@ -192,7 +192,7 @@ var _ = Describe("A request without the right", func() {
 			lost.message()
 		}
 		// A name that no object has does not reach the API server.
-		odd := request(ctx, shared, http.MethodGet, door.URI+"/hosts/m%2F1/desired", nil, stranger.auth())
+		odd := request(ctx, shared, http.MethodGet, endpoint.URI+"/hosts/m%2F1/desired", nil, stranger.auth())
 		Expect(odd.status).To(Equal(http.StatusNotFound))
 		Expect(odd.message()).To(ContainSubstring(`no host can have the name "m/1"`))
 	})
@@ -217,14 +217,14 @@ var _ = Describe("A body that is not right", func() {
 
 	DescribeTable("is refused and changes nothing",
 		func(ctx SpecContext, body string, want int, reason string) {
-			before := world(ctx, who.door.Namespace)
-			refused := newMachine(who.door, "m-3").register(ctx, body)
+			before := world(ctx, who.endpoint.Namespace)
+			refused := newMachine(who.endpoint, "m-3").register(ctx, body)
 			Expect(refused.status).To(Equal(want))
 			Expect(refused.message()).To(ContainSubstring(reason))
 			if reason != unknownField { // a report is taken without it
 				Expect(who.host.report(ctx, body).status).To(Equal(want))
 			}
-			Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+			Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before))
 		},
 		Entry("empty", "", 400, "body is not"),
 		Entry("not JSON", "phase=Running", 400, "body is not"),
@@ -236,7 +236,7 @@ var _ = Describe("A body that is not right", func() {
 	)
 
 	It("is not waited for", func(ctx SpecContext) {
-		before := world(ctx, who.door.Namespace)
+		before := world(ctx, who.endpoint.Namespace)
 		slow, feed := io.Pipe()
 		defer feed.Close()
 		go func() { _, _ = feed.Write([]byte(`{"phase":`)) }()
@@ -245,7 +245,7 @@ var _ = Describe("A body that is not right", func() {
 		Expect(refused.status).To(Equal(http.StatusRequestTimeout))
 		Expect(refused.message()).To(ContainSubstring("did not arrive in time"))
 		Expect(time.Since(started)).To(BeNumerically("<", 5*time.Second))
-		Expect(world(ctx, who.door.Namespace)).To(Equal(before))
+		Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before))
 	})
 
 	It("is not waited for either when the caller is refused before it is read", func(ctx SpecContext) {

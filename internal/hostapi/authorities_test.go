@@ -23,16 +23,16 @@ var _ = Describe("What a host is to know the API by", func() {
 	}
 
 	It("is the manager's own file as it is then, whatever a registration says", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.Config.Elemental.Registration.CACert = "of somebody else"
 		})
-		host := registered(ctx, door, "m-1")
+		host := registered(ctx, endpoint, "m-1")
 		DeferCleanup(write, string(api.CA))
 		for _, bundle := range []string{string(api.CA), string(api.CA) + string(api.CA)} {
 			write(bundle)
 			Expect(into[wire.Authorities](host.get(ctx, "/authorities"))).To(Equal(wire.Authorities{CACert: bundle}))
 		}
-		Expect(newMachine(door, "m-1").get(ctx, "/authorities").status).To(Equal(http.StatusUnauthorized), "with another key")
+		Expect(newMachine(endpoint, "m-1").get(ctx, "/authorities").status).To(Equal(http.StatusUnauthorized), "with another key")
 
 		Expect(os.Remove(filepath.Join(certDir, "ca.crt"))).To(Succeed())
 		Expect(host.get(ctx, "/authorities").status).To(Equal(http.StatusNotFound))

@@ -37,7 +37,9 @@ func owned(apiVersion, kind, name string, controller bool) metav1.OwnerReference
 func newServed(ctx context.Context) *served {
 	GinkgoHelper()
 	s := &served{caller: newCaller(ctx)}
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.door.Namespace, Name: name} }
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: s.endpoint.Namespace, Name: name}
+	}
 	s.owner = &clusterv1.Machine{ObjectMeta: meta("machine-1")}
 	s.owner.Finalizers = []string{finalizer}
 	s.owner.Spec = clusterv1.MachineSpec{
@@ -83,7 +85,7 @@ func makeServed(ctx context.Context) *served {
 // makeSecret beside the host's own.
 func (s *served) makeSecret(ctx context.Context, name, value string, owners ...metav1.OwnerReference) {
 	GinkgoHelper()
-	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.door.Namespace, Name: name, OwnerReferences: owners}}
+	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.endpoint.Namespace, Name: name, OwnerReferences: owners}}
 	object.Data = map[string][]byte{"value": []byte(value)}
 	Expect(plane.Client.Create(ctx, object)).To(Succeed())
 }
@@ -243,7 +245,7 @@ var _ = Describe("Bootstrap data", func() {
 	It("is not for who held the name before", func(ctx SpecContext) {
 		who := makeServed(ctx)
 		who.host.remove(ctx)
-		heir := registered(ctx, who.door, "m-1")
+		heir := registered(ctx, who.endpoint, "m-1")
 		heir.change(ctx, associate)
 		Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusUnauthorized))
 	})

@@ -53,8 +53,8 @@ func into[T any](a answer) T {
 // header is set on a request.
 type header struct{ name, value string }
 
-func asRegistration(door *apitest.Door) header {
-	return header{wire.RegistrationHeader, "Bearer " + door.Token}
+func asRegistration(endpoint *apitest.RegistrationEndpoint) header {
+	return header{wire.RegistrationHeader, "Bearer " + endpoint.Token}
 }
 
 // request sends one request below a registration's URI. It does not assert, so that it can be polled and
@@ -90,22 +90,22 @@ func request(ctx context.Context, by *http.Client, method, url string, body any,
 	return answer{status: response.StatusCode, header: response.Header, body: read, last: response.Close, protocol: response.Proto}
 }
 
-func get(ctx context.Context, door *apitest.Door, path string, headers ...header) answer {
-	return request(ctx, shared, http.MethodGet, door.URI+path, nil, headers...)
+func get(ctx context.Context, endpoint *apitest.RegistrationEndpoint, path string, headers ...header) answer {
+	return request(ctx, shared, http.MethodGet, endpoint.URI+path, nil, headers...)
 }
 
 // machine is a host as its agent sees it.
 type machine struct {
-	door *apitest.Door
-	name string
-	key  ed25519.PrivateKey
+	endpoint *apitest.RegistrationEndpoint
+	name     string
+	key      ed25519.PrivateKey
 }
 
-func newMachine(door *apitest.Door, name string) *machine {
+func newMachine(endpoint *apitest.RegistrationEndpoint, name string) *machine {
 	GinkgoHelper()
 	_, key, err := ed25519.GenerateKey(nil)
 	Expect(err).NotTo(HaveOccurred())
-	return &machine{door: door, name: name, key: key}
+	return &machine{endpoint: endpoint, name: name, key: key}
 }
 
 func (m *machine) pubKey() string {
@@ -116,7 +116,7 @@ func (m *machine) pubKey() string {
 }
 
 func (m *machine) auth() header {
-	signed, err := token.SignHostToken(m.key, m.name, m.door.URI, time.Now())
+	signed, err := token.SignHostToken(m.key, m.name, m.endpoint.URI, time.Now())
 	if err != nil {
 		return header{wire.HostHeader, err.Error()}
 	}
@@ -126,10 +126,10 @@ func (m *machine) auth() header {
 func (m *machine) create() wire.HostCreate { return wire.HostCreate{Name: m.name, PubKey: m.pubKey()} }
 
 func (m *machine) register(ctx context.Context, body any) answer {
-	return request(ctx, shared, http.MethodPost, m.door.URI+"/hosts", body, asRegistration(m.door), m.auth())
+	return request(ctx, shared, http.MethodPost, m.endpoint.URI+"/hosts", body, asRegistration(m.endpoint), m.auth())
 }
 
-func (m *machine) url(path string) string { return m.door.URI + "/hosts/" + m.name + path }
+func (m *machine) url(path string) string { return m.endpoint.URI + "/hosts/" + m.name + path }
 
 func (m *machine) get(ctx context.Context, path string) answer {
 	return request(ctx, shared, http.MethodGet, m.url(path), nil, m.auth())
@@ -147,7 +147,7 @@ func (m *machine) wiped(ctx context.Context) answer {
 	return request(ctx, shared, http.MethodPost, m.url("/wiped"), nil, m.auth())
 }
 
-// remove takes the host away by force.
+// remove force-deletes the host.
 func (m *machine) remove(ctx context.Context) {
 	GinkgoHelper()
 	host := m.change(ctx, func(host *infrav1.ElementalHost) { host.Finalizers = nil })
@@ -158,7 +158,7 @@ func (m *machine) remove(ctx context.Context) {
 func (m *machine) object(ctx context.Context) *infrav1.ElementalHost {
 	GinkgoHelper()
 	host := &infrav1.ElementalHost{}
-	Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: m.door.Namespace, Name: m.name}, host)).To(Succeed())
+	Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: m.endpoint.Namespace, Name: m.name}, host)).To(Succeed())
 	return host
 }
 
@@ -173,9 +173,9 @@ func (m *machine) change(ctx context.Context, change func(*infrav1.ElementalHost
 }
 
 // registered makes a host that the server knows.
-func registered(ctx context.Context, door *apitest.Door, name string) *machine {
+func registered(ctx context.Context, endpoint *apitest.RegistrationEndpoint, name string) *machine {
 	GinkgoHelper()
-	host := newMachine(door, name)
+	host := newMachine(endpoint, name)
 	Expect(host.register(ctx, host.create()).status).To(Equal(http.StatusCreated))
 	return host
 }

@@ -81,9 +81,9 @@ func (s *Server) reportPhase(ctx context.Context, host *infrav1.ElementalHost, p
 	return s.reports.submit(ctx, host, status)
 }
 
-// letGo takes the finalizer off a host that has nothing to wipe. What a host asks for that nobody has trusted with anything
+// release takes the finalizer off a host that has nothing to wipe. What a host asks for that nobody has trusted with anything
 // is neither waited for nor does it deny a key: anybody who can register could fill the list with keys of his making.
-func (s *Server) letGo(ctx context.Context, host *infrav1.ElementalHost) error {
+func (s *Server) release(ctx context.Context, host *infrav1.ElementalHost) error {
 	before := host.DeepCopy()
 	if hoststate.OwesReset(host) || !controllerutil.RemoveFinalizer(host, infrav1.ElementalMachineFinalizer) {
 		return nil
@@ -107,7 +107,7 @@ func (s *Server) deleteIfFree(ctx context.Context, host *infrav1.ElementalHost) 
 		if err := checkDelete(current); err != nil {
 			return err
 		}
-		if err = s.letGo(ctx, current); err == nil {
+		if err = s.release(ctx, current); err == nil {
 			err = s.client.Delete(ctx, current, client.Preconditions{UID: &uid, ResourceVersion: &current.ResourceVersion})
 		}
 		if !apierrors.IsConflict(err) {

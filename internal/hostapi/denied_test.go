@@ -44,8 +44,8 @@ var _ = Describe("The API server", func() {
 			options.APIReader = reads
 		})
 		server := &replica{api: started, by: newHTTPClient(started), clock: clocktesting.NewFakeClock(time.Now())}
-		door := server.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](1) })
-		first, second := newMachine(door, "m-1"), newMachine(door, "m-2")
+		endpoint := server.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](1) })
+		first, second := newMachine(endpoint, "m-1"), newMachine(endpoint, "m-2")
 		Expect(server.register(ctx, first, first.create()).status).To(Equal(http.StatusCreated))
 		before := reads.registrations.Load()
 		Expect(before).To(BeNumerically(">", 0), "it is asked for one that is")
@@ -56,7 +56,7 @@ var _ = Describe("The API server", func() {
 
 		By("denying the key")
 		registration := &infrav1.ElementalRegistration{}
-		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, registration)).To(Succeed())
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: endpoint.Namespace, Name: endpoint.Name}, registration)).To(Succeed())
 		registration.Spec.DeniedKeys = []infrav1.DeniedKey{{PubKey: second.pubKey(), Host: second.name, Since: metav1.Now()}}
 		Expect(plane.Client.Update(ctx, registration)).To(Succeed())
 		Eventually(func() int { return server.register(ctx, second, second.create()).status }).Should(Equal(http.StatusForbidden))
@@ -66,13 +66,13 @@ var _ = Describe("The API server", func() {
 
 var _ = Describe("A host whose key is denied", func() {
 	var (
-		door *apitest.Door
-		host *machine
+		endpoint *apitest.RegistrationEndpoint
+		host     *machine
 	)
 	registration := func(ctx context.Context) *infrav1.ElementalRegistration {
 		GinkgoHelper()
 		found := &infrav1.ElementalRegistration{}
-		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, found)).To(Succeed())
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: endpoint.Namespace, Name: endpoint.Name}, found)).To(Succeed())
 		return found
 	}
 	// deny is what the host controller does when the host is deleted.
@@ -94,11 +94,11 @@ var _ = Describe("A host whose key is denied", func() {
 	}
 
 	BeforeEach(func(ctx SpecContext) {
-		door = openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint = openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.Approval = infrav1.ApprovalAuto
 			spec.Config.Elemental.Reset = map[string]runtime.RawExtension{"resetOem": {Raw: []byte("true")}}
 		})
-		host = registered(ctx, door, "m-1")
+		host = registered(ctx, endpoint, "m-1")
 	})
 
 	It("does not register again, not even in the moment in which it is told that it is not known", func(ctx SpecContext) {
@@ -110,7 +110,7 @@ var _ = Describe("A host whose key is denied", func() {
 		refused := host.register(ctx, host.create())
 		Expect(refused.status).To(Equal(http.StatusForbidden))
 		Expect(refused.message()).To(ContainSubstring("take it off spec.deniedKeys of ElementalRegistration edge"))
-		Expect(world(ctx, door.Namespace)).To(BeEmpty())
+		Expect(world(ctx, endpoint.Namespace)).To(BeEmpty())
 		Eventually(desired(ctx)).Should(Equal(http.StatusForbidden))
 		for _, path := range []string{"/bootstrap", "/desired", "/reset"} {
 			Expect(host.get(ctx, path).status).To(Equal(http.StatusForbidden), path)
@@ -152,12 +152,12 @@ var _ = Describe("A host whose key is denied", func() {
 
 	It("does not stand in for the host that has its name now", func(ctx SpecContext) {
 		deny(ctx, infrav1.DeniedKeyResetPending)
-		heir := registered(ctx, door, "m-1")
+		heir := registered(ctx, endpoint, "m-1")
 		resets(ctx)
 		Expect(into[wire.Desired](heir.get(ctx, "/desired")).Reset).To(BeFalse())
 		Expect(host.report(ctx, wire.Report{Phase: wire.HostRunning}).status).To(Equal(http.StatusNoContent))
 		Expect(host.wiped(ctx).status).To(Equal(http.StatusNoContent))
 		Expect(heir.object(ctx)).To(And(HaveField("Status.Phase", BeEmpty()), HaveField("DeletionTimestamp", BeNil())))
-		Expect(newMachine(door, "m-1").get(ctx, "/desired").status).To(Equal(http.StatusUnauthorized), "a third key")
+		Expect(newMachine(endpoint, "m-1").get(ctx, "/desired").status).To(Equal(http.StatusUnauthorized), "a third key")
 	})
 })

@@ -24,10 +24,10 @@ import (
 
 // flood is somebody with a registration token who wants to fill etcd.
 type flood struct {
-	server *replica
-	door   *apitest.Door
-	hosts  []*machine
-	said   atomic.Int64
+	server   *replica
+	endpoint *apitest.RegistrationEndpoint
+	hosts    []*machine
+	said     atomic.Int64
 }
 
 // registers another host, as large as hosts may be.
@@ -62,7 +62,7 @@ func (f *flood) drain(ctx context.Context) {
 		calls := errgroup.Group{}
 		calls.SetLimit(8)
 		for n := range wave {
-			one := newMachine(f.door, fmt.Sprintf("m-%d", len(f.hosts)))
+			one := newMachine(f.endpoint, fmt.Sprintf("m-%d", len(f.hosts)))
 			f.hosts = append(f.hosts, one)
 			calls.Go(func() error { statuses[n] = f.registers(ctx, one); return nil })
 		}
@@ -86,7 +86,7 @@ func (f *flood) drain(ctx context.Context) {
 func (f *flood) tries(ctx context.Context, name string) (stored int) {
 	const patience = 50
 	for n := range patience {
-		one := newMachine(f.door, fmt.Sprintf("%s-%d", name, n))
+		one := newMachine(f.endpoint, fmt.Sprintf("%s-%d", name, n))
 		if f.registers(ctx, one) != http.StatusCreated {
 			break
 		}
@@ -140,8 +140,8 @@ var _ = Describe("A registration token", func() {
 			least = 60 // writes: others are still let in
 		)
 		server := startReplica(clocktesting.NewFakeClock(time.Now()), "")
-		door := server.open(ctx, func(*infrav1.ElementalRegistrationSpec) {})
-		attack := &flood{server: server, door: door}
+		endpoint := server.open(ctx, func(*infrav1.ElementalRegistrationSpec) {})
+		attack := &flood{server: server, endpoint: endpoint}
 		attack.drain(ctx)
 		Expect(attack.hosts).To(HaveLen(2000))
 
@@ -151,7 +151,7 @@ var _ = Describe("A registration token", func() {
 
 		By("approving all hosts that come")
 		registration := &infrav1.ElementalRegistration{}
-		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, registration)).To(Succeed())
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: endpoint.Namespace, Name: endpoint.Name}, registration)).To(Succeed())
 		before := registration.DeepCopy()
 		approveAll(&registration.Spec)
 		Expect(plane.Client.Patch(ctx, registration, client.MergeFrom(before))).To(Succeed())
@@ -168,7 +168,7 @@ func (f *flood) awaitApproval(ctx context.Context) {
 	n := 0
 	Eventually(func(g Gomega) {
 		n++
-		one := newMachine(f.door, fmt.Sprintf("scout-%d", n))
+		one := newMachine(f.endpoint, fmt.Sprintf("scout-%d", n))
 		f.server.clock.Step(time.Minute)
 		g.Expect(f.registers(ctx, one)).To(Equal(http.StatusCreated))
 		g.Expect(one.object(ctx).Spec.Approved).To(BeTrue())

@@ -20,12 +20,12 @@ import (
 
 var _ = Describe("The checks of a host", func() {
 	var (
-		door *apitest.Door
-		host *machine
+		endpoint *apitest.RegistrationEndpoint
+		host     *machine
 	)
 	BeforeEach(func(ctx SpecContext) {
-		door = openDoor(ctx, approveAll)
-		host = registered(ctx, door, "m-1")
+		endpoint = openRegistration(ctx, approveAll)
+		host = registered(ctx, endpoint, "m-1")
 	})
 
 	// stored by an API server, whose schema has the bounds once more, of what is reported.

@@ -87,8 +87,8 @@ func aboutUs(line string) bool {
 
 var _ = Describe("Metrics", func() {
 	It("count requests by route and answer", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := registered(ctx, door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := registered(ctx, endpoint, "m-1")
 		Expect(host.get(ctx, "/bootstrap").status).To(Equal(403))
 		var seen []string
 		for _, one := range series("elemental_hostapi_request_duration_seconds") {

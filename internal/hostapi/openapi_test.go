@@ -80,13 +80,13 @@ var _ = Describe("openapi.yaml", func() {
 	})
 
 	It("says which tokens a route wants, as the server does", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
+		endpoint := openRegistration(ctx, nil)
 		for route, one := range operations() {
 			if one.ID == "patchHost" {
 				continue
 			}
 			method, path, _ := strings.Cut(route, " ")
-			path = strings.NewReplacer("{namespace}", door.Namespace, "{registration}", door.Name, "{host}", "m-1").Replace(path)
+			path = strings.NewReplacer("{namespace}", endpoint.Namespace, "{registration}", endpoint.Name, "{host}", "m-1").Replace(path)
 			refused := request(ctx, shared, method, api.Endpoint+path, nil)
 			Expect(refused.status).To(Equal(401), route)
 			_, registration := one.Security[0]["registrationToken"]

@@ -87,7 +87,7 @@ func completeDesired(ctx context.Context, roots *imagerules.Roots, namespace str
 // hold keeps a request until there is an answer. A connection that serves nothing else is parked, which
 // takes a third of the memory; what cannot be parked waits here.
 func (s *Server) hold(w http.ResponseWriter, r *http.Request, held *poll) {
-	if s.lot.park(w, r, held) {
+	if s.parked.park(w, r, held) {
 		return
 	}
 	heldPolls.Inc()

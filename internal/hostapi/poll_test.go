@@ -49,13 +49,13 @@ func (m *machine) idle(ctx context.Context) (*held, wire.Desired) {
 
 var _ = Describe("Asking for the desired state", func() {
 	var (
-		door *apitest.Door
-		host *machine
+		endpoint *apitest.RegistrationEndpoint
+		host     *machine
 	)
 
 	BeforeEach(func(ctx SpecContext) {
-		door = openDoor(ctx, nil)
-		host = registered(ctx, door, "m-1")
+		endpoint = openRegistration(ctx, nil)
+		host = registered(ctx, endpoint, "m-1")
 	})
 
 	It("answers at once what the host does not know, right after it registered", func(ctx SpecContext) {
@@ -66,7 +66,7 @@ var _ = Describe("Asking for the desired state", func() {
 	})
 
 	It("answers when something changes for that host, and only then", func(ctx SpecContext) {
-		neighbour := registered(ctx, door, "m-2")
+		neighbour := registered(ctx, endpoint, "m-2")
 		waiting, known := host.idle(ctx)
 		other, _ := neighbour.idle(ctx)
 
@@ -210,21 +210,21 @@ var _ = Describe("Asking for the desired state", func() {
 	}, Entry("a number", "300"), Entry("negative", "-1s"), Entry("a word", "long"))
 
 	It("writes and reads nothing for an idle host", func(ctx SpecContext) {
-		versions := world(ctx, door.Namespace)
+		versions := world(ctx, endpoint.Namespace)
 		desired := into[wire.Desired](host.get(ctx, "/desired"))
 		before := apiRequests(ctx)
 		for range 5 {
 			Expect(host.get(ctx, "/desired?wait=10ms&revision="+desired.Revision).status).To(Equal(http.StatusOK))
 		}
 		Expect(apiRequests(ctx)).To(Equal(before))
-		Expect(world(ctx, door.Namespace)).To(Equal(versions))
+		Expect(world(ctx, endpoint.Namespace)).To(Equal(versions))
 	})
 })
 
 var _ = Describe("A server that stops", func() {
 	It("answers held requests at once", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := registered(ctx, door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := registered(ctx, endpoint, "m-1")
 		desired := into[wire.Desired](host.get(ctx, "/desired"))
 
 		// Another replica, under the endpoint that both share.
@@ -233,7 +233,7 @@ var _ = Describe("A server that stops", func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		client := newHTTPClient(replica)
-		url := replica.Address + "/elemental/v1/namespaces/" + door.Namespace + "/registrations/edge/hosts/m-1/desired"
+		url := replica.Address + "/elemental/v1/namespaces/" + endpoint.Namespace + "/registrations/edge/hosts/m-1/desired"
 		before := gauge("elemental_hostapi_held_polls")
 		answered := make(chan answer, 1)
 		go func() {

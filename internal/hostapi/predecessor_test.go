@@ -14,25 +14,25 @@ import (
 
 var _ = Describe("An agent of version 0.7", func() {
 	It("is told, in answer to what its loop does, that it is too old", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := registered(ctx, door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := registered(ctx, endpoint, "m-1")
 		before := host.object(ctx)
 		patch := map[string]any{
 			"phase": "Running", "labels": map[string]string{infrav1.InstalledLabel: "true"}, "installed": true, "inPlaceUpdate": "done",
 		}
-		refused := request(ctx, shared, http.MethodPatch, door.URI+"/hosts/m-1", patch, asRegistration(door), host.auth())
+		refused := request(ctx, shared, http.MethodPatch, endpoint.URI+"/hosts/m-1", patch, asRegistration(endpoint), host.auth())
 		Expect(refused.status).To(Equal(http.StatusGone))
 		Expect(refused.message()).To(ContainSubstring("this agent is older than the API, install the elemental-agent of the API's release"))
 		Expect(host.object(ctx).ResourceVersion).To(Equal(before.ResourceVersion), "nothing of it is believed")
 	})
 
 	It("can read its registration and make its host, which waits for approval", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.HostLabels = map[string]string{"rack": "r1"} })
-		Expect(get(ctx, door, "", asRegistration(door)).status).To(Equal(http.StatusOK))
-		host := newMachine(door, "m-b5cc6b1d")
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.HostLabels = map[string]string{"rack": "r1"} })
+		Expect(get(ctx, endpoint, "", asRegistration(endpoint)).status).To(Equal(http.StatusOK))
+		host := newMachine(endpoint, "m-b5cc6b1d")
 		// As it sends them: with what the registration told it.
 		body := map[string]any{"name": host.name, "labels": map[string]string{"rack": "r1"}, "annotations": map[string]string{}, "pubKey": host.pubKey()}
-		made := request(ctx, shared, http.MethodPost, door.URI+"/hosts", body, asRegistration(door), host.auth())
+		made := request(ctx, shared, http.MethodPost, endpoint.URI+"/hosts", body, asRegistration(endpoint), host.auth())
 		Expect(made.status).To(Equal(http.StatusCreated))
 		Expect(host.object(ctx).Spec.Approved).To(BeFalse())
 	})

@@ -47,29 +47,29 @@ func startReplica(clock *clocktesting.FakeClock, endpoint string) *replica {
 }
 
 // open makes a registration that this replica knows.
-func (r *replica) open(ctx context.Context, change func(*infrav1.ElementalRegistrationSpec)) *apitest.Door {
+func (r *replica) open(ctx context.Context, change func(*infrav1.ElementalRegistrationSpec)) *apitest.RegistrationEndpoint {
 	GinkgoHelper()
 	spec := infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalManual}
 	change(&spec)
-	door, err := apitest.OpenDoor(ctx, plane, r.api.Endpoint, "edge", spec)
+	endpoint, err := apitest.OpenRegistration(ctx, plane, r.api.Endpoint, "edge", spec)
 	Expect(err).NotTo(HaveOccurred())
-	r.knows(ctx, door)
-	return door
+	r.knows(ctx, endpoint)
+	return endpoint
 }
 
-func (r *replica) knows(ctx context.Context, door *apitest.Door) {
+func (r *replica) knows(ctx context.Context, endpoint *apitest.RegistrationEndpoint) {
 	GinkgoHelper()
 	Eventually(func() int {
-		return request(ctx, r.by, http.MethodGet, r.url(door, ""), nil, r.asRegistration(door)).status
+		return request(ctx, r.by, http.MethodGet, r.url(endpoint, ""), nil, r.asRegistration(endpoint)).status
 	}).Should(Equal(http.StatusOK))
 }
 
-func (r *replica) url(door *apitest.Door, path string) string {
-	return r.api.Address + token.RegistrationPath(door.Namespace, door.Name) + path
+func (r *replica) url(endpoint *apitest.RegistrationEndpoint, path string) string {
+	return r.api.Address + token.RegistrationPath(endpoint.Namespace, endpoint.Name) + path
 }
 
-func (r *replica) asRegistration(door *apitest.Door) header {
-	signed, err := token.SignRegistrationToken(door.SigningKey, door.URI, r.clock.Now(), time.Hour)
+func (r *replica) asRegistration(endpoint *apitest.RegistrationEndpoint) header {
+	signed, err := token.SignRegistrationToken(endpoint.SigningKey, endpoint.URI, r.clock.Now(), time.Hour)
 	if err != nil {
 		return header{wire.RegistrationHeader, err.Error()}
 	}
@@ -77,7 +77,7 @@ func (r *replica) asRegistration(door *apitest.Door) header {
 }
 
 func (r *replica) asHost(one *machine) header {
-	signed, err := token.SignHostToken(one.key, one.name, one.door.URI, r.clock.Now())
+	signed, err := token.SignHostToken(one.key, one.name, one.endpoint.URI, r.clock.Now())
 	if err != nil {
 		return header{wire.HostHeader, err.Error()}
 	}
@@ -85,11 +85,11 @@ func (r *replica) asHost(one *machine) header {
 }
 
 func (r *replica) register(ctx context.Context, one *machine, body wire.HostCreate) answer {
-	return request(ctx, r.by, http.MethodPost, r.url(one.door, "/hosts"), body, r.asRegistration(one.door), r.asHost(one))
+	return request(ctx, r.by, http.MethodPost, r.url(one.endpoint, "/hosts"), body, r.asRegistration(one.endpoint), r.asHost(one))
 }
 
 func (r *replica) report(ctx context.Context, one *machine, body wire.Report) answer {
-	return request(ctx, r.by, http.MethodPost, r.url(one.door, "/hosts/"+one.name+"/report"), body, r.asHost(one))
+	return request(ctx, r.by, http.MethodPost, r.url(one.endpoint, "/hosts/"+one.name+"/report"), body, r.asHost(one))
 }
 
 // says reports a message.
@@ -110,9 +110,9 @@ var _ = Describe("What an unapproved host reports", func() {
 		clock := clocktesting.NewFakeClock(time.Now())
 		first := startReplica(clock, "")
 		second := startReplica(clock, first.api.Endpoint)
-		door := first.open(ctx, func(*infrav1.ElementalRegistrationSpec) {})
-		second.knows(ctx, door)
-		host := newMachine(door, "m-1")
+		endpoint := first.open(ctx, func(*infrav1.ElementalRegistrationSpec) {})
+		second.knows(ctx, endpoint)
+		host := newMachine(endpoint, "m-1")
 		Expect(first.register(ctx, host, host.create()).status).To(Equal(http.StatusCreated))
 
 		Expect(first.says(ctx, host, "one").status).To(Equal(http.StatusNoContent))
@@ -147,14 +147,14 @@ var _ = Describe("What an approved host reports", func() {
 	It("is stored at a rate, and a new phase of the attempt that is asked of it at once", func(ctx SpecContext) {
 		clock := clocktesting.NewFakeClock(time.Now())
 		server := startReplica(clock, "")
-		door := server.open(ctx, approveAll)
-		host := newMachine(door, "m-1")
+		endpoint := server.open(ctx, approveAll)
+		host := newMachine(endpoint, "m-1")
 		Expect(server.register(ctx, host, host.create()).status).To(Equal(http.StatusCreated))
 		host.change(ctx, func(object *infrav1.ElementalHost) {
 			object.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a-1"}
 		})
 		asked := func() *wire.Upgrade {
-			got := request(ctx, server.by, http.MethodGet, server.url(door, "/hosts/m-1/desired"), nil, server.asHost(host))
+			got := request(ctx, server.by, http.MethodGet, server.url(endpoint, "/hosts/m-1/desired"), nil, server.asHost(host))
 			return into[wire.Desired](got).Upgrade
 		}
 		Eventually(asked).ShouldNot(BeNil())
@@ -196,8 +196,8 @@ var _ = Describe("A host that registers again", func() {
 	It("is answered at a rate, and others beside it", func(ctx SpecContext) {
 		clock := clocktesting.NewFakeClock(time.Now())
 		server := startReplica(clock, "")
-		door := server.open(ctx, approveAll)
-		host, other := newMachine(door, "m-1"), newMachine(door, "m-2")
+		endpoint := server.open(ctx, approveAll)
+		host, other := newMachine(endpoint, "m-1"), newMachine(endpoint, "m-2")
 		again := func(one *machine) answer { return server.register(ctx, one, one.create()) }
 		Expect(again(host).status).To(Equal(http.StatusCreated))
 		Expect(again(other).status).To(Equal(http.StatusCreated))
@@ -225,11 +225,11 @@ var _ = Describe("A registration with a bound", func() {
 		first = startReplica(clock, "")
 	})
 	// knock has new hosts register at once, and returns how they were answered.
-	knock := func(ctx context.Context, door *apitest.Door, name string, many int, at ...*replica) (hosts []*machine, statuses []int) {
+	knock := func(ctx context.Context, endpoint *apitest.RegistrationEndpoint, name string, many int, at ...*replica) (hosts []*machine, statuses []int) {
 		GinkgoHelper()
 		statuses = make([]int, many)
 		for n := range many {
-			hosts = append(hosts, newMachine(door, fmt.Sprintf("%s-%d", name, n)))
+			hosts = append(hosts, newMachine(endpoint, fmt.Sprintf("%s-%d", name, n)))
 		}
 		bodies := make([]wire.HostCreate, many)
 		for n, one := range hosts {
@@ -244,10 +244,10 @@ var _ = Describe("A registration with a bound", func() {
 	}
 
 	It("takes spec.maxHosts hosts, however many come at once, and another one when there is a place", func(ctx SpecContext) {
-		door := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](3) })
+		endpoint := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](3) })
 		before := counter(refusedWrites, "reason", "maxHosts")
-		hosts, statuses := knock(ctx, door, "m", 20, first)
-		Expect(world(ctx, door.Namespace)).To(HaveLen(3))
+		hosts, statuses := knock(ctx, endpoint, "m", 20, first)
+		Expect(world(ctx, endpoint.Namespace)).To(HaveLen(3))
 		Expect(counter(refusedWrites, "reason", "maxHosts")).To(Equal(before + 17))
 
 		var in, out *machine
@@ -262,7 +262,7 @@ var _ = Describe("A registration with a bound", func() {
 		}
 		Expect(first.register(ctx, in, in.create()).status).To(Equal(http.StatusCreated), "it is in already")
 		restarted := startReplica(clock, first.api.Endpoint)
-		restarted.knows(ctx, door)
+		restarted.knows(ctx, endpoint)
 		refused := restarted.register(ctx, out, out.create())
 		Expect(refused.status).To(Equal(http.StatusTooManyRequests))
 		Expect(refused.message()).To(ContainSubstring("registration edge has 3 hosts and its spec.maxHosts is 3"))
@@ -277,22 +277,22 @@ var _ = Describe("A registration with a bound", func() {
 	It("is exceeded by no more than what several replicas let in before they see it", func(ctx SpecContext) {
 		const bound = 5
 		second := startReplica(clock, first.api.Endpoint)
-		door := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](bound) })
-		second.knows(ctx, door)
-		knock(ctx, door, "m", 40, first, second)
-		there := len(world(ctx, door.Namespace))
+		endpoint := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxHosts = ptr.To[int32](bound) })
+		second.knows(ctx, endpoint)
+		knock(ctx, endpoint, "m", 40, first, second)
+		there := len(world(ctx, endpoint.Namespace))
 		Expect(there).To(BeNumerically(">=", bound))
 		Expect(there).To(BeNumerically("<=", 2*bound))
-		_, statuses := knock(ctx, door, "late", 10, first, second)
+		_, statuses := knock(ctx, endpoint, "late", 10, first, second)
 		Expect(statuses).To(HaveEach(http.StatusTooManyRequests))
-		Expect(world(ctx, door.Namespace)).To(HaveLen(there))
+		Expect(world(ctx, endpoint.Namespace)).To(HaveLen(there))
 	})
 
 	It("takes no more unapproved hosts than spec.maxPending", func(ctx SpecContext) {
-		door := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxPending = ptr.To[int32](2) })
-		hosts, statuses := knock(ctx, door, "m", 2, first)
+		endpoint := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.MaxPending = ptr.To[int32](2) })
+		hosts, statuses := knock(ctx, endpoint, "m", 2, first)
 		Expect(statuses).To(HaveEach(http.StatusCreated))
-		third := newMachine(door, "m-3")
+		third := newMachine(endpoint, "m-3")
 		refused := first.register(ctx, third, third.create())
 		Expect(refused.status).To(Equal(http.StatusTooManyRequests))
 		Expect(refused.message()).To(ContainSubstring("2 unapproved hosts and its spec.maxPending is 2"))
@@ -301,11 +301,11 @@ var _ = Describe("A registration with a bound", func() {
 	})
 
 	It("does not count hosts as unapproved that it approves", func(ctx SpecContext) {
-		door := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := first.open(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			approveAll(spec)
 			spec.MaxPending = ptr.To[int32](0)
 		})
-		_, statuses := knock(ctx, door, "m", 3, first)
+		_, statuses := knock(ctx, endpoint, "m", 3, first)
 		Expect(statuses).To(HaveEach(http.StatusCreated))
 	})
 })

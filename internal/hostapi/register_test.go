@@ -24,39 +24,39 @@ import (
 
 var _ = Describe("Registering a host", func() {
 	It("tells what the registration configures", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{"rack": "r1"}
 			spec.HostAnnotations = map[string]string{"owner": "ops"}
 			spec.ImageVerification = signedFor
 			spec.Config.CloudConfig = map[string]runtime.RawExtension{"users": {Raw: []byte(`[{"name":"root"}]`)}}
 		})
-		told := into[wire.Registration](get(ctx, door, "", asRegistration(door)))
+		told := into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint)))
 		Expect(told.HostLabels).To(Equal(map[string]string{"rack": "r1"}))
 		Expect(told.HostAnnotations).To(Equal(map[string]string{"owner": "ops"}))
 		Expect(told.ImageVerification).To(Equal(signedBy))
 		config := infrav1.RegistrationConfig{}
 		Expect(json.Unmarshal(told.Config, &config)).To(Succeed())
-		Expect(config.Elemental.Registration.URI).To(Equal(door.URI))
-		Expect(config.Elemental.Registration.Token).To(Equal(door.Token))
+		Expect(config.Elemental.Registration.URI).To(Equal(endpoint.URI))
+		Expect(config.Elemental.Registration.Token).To(Equal(endpoint.Token))
 		Expect(config.CloudConfig["users"].Raw).To(MatchJSON(`[{"name":"root"}]`))
 	})
 
 	It("serves hosts that know the registration by an endpoint it had before", func(ctx SpecContext) {
-		door, err := apitest.OpenDoor(ctx, plane, "https://old.example.com:9090", "edge", infrav1.ElementalRegistrationSpec{})
+		endpoint, err := apitest.OpenRegistration(ctx, plane, "https://old.example.com:9090", "edge", infrav1.ElementalRegistrationSpec{})
 		Expect(err).NotTo(HaveOccurred())
-		host := newMachine(door, "m-1")
+		host := newMachine(endpoint, "m-1")
 		body, auth := host.create(), host.auth()
-		url := api.Endpoint + strings.TrimPrefix(door.URI, "https://old.example.com:9090")
+		url := api.Endpoint + strings.TrimPrefix(endpoint.URI, "https://old.example.com:9090")
 		Eventually(func() int {
-			return request(ctx, shared, http.MethodPost, url+"/hosts", body, asRegistration(door), auth).status
+			return request(ctx, shared, http.MethodPost, url+"/hosts", body, asRegistration(endpoint), auth).status
 		}).Should(Equal(http.StatusCreated))
 		Expect(request(ctx, shared, http.MethodGet, url+"/hosts/m-1/desired", nil, auth).status).To(Equal(http.StatusOK))
 	})
 
 	It("gives a host to the manager that looks after its registration, unless its labels say otherwise", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
+		endpoint := openRegistration(ctx, nil)
 		registration := &infrav1.ElementalRegistration{}
-		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, registration)).To(Succeed())
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: endpoint.Namespace, Name: endpoint.Name}, registration)).To(Succeed())
 		label := func(labels, hostLabels map[string]string) {
 			GinkgoHelper()
 			before := registration.DeepCopy()
@@ -66,7 +66,7 @@ var _ = Describe("Registering a host", func() {
 		hosts := 0
 		watchLabel := func() string {
 			hosts++
-			return registered(ctx, door, fmt.Sprintf("m-%d", hosts)).object(ctx).Labels[clusterv1.WatchLabel]
+			return registered(ctx, endpoint, fmt.Sprintf("m-%d", hosts)).object(ctx).Labels[clusterv1.WatchLabel]
 		}
 		Expect(watchLabel()).To(BeEmpty())
 		label(map[string]string{clusterv1.WatchLabel: "mine"}, nil)
@@ -76,19 +76,19 @@ var _ = Describe("Registering a host", func() {
 	})
 
 	It("makes a host that an operator has to approve", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{"rack": "r1"}
 			spec.HostAnnotations = map[string]string{"owner": "ops"}
 			spec.ImageVerification = signedFor
 		})
-		host := newMachine(door, "m-1")
+		host := newMachine(endpoint, "m-1")
 		body := host.create()
 		body.Labels = map[string]string{"rack": "mine", "serial": "s-1"}
 		body.Annotations = map[string]string{"note": "any text: ok"}
 
 		created := host.register(ctx, body)
 		Expect(created.status).To(Equal(http.StatusCreated))
-		Expect(created.header.Get("Location")).To(Equal("/elemental/v1/namespaces/" + door.Namespace + "/registrations/edge/hosts/m-1"))
+		Expect(created.header.Get("Location")).To(Equal("/elemental/v1/namespaces/" + endpoint.Namespace + "/registrations/edge/hosts/m-1"))
 		object := host.object(ctx)
 		Expect(object.Spec.Approved).To(BeFalse())
 		Expect(object.Spec.PubKey).To(Equal(host.pubKey()))
@@ -97,7 +97,7 @@ var _ = Describe("Registering a host", func() {
 		Expect(object.Annotations).To(Equal(map[string]string{
 			"owner": "ops", "note": "any text: ok",
 			infrav1.RegistrationNameAnnotation:      "edge",
-			infrav1.RegistrationNamespaceAnnotation: door.Namespace,
+			infrav1.RegistrationNamespaceAnnotation: endpoint.Namespace,
 			infrav1.ProposedLabelsAnnotation:        "serial",
 		}))
 		Expect(object.Generation).To(BeEquivalentTo(1))
@@ -105,13 +105,13 @@ var _ = Describe("Registering a host", func() {
 	})
 
 	It("fills what the firmware says into the registration's labels, which then are the registration's", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{
 				"id": "id-${System Information/UUID}", "vendor": "${System Information/Manufacturer}", "family": "${System Information/Family}",
 			}
 			spec.HostAnnotations = map[string]string{"vendor": "${System Information/Manufacturer}"}
 		})
-		host := newMachine(door, "m-1")
+		host := newMachine(endpoint, "m-1")
 		body := host.create()
 		body.SMBIOS = map[string]string{"System Information/UUID": "4C4C4544", "System Information/Manufacturer": "ACME, Inc."}
 		body.Labels = map[string]string{"id": "mine", "family": "mine", "${System Information/UUID}": "x"}
@@ -126,37 +126,37 @@ var _ = Describe("Registering a host", func() {
 	})
 
 	It("approves a host where the registration says so", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.Approval = infrav1.ApprovalAuto })
-		Expect(registered(ctx, door, "m-1").object(ctx).Spec.Approved).To(BeTrue())
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) { spec.Approval = infrav1.ApprovalAuto })
+		Expect(registered(ctx, endpoint, "m-1").object(ctx).Spec.Approved).To(BeTrue())
 	})
 
 	It("finds the same host when it is asked again, and writes nothing", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := registered(ctx, door, "m-1")
-		before := world(ctx, door.Namespace)
+		endpoint := openRegistration(ctx, nil)
+		host := registered(ctx, endpoint, "m-1")
+		before := world(ctx, endpoint.Namespace)
 
 		again := host.create()
 		again.PubKey = strings.TrimSpace(again.PubKey)
 		repeated := host.register(ctx, again)
 		Expect(repeated.status).To(Equal(http.StatusCreated))
 		Expect(repeated.header.Get("Location")).To(HaveSuffix("/hosts/m-1"))
-		Expect(world(ctx, door.Namespace)).To(Equal(before))
+		Expect(world(ctx, endpoint.Namespace)).To(Equal(before))
 	})
 
 	It("refuses a name that a host with another key has", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		registered(ctx, door, "m-1")
-		before := world(ctx, door.Namespace)
-		thief := newMachine(door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		registered(ctx, endpoint, "m-1")
+		before := world(ctx, endpoint.Namespace)
+		thief := newMachine(endpoint, "m-1")
 		refused := thief.register(ctx, thief.create())
 		Expect(refused.status).To(Equal(http.StatusConflict))
 		Expect(refused.message()).To(ContainSubstring("another key"))
-		Expect(world(ctx, door.Namespace)).To(Equal(before))
+		Expect(world(ctx, endpoint.Namespace)).To(Equal(before))
 	})
 
 	It("refuses a host of another registration", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := registered(ctx, door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := registered(ctx, endpoint, "m-1")
 		host.change(ctx, func(object *infrav1.ElementalHost) {
 			object.Annotations[infrav1.RegistrationNameAnnotation] = "core"
 		})
@@ -166,8 +166,8 @@ var _ = Describe("Registering a host", func() {
 	})
 
 	It("makes one host of many requests at once", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := newMachine(door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := newMachine(endpoint, "m-1")
 		body := host.create()
 		statuses := make([]int, 20)
 		var all sync.WaitGroup
@@ -176,14 +176,14 @@ var _ = Describe("Registering a host", func() {
 		}
 		all.Wait()
 		Expect(statuses).To(HaveEach(http.StatusCreated))
-		Expect(world(ctx, door.Namespace)).To(HaveLen(1))
+		Expect(world(ctx, endpoint.Namespace)).To(HaveLen(1))
 	})
 
 	It("says so when the registration's own labels are not valid", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.HostLabels = map[string]string{"vendor": "ACME, Inc."}
 		})
-		host := newMachine(door, "m-1")
+		host := newMachine(endpoint, "m-1")
 		refused := host.register(ctx, host.create())
 		Expect(refused.status).To(Equal(http.StatusBadRequest))
 		Expect(refused.message()).To(ContainSubstring("metadata.labels"))
@@ -191,15 +191,15 @@ var _ = Describe("Registering a host", func() {
 
 	DescribeTable("refuses what is not well-formed, and makes nothing of it",
 		func(ctx SpecContext, change func(*wire.HostCreate), reason string) {
-			door := openDoor(ctx, nil)
-			host := newMachine(door, "m-1")
+			endpoint := openRegistration(ctx, nil)
+			host := newMachine(endpoint, "m-1")
 			body := host.create()
 			change(&body)
 			host.name = body.Name
 			refused := host.register(ctx, body)
 			Expect(refused.status).To(Equal(http.StatusBadRequest))
 			Expect(refused.message()).To(ContainSubstring(reason))
-			Expect(world(ctx, door.Namespace)).To(BeEmpty())
+			Expect(world(ctx, endpoint.Namespace)).To(BeEmpty())
 		},
 		Entry("no name", func(b *wire.HostCreate) { b.Name = "" }, "name is"),
 		Entry("upper case", func(b *wire.HostCreate) { b.Name = "M-1" }, "name is"),
@@ -240,8 +240,8 @@ var _ = Describe("Registering a host", func() {
 	)
 
 	It("does not take a domain that only ends alike for a reserved one", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := newMachine(door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := newMachine(endpoint, "m-1")
 		body := host.create()
 		body.Labels = map[string]string{"notkubernetes.io/x": "y"}
 		Expect(host.register(ctx, body).status).To(Equal(http.StatusCreated))
@@ -257,11 +257,11 @@ func smuggleAnnotation(key string) func(*wire.HostCreate) {
 }
 
 // hostsOf registers several hosts.
-func hostsOf(ctx context.Context, door *apitest.Door, names ...string) []*machine {
+func hostsOf(ctx context.Context, endpoint *apitest.RegistrationEndpoint, names ...string) []*machine {
 	GinkgoHelper()
 	hosts := make([]*machine, 0, len(names))
 	for _, name := range names {
-		hosts = append(hosts, registered(ctx, door, name))
+		hosts = append(hosts, registered(ctx, endpoint, name))
 	}
 	return hosts
 }

@@ -42,9 +42,9 @@ var _ = Describe("The key that a registration's tokens are verified with", func(
 	)
 
 	BeforeEach(func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
+		endpoint := openRegistration(ctx, nil)
 		registration = &infrav1.ElementalRegistration{}
-		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: door.Namespace, Name: door.Name}, registration)).To(Succeed())
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: endpoint.Namespace, Name: endpoint.Name}, registration)).To(Succeed())
 		live = &secrets{Reader: plane.Client}
 		clock = clocktesting.NewFakePassiveClock(time.Now())
 		keys := hostapi.VerificationKeys(live, clock)

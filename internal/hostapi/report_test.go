@@ -76,14 +76,14 @@ func stored() infrav1.ElementalHostStatus {
 
 var _ = Describe("A report", func() {
 	var (
-		door *apitest.Door
-		host *machine
+		endpoint *apitest.RegistrationEndpoint
+		host     *machine
 	)
 
 	BeforeEach(func(ctx SpecContext) {
 		// Approved, since what others say is stored once a minute.
-		door = openDoor(ctx, approveAll)
-		host = registered(ctx, door, "m-1")
+		endpoint = openRegistration(ctx, approveAll)
+		host = registered(ctx, endpoint, "m-1")
 	})
 
 	status := func(ctx context.Context) infrav1.ElementalHostStatus {
@@ -126,11 +126,11 @@ var _ = Describe("A report", func() {
 
 	It("is written when it says something new, and only then", func(ctx SpecContext) {
 		send(ctx, everything())
-		before, unchanged := world(ctx, door.Namespace), counter("elemental_hostapi_reports_total", "result", "unchanged")
+		before, unchanged := world(ctx, endpoint.Namespace), counter("elemental_hostapi_reports_total", "result", "unchanged")
 		for range 5 {
 			send(ctx, everything())
 		}
-		Expect(world(ctx, door.Namespace)).To(Equal(before))
+		Expect(world(ctx, endpoint.Namespace)).To(Equal(before))
 		Expect(counter("elemental_hostapi_reports_total", "result", "unchanged")).To(Equal(unchanged + 5))
 
 		other := everything()
@@ -191,7 +191,7 @@ var _ = Describe("A report", func() {
 		host.remove(ctx)
 		Eventually(waiting.answered).Should(Receive())
 		Expect(host.report(ctx, everything()).status).To(Equal(http.StatusNotFound))
-		heir := registered(ctx, door, "m-1")
+		heir := registered(ctx, endpoint, "m-1")
 		Eventually(func() int { return host.report(ctx, everything()).status }).Should(Equal(http.StatusUnauthorized))
 		Expect(heir.object(ctx).Status).To(Equal(infrav1.ElementalHostStatus{}))
 	})
@@ -230,13 +230,13 @@ var _ = Describe("A report", func() {
 
 	DescribeTable("is refused when a field is not what it may be",
 		func(ctx SpecContext, change func(*wire.Report), reason string) {
-			before := world(ctx, door.Namespace)
+			before := world(ctx, endpoint.Namespace)
 			what := everything()
 			change(&what)
 			refused := host.report(ctx, what)
 			Expect(refused.status).To(Equal(http.StatusBadRequest))
 			Expect(refused.message()).To(ContainSubstring(reason))
-			Expect(world(ctx, door.Namespace)).To(Equal(before))
+			Expect(world(ctx, endpoint.Namespace)).To(Equal(before))
 		},
 		Entry("phase", func(r *wire.Report) { r.Phase = "Dancing" }, `phase is "Dancing"`),
 		Entry("agentVersion", func(r *wire.Report) { r.AgentVersion = strings.Repeat("v", 257) }, "agentVersion has 257 bytes"),
@@ -282,7 +282,7 @@ var _ = Describe("A host that says it resets itself", func() {
 	var host *machine
 
 	BeforeEach(func(ctx SpecContext) {
-		host = registered(ctx, openDoor(ctx, nil), "m-1")
+		host = registered(ctx, openRegistration(ctx, nil), "m-1")
 	})
 	taken := func(object *infrav1.ElementalHost) {
 		object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
@@ -297,7 +297,7 @@ var _ = Describe("A host that says it resets itself", func() {
 		By("saying that it is part of a cluster")
 		Expect(host.report(ctx, wire.Report{Phase: wire.HostResetting, Bootstrapped: true}).status).To(Equal(http.StatusNoContent))
 		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
-		Expect(world(ctx, host.door.Namespace)).To(BeEmpty())
+		Expect(world(ctx, host.endpoint.Namespace)).To(BeEmpty())
 		Eventually(func() int { return host.wiped(ctx).status }).Should(Equal(http.StatusNotFound))
 		Eventually(func() int { return host.register(ctx, host.create()).status }).Should(Equal(http.StatusCreated))
 	})
@@ -328,15 +328,15 @@ var _ = Describe("A host that says it resets itself", func() {
 	})
 
 	It("learns how, whatever has become of the registration's token", func(ctx SpecContext) {
-		door := openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			spec.Config.Elemental.Reset = map[string]runtime.RawExtension{"resetOem": {Raw: []byte("true")}}
 		})
-		host := registered(ctx, door, "m-1")
-		stale, err := token.SignRegistrationToken(door.SigningKey, door.URI, time.Now().Add(-time.Hour), time.Minute)
+		host := registered(ctx, endpoint, "m-1")
+		stale, err := token.SignRegistrationToken(endpoint.SigningKey, endpoint.URI, time.Now().Add(-time.Hour), time.Minute)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(get(ctx, door, "", header{wire.RegistrationHeader, "Bearer " + stale}).status).To(Equal(http.StatusUnauthorized))
+		Expect(get(ctx, endpoint, "", header{wire.RegistrationHeader, "Bearer " + stale}).status).To(Equal(http.StatusUnauthorized))
 		Expect(into[wire.Reset](host.get(ctx, "/reset")).Options).To(MatchJSON(`{"resetOem":true}`))
-		Expect(newMachine(door, "m-1").get(ctx, "/reset").status).To(Equal(http.StatusUnauthorized))
+		Expect(newMachine(endpoint, "m-1").get(ctx, "/reset").status).To(Equal(http.StatusUnauthorized))
 	})
 
 	It("is kept when it serves a Machine, even if the cache does not know yet", func(ctx SpecContext) {

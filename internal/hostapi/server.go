@@ -36,7 +36,7 @@ type Server struct {
 	registrations *registrations
 	roots         *imagerules.Roots
 	hub           *hub
-	lot           *lot
+	parked        *parked
 	quota         *quota
 	places        *places
 	reports       *reporter
@@ -62,7 +62,7 @@ func New(options Options) (*Server, error) {
 		registrations: registrations,
 		roots:         roots,
 		hub:           hub,
-		lot:           newLot(hub, roots),
+		parked:        newParked(hub, roots),
 		quota:         quota,
 		places:        newPlaces(options.Cache, options.Clock),
 		reports:       newReporter(options.Client, options.Clock, known, quota),
@@ -179,11 +179,11 @@ func http1Only() *http.Protocols {
 	return protocols
 }
 
-// serve also serves the connections that come back from the lot, as if they were new.
+// serve also serves the connections that were parked, as if they were new.
 func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Listener) error {
 	failed := make(chan error, 2)
 	go func() { failed <- server.ServeTLS(listener, "", "") }()
-	go func() { failed <- server.Serve(s.lot) }()
+	go func() { failed <- server.Serve(s.parked) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving hosts: %w", err)
@@ -193,7 +193,7 @@ func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Li
 	defer cancel()
 	err := server.Shutdown(grace)
 	if err == nil {
-		err = s.lot.empty(grace)
+		err = s.parked.empty(grace)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()

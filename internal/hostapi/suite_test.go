@@ -69,17 +69,17 @@ func newHTTPClient(of *apitest.API) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// openDoor makes a registration and waits until the server knows it.
-func openDoor(ctx context.Context, change func(*infrav1.ElementalRegistrationSpec)) *apitest.Door {
+// openRegistration makes a registration and waits until the server knows it.
+func openRegistration(ctx context.Context, change func(*infrav1.ElementalRegistrationSpec)) *apitest.RegistrationEndpoint {
 	GinkgoHelper()
 	spec := infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalManual}
 	if change != nil {
 		change(&spec)
 	}
-	door, err := apitest.OpenDoor(ctx, plane, api.Endpoint, "edge", spec)
+	endpoint, err := apitest.OpenRegistration(ctx, plane, api.Endpoint, "edge", spec)
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(func() int { return get(ctx, door, "", asRegistration(door)).status }).Should(Equal(http.StatusOK))
-	return door
+	Eventually(func() int { return get(ctx, endpoint, "", asRegistration(endpoint)).status }).Should(Equal(http.StatusOK))
+	return endpoint
 }
 
 func approveAll(spec *infrav1.ElementalRegistrationSpec) { spec.Approval = infrav1.ApprovalAuto }

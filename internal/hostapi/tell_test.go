@@ -26,17 +26,17 @@ var _ = Describe("An operator is told, with the address and the key of who asked
 	})
 
 	It("who wanted the name of another host, and no one who registers again", func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host := registered(ctx, door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host := registered(ctx, endpoint, "m-1")
 		Expect(host.register(ctx, host.create()).status).To(Equal(http.StatusCreated))
 		Expect(told()).To(BeEmpty())
-		other := newMachine(door, "m-1")
+		other := newMachine(endpoint, "m-1")
 		Expect(other.register(ctx, other.create()).status).To(Equal(http.StatusConflict))
 		Expect(told()).To(ConsistOf(from(other, "Warning HostNameTaken Somebody with another key tried to register under the name of this host")))
 	})
 
 	It("which host resets itself", func(ctx SpecContext) {
-		host := registered(ctx, openDoor(ctx, nil), "m-1")
+		host := registered(ctx, openRegistration(ctx, nil), "m-1")
 		Expect(host.forget(ctx).status).To(Equal(http.StatusAccepted))
 		Expect(told()).To(ConsistOf(from(host, "Normal HostLeaves The host has begun to reset itself and asked to be deleted")))
 	})

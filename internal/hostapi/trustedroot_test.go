@@ -30,9 +30,9 @@ func identified() *infrav1.ImageVerification {
 }
 
 // putRoot makes the ConfigMap that identified refers to.
-func putRoot(ctx context.Context, door *apitest.Door, data map[string]string) {
+func putRoot(ctx context.Context, endpoint *apitest.RegistrationEndpoint, data map[string]string) {
 	GinkgoHelper()
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: door.Namespace, Name: "sigstore"}, Data: data}
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: endpoint.Namespace, Name: "sigstore"}, Data: data}
 	if err := plane.Client.Create(ctx, config); err != nil {
 		Expect(plane.Client.Update(ctx, config)).To(Succeed())
 	}
@@ -41,9 +41,9 @@ func putRoot(ctx context.Context, door *apitest.Door, data map[string]string) {
 var _ = Describe("The trusted root of identities", func() {
 	const missing = "which trustedRootRef names: create it with sigstore's trusted root under the key trusted_root.json"
 	root := map[string]string{infrav1.TrustedRootKey: `{"mediaType": "root"}`}
-	var door *apitest.Door
+	var endpoint *apitest.RegistrationEndpoint
 	BeforeEach(func(ctx SpecContext) {
-		door = openDoor(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+		endpoint = openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
 			approveAll(spec)
 			spec.ImageVerification = identified()
 		})
@@ -59,28 +59,28 @@ var _ = Describe("The trusted root of identities", func() {
 	}
 
 	It("is told with the registration and with the options of a reset, and what is wrong with it in its place", func(ctx SpecContext) {
-		host := registered(ctx, door, "m-1")
+		host := registered(ctx, endpoint, "m-1")
 		for _, got := range []*wire.ImageVerification{
-			into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification,
+			into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint))).ImageVerification,
 			into[wire.Reset](host.get(ctx, "/reset")).ImageVerification,
 		} {
 			Expect(got.TrustedRoot).To(BeEmpty())
-			Expect(got.TrustedRootError).To(Equal("there is no ConfigMap " + door.Namespace + "/sigstore, " + missing))
+			Expect(got.TrustedRootError).To(Equal("there is no ConfigMap " + endpoint.Namespace + "/sigstore, " + missing))
 		}
-		putRoot(ctx, door, root)
+		putRoot(ctx, endpoint, root)
 		Eventually(func() json.RawMessage {
-			return into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification.TrustedRoot
+			return into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint))).ImageVerification.TrustedRoot
 		}).ShouldNot(BeEmpty(), "what was not there is looked for again")
-		told(into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification)
+		told(into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint))).ImageVerification)
 		told(into[wire.Reset](host.get(ctx, "/reset")).ImageVerification)
 	})
 
 	It("is told with an attempt, to a host that asks and to one that waits, and is no part of the revision", func(ctx SpecContext) {
-		putRoot(ctx, door, root)
+		putRoot(ctx, endpoint, root)
 		Eventually(func() json.RawMessage {
-			return into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification.TrustedRoot
+			return into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint))).ImageVerification.TrustedRoot
 		}).ShouldNot(BeEmpty())
-		host := registered(ctx, door, "m-1")
+		host := registered(ctx, endpoint, "m-1")
 		unasked := into[wire.Desired](host.get(ctx, "/desired"))
 		waiting := make(chan answer, 1)
 		go func() { waiting <- host.get(ctx, "/desired?wait=60s&revision="+unasked.Revision) }()
@@ -91,21 +91,21 @@ var _ = Describe("The trusted root of identities", func() {
 		Eventually(waiting).WithContext(ctx).Should(Receive(&woken))
 		told(into[wire.Desired](woken).Upgrade.ImageVerification)
 
-		putRoot(ctx, door, nil)
+		putRoot(ctx, endpoint, nil)
 		now := wire.Desired{}
 		Eventually(func() string {
 			now = into[wire.Desired](host.get(ctx, "/desired"))
 			return now.Upgrade.ImageVerification.TrustedRootError
-		}).Should(HavePrefix("ConfigMap " + door.Namespace + "/sigstore has no key trusted_root.json: "))
+		}).Should(HavePrefix("ConfigMap " + endpoint.Namespace + "/sigstore has no key trusted_root.json: "))
 		Expect(now.Revision).To(Equal(into[wire.Desired](woken).Revision))
 		Expect(host.get(ctx, "/desired?wait=1ms&revision="+now.Revision).status).To(Equal(http.StatusOK))
 	})
 
 	DescribeTable("is not told when it is", func(ctx SpecContext, content, why string) {
-		putRoot(ctx, door, map[string]string{infrav1.TrustedRootKey: content})
+		putRoot(ctx, endpoint, map[string]string{infrav1.TrustedRootKey: content})
 		Eventually(func() *wire.ImageVerification {
-			return into[wire.Registration](get(ctx, door, "", asRegistration(door))).ImageVerification
-		}).Should(And(HaveField("TrustedRoot", BeEmpty()), HaveField("TrustedRootError", And(HavePrefix("key trusted_root.json of ConfigMap "+door.Namespace+"/sigstore "), ContainSubstring(why)))))
+			return into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint))).ImageVerification
+		}).Should(And(HaveField("TrustedRoot", BeEmpty()), HaveField("TrustedRootError", And(HavePrefix("key trusted_root.json of ConfigMap "+endpoint.Namespace+"/sigstore "), ContainSubstring(why)))))
 	},
 		Entry("no JSON", "-----BEGIN CERTIFICATE-----", "is no JSON: put sigstore's trusted root there"),
 		Entry("too large", `"`+strings.Repeat("x", 256<<10)+`"`, "has 262146 bytes, at most 262144 are read"),

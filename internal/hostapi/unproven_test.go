@@ -89,8 +89,8 @@ var _ = Describe("A server with few places for connections whose callers have pr
 	)
 
 	BeforeEach(func(ctx SpecContext) {
-		door := openDoor(ctx, nil)
-		host = registered(ctx, door, "m-1")
+		endpoint := openRegistration(ctx, nil)
+		host = registered(ctx, endpoint, "m-1")
 		begun, goOn = make(chan struct{}), make(chan struct{})
 		small = startAPI(func(options *hostapi.Options) {
 			// A body may take longer than the spec: it is not the deadline that ends what it looks at.
@@ -154,7 +154,7 @@ var _ = Describe("A server with few places for connections whose callers have pr
 		statuses := make([]int, reports)
 		var all sync.WaitGroup
 		for n := range reports {
-			one := registered(ctx, host.door, fmt.Sprintf("m-%d", n+2))
+			one := registered(ctx, host.endpoint, fmt.Sprintf("m-%d", n+2))
 			by := newHTTPClient(small)
 			all.Go(func() {
 				statuses[n] = request(ctx, by, http.MethodPost, urlOf(one, "/report"), everything(), one.auth()).status

@@ -18,14 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 )
 
 // inPlaceHooks are the hooks that Cluster API allows one extension for in a namespace.
 var inPlaceHooks = []string{"CanUpdateMachine", "CanUpdateMachineSet", "UpdateMachine"}
 
 // ourHandlers are the names that ours offers them under.
-var ourHandlers = []string{hooks.CanUpdateMachineHandler, hooks.CanUpdateMachineSetHandler, hooks.UpdateMachineHandler}
+var ourHandlers = []string{CanUpdateMachineHandler, CanUpdateMachineSetHandler, UpdateMachineHandler}
 
 // NotOptedIn says why none of our ExtensionConfigs selects a namespace, and what to change; empty where one does. Whether it
 // is discovered at the moment, and whether others select the namespace too, makes no difference.

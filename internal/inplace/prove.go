@@ -43,7 +43,7 @@ type Problem struct {
 }
 
 // Prove returns all that would make Cluster API replace the Machines of owners in a namespace, so that it
-// can be put right in one go. Nothing means that the way in place is proven.
+// can be put right in one go. Nothing means that they are met.
 func (p *Prover) Prove(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
 	extension, problems, err := p.proveExtension(ctx, namespace)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
-// The way in place in all its detail is tried by package machinetemplate, which shows the problems on templates.
+// The preconditions are tested in detail by package machinetemplate, which shows the problems on templates.
 var _ = Describe("Prove", func() {
 	It("returns all that is in the way of all owners at once, each with a reason and a remedy", func() {
 		owners := &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}}

@@ -24,6 +24,8 @@ type Want struct {
 	TemplateName string
 	// OSVersionManagement is what that template asks for, with the image of its ManagedOSVersion.
 	OSVersionManagement infrav1.OSVersionManagement
+	// Template is that template, as it was read.
+	Template *infrav1.ElementalMachineTemplate
 
 	// reference is what the owner refers to, whether or not that is, or was found; empty where there is no such owner.
 	reference clusterv1.ContractVersionedObjectReference
@@ -84,7 +86,7 @@ func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	if err := reader.Get(ctx, key, template); err != nil {
 		return Want{reference: *reference}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
 	}
-	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template)}, true, nil
+	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template), Template: template}, true, nil
 }
 
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {

@@ -30,7 +30,7 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 		return pass()
 	}
 	if subject.Attempt == "" && len(unhealthy) == 0 {
-		return pass() // the way in place is not there: the template's controller says so, and what to change
+		return pass() // the preconditions for in-place updates are not met: the template's controller says so, and what to change
 	}
 	message := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
 	if len(unhealthy) > 0 {

@@ -31,8 +31,8 @@ type Outlook struct {
 	Options infrav1.NodeUpgradeOption
 	// Subjects are the nodes that would be upgraded, in their order.
 	Subjects []*preflight.Subject
-	// Fates of their virtual machines, by the name of the Node; only where they were asked for.
-	Fates map[string][]kubevirt.Fate
+	// Decisions of their virtual machines, by the name of the Node; only where they were asked for.
+	Decisions map[string][]kubevirt.Decision
 	// Results of their checks that are not as they should be, each once.
 	Results []infrav1.PreflightResult
 	// Waived are those of them that would have blocked.

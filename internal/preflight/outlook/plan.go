@@ -44,7 +44,7 @@ func (o *Outlook) Plan() []string {
 	}
 	lines := []string{Cut(fmt.Sprintf("Cluster %s: %d nodes to upgrade, %d at a time", o.Cluster.Name, len(o.Subjects), o.Options.MaxConcurrent))}
 	for i, subject := range o.Subjects {
-		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s%s", i+1, subject.Node.Name, o.pauses(subject), tellFates(o.Fates[subject.Node.Name]))))
+		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s%s", i+1, subject.Node.Name, o.pauses(subject), tellDecisions(o.Decisions[subject.Node.Name]))))
 	}
 	for _, result := range o.Results {
 		lines = append(lines, Cut(word(result.Verdict)+" "+Name(result)))

@@ -68,7 +68,7 @@ var _ = Describe("The plan", func() {
 
 	It("says what becomes of virtual machines, first of those that block", func() {
 		seen := outlook(subject("a", 0))
-		seen.Fates = map[string][]kubevirt.Fate{"node-a": {
+		seen.Decisions = map[string][]kubevirt.Decision{"node-a": {
 			{Namespace: "default", Name: "done", Decision: infrav1.VMIgnore, Reason: "it has ended"},
 			{Namespace: "default", Name: "moves", Decision: infrav1.VMMigrate, Reason: "it can be live-migrated"},
 			{Namespace: "default", Name: "stays", Decision: infrav1.VMBlock, Reason: "it cannot be live-migrated"},

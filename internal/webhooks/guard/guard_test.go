@@ -21,7 +21,7 @@ type pool struct {
 	on map[string]*clusterv1.MachineSet
 }
 
-// newPool is of a cluster whose Machines may be replaced: nothing proves the way in place here.
+// newPool is of a cluster whose Machines may be replaced: the preconditions for in-place updates are not met here.
 func newPool() *pool {
 	GinkgoHelper()
 	return newPoolWith(infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -32,7 +31,7 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	options, where, err := hooks.ClusterOptions(ctx, g.Owners.Live, namespace, after.ClusterName())
+	options, where, err := owner.ClusterOptions(ctx, g.Owners.Live, namespace, after.ClusterName())
 	if apierrors.IsNotFound(err) { // a Cluster that is still to come has no Machines
 		return nil
 	}

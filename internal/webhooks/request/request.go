@@ -89,7 +89,7 @@ func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 }
 
 // look at all clusters whose Machines the template is rolled out to. A topology rolls out its own templates.
-// The fates of virtual machines are told on a dry run only.
+// What becomes of virtual machines is told on a dry run only.
 func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate, foresee bool) ([]*outlook.Outlook, error) {
 	owners, err := v.ownersOf(ctx, template)
 	if err != nil {

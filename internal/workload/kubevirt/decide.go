@@ -26,9 +26,9 @@ type Question struct {
 	Since time.Time
 }
 
-// Fate is what becomes of a virtual machine, and why. The reason changes only when the decision would be explained
+// Decision is what becomes of a virtual machine, and why. The reason changes only when the decision would be explained
 // differently, not while a migration makes its way.
-type Fate struct {
+type Decision struct {
 	Namespace, Name string
 	Decision        infrav1.VMDecision
 	Reason          string
@@ -53,8 +53,8 @@ const (
 	byDeletion
 )
 
-// Status is the fate as an attempt reports it.
-func (f Fate) Status() infrav1.VirtualMachineStatus {
+// Status is the decision as an attempt reports it.
+func (f Decision) Status() infrav1.VirtualMachineStatus {
 	const longest = 512 // of the field
 	return infrav1.VirtualMachineStatus{
 		Namespace: f.Namespace, Name: f.Name, Decision: f.Decision, Reason: strings.ToValidUTF8(f.Reason[:min(longest, len(f.Reason))], ""),
@@ -63,7 +63,7 @@ func (f Fate) Status() infrav1.VirtualMachineStatus {
 
 // Decide decides on every virtual machine of a Node, in the order of their names. It is pure: an evacuation, a check
 // before one and a plan of one come to the same decisions.
-func Decide(s *Snapshot, q Question) []Fate {
+func Decide(s *Snapshot, q Question) []Decision {
 	d := newDecider(s, q)
 	instances := []*kubevirtv1.VirtualMachineInstance{}
 	for i := range s.Instances {
@@ -76,43 +76,43 @@ func Decide(s *Snapshot, q Question) []Fate {
 		memory := d.needs(b).requests.Memory().Cmp(*d.needs(a).requests.Memory())
 		return cmp.Or(memory, cmp.Compare(keyOf(a), keyOf(b)))
 	})
-	fates := []Fate{}
+	decisions := []Decision{}
 	for _, instance := range instances {
-		fates = append(fates, d.decide(instance))
+		decisions = append(decisions, d.decide(instance))
 	}
-	slices.SortFunc(fates, func(a, b Fate) int {
+	slices.SortFunc(decisions, func(a, b Decision) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return fates
+	return decisions
 }
 
 // rule decides on a virtual machine, or leaves it to the next rule.
-type rule func(*kubevirtv1.VirtualMachineInstance) *Fate
+type rule func(*kubevirtv1.VirtualMachineInstance) *Decision
 
 // decide goes through the rules in their order. What is happening to a virtual machine already comes first; what a
 // person wants for it comes before what is good for all.
-func (d *decider) decide(vmi *kubevirtv1.VirtualMachineInstance) Fate {
+func (d *decider) decide(vmi *kubevirtv1.VirtualMachineInstance) Decision {
 	for _, decides := range []rule{d.stopped, d.ended, d.migrating, d.labelled, d.failed, d.evicted, d.external, d.movable, d.passing} {
-		if fate := decides(vmi); fate != nil {
-			fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
-			return *fate
+		if decision := decides(vmi); decision != nil {
+			decision.Namespace, decision.Name = vmi.Namespace, vmi.Name
+			return *decision
 		}
 	}
-	fate := d.byPolicy(vmi, cmp.Or(d.policyOf(vmi), d.question.Policy), d.immovable(vmi))
-	fate.Namespace, fate.Name = vmi.Namespace, vmi.Name
-	return fate
+	decision := d.byPolicy(vmi, cmp.Or(d.policyOf(vmi), d.question.Policy), d.immovable(vmi))
+	decision.Namespace, decision.Name = vmi.Namespace, vmi.Name
+	return decision
 }
 
-func block(reason string) *Fate { return &Fate{Decision: infrav1.VMBlock, Reason: reason} }
+func block(reason string) *Decision { return &Decision{Decision: infrav1.VMBlock, Reason: reason} }
 
-func ignore(reason string) *Fate { return &Fate{Decision: infrav1.VMIgnore, Reason: reason} }
+func ignore(reason string) *Decision { return &Decision{Decision: infrav1.VMIgnore, Reason: reason} }
 
-func migrate(reason string, leaves way) *Fate {
-	return &Fate{Decision: infrav1.VMMigrate, Reason: reason, leaves: leaves}
+func migrate(reason string, leaves way) *Decision {
+	return &Decision{Decision: infrav1.VMMigrate, Reason: reason, leaves: leaves}
 }
 
 // stopped: its VirtualMachine was stopped for an upgrade of this Node.
-func (d *decider) stopped(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) stopped(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	vm := d.machineOf(vmi)
 	if vm == nil {
 		return nil
@@ -121,11 +121,11 @@ func (d *decider) stopped(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 	if err != nil || state == nil || state.Node != d.question.Node || !isOff(vm) {
 		return nil
 	}
-	return &Fate{Decision: state.decision(), Reason: state.Reason}
+	return &Decision{Decision: state.decision(), Reason: state.Reason}
 }
 
 // ended: nothing of it runs, or somebody else has stopped it.
-func (d *decider) ended(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) ended(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	vm := d.machineOf(vmi)
 	switch {
 	case vmi.IsFinal():
@@ -139,7 +139,7 @@ func (d *decider) ended(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 }
 
 // migrating: a migration is under way, and has not failed often enough to be given up.
-func (d *decider) migrating(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) migrating(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	migration := d.migrations[keyOf(vmi)].unfinished
 	if migration == nil {
 		return nil
@@ -160,7 +160,7 @@ func (d *decider) migrating(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 }
 
 // labelled: a person has said what is to become of this one.
-func (d *decider) labelled(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) labelled(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	label, value, policy, err := d.label(vmi)
 	why := "label " + label + " is " + value
 	switch {
@@ -169,14 +169,14 @@ func (d *decider) labelled(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 	case policy == infrav1.VMPolicyBlock:
 		return block(why)
 	case policy == infrav1.VMPolicyShutdown, policy == infrav1.VMPolicyShutdownAndRestore:
-		fate := d.byPolicy(vmi, policy, why)
-		return &fate
+		decision := d.byPolicy(vmi, policy, why)
+		return &decision
 	}
 	return nil
 }
 
 // failed: its migration has failed too often. It is left to a person, and never stopped for it.
-func (d *decider) failed(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) failed(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	history := d.migrations[keyOf(vmi)]
 	if history.failures(d.question.Since) < maxFailures {
 		return nil
@@ -186,7 +186,7 @@ func (d *decider) failed(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 }
 
 // evicted: KubeVirt has been asked already, and makes the next migration by itself.
-func (d *decider) evicted(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) evicted(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	if vmi.Status.EvacuationNodeName != d.question.Node {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (d *decider) evicted(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 const waitsForExternal = "evictionStrategy External: its own controller has to move it"
 
 // external: an eviction tells the controller that is in charge.
-func (d *decider) external(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) external(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	if d.strategyOf(vmi) != kubevirtv1.EvictionStrategyExternal {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (d *decider) external(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
 }
 
 // movable: it can be migrated, and there is a node for it.
-func (d *decider) movable(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) movable(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	if !vmi.IsRunning() || !vmi.IsMigratable() || d.targets.place(d.needs(vmi)) != "" {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
-func decide(policy infrav1.VMPolicy, s *kubevirt.Snapshot) []kubevirt.Fate {
+func decide(policy infrav1.VMPolicy, s *kubevirt.Snapshot) []kubevirt.Decision {
 	return kubevirt.Decide(s, kubevirt.Question{Node: "node-1", Policy: policy, Since: began})
 }
 
@@ -34,9 +34,9 @@ const (
 
 var _ = DescribeTable("What becomes of a virtual machine",
 	func(policy infrav1.VMPolicy, decision infrav1.VMDecision, reason string, changes ...change) {
-		fates := decide(policy, snapshot(changes...))
-		Expect(fates).To(HaveLen(1))
-		Expect(fates[0].Status()).To(Equal(infrav1.VirtualMachineStatus{Namespace: namespace, Name: "a", Decision: decision, Reason: reason}))
+		decisions := decide(policy, snapshot(changes...))
+		Expect(decisions).To(HaveLen(1))
+		Expect(decisions[0].Status()).To(Equal(infrav1.VirtualMachineStatus{Namespace: namespace, Name: "a", Decision: decision, Reason: reason}))
 	},
 	// By what KubeVirt does when it is evicted.
 	Entry("LiveMigrate", blocks, infrav1.VMMigrate, isMigratable),
@@ -167,9 +167,9 @@ var noDevices = target(func(n *corev1.Node) { n.Status.Allocatable["devices.kube
 
 var _ = DescribeTable("Whether the policy counts where no node can take a virtual machine",
 	func(decision infrav1.VMDecision, changes ...change) {
-		fates := decide(infrav1.VMPolicyShutdownAndRestore, snapshot(changes...))
-		Expect(fates[0].Decision).To(Equal(decision), fates[0].Reason)
-		Expect(fates[0].Reason).To(HavePrefix("no other node can take it: "))
+		decisions := decide(infrav1.VMPolicyShutdownAndRestore, snapshot(changes...))
+		Expect(decisions[0].Decision).To(Equal(decision), decisions[0].Reason)
+		Expect(decisions[0].Reason).To(HavePrefix("no other node can take it: "))
 	},
 	// It passes, and is waited for.
 	Entry("not Ready", infrav1.VMBlock, notReady),
@@ -234,8 +234,8 @@ var _ = Describe("The decisions on a node", func() {
 	It("share the room that there is, the largest first", func() {
 		s := snapshot(func(s *kubevirt.Snapshot) { addVM(s, "b", "2Gi"); addVM(s, "c", "1500Mi") })
 		decisions := []string{}
-		for _, fate := range decide(infrav1.VMPolicyShutdownAndRestore, s) {
-			decisions = append(decisions, fate.Name+" "+string(fate.Decision))
+		for _, decision := range decide(infrav1.VMPolicyShutdownAndRestore, s) {
+			decisions = append(decisions, decision.Name+" "+string(decision.Decision))
 		}
 		Expect(decisions).To(Equal([]string{"a ShutdownAndRestore", "b Migrate", "c Migrate"}))
 	})

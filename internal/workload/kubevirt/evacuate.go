@@ -41,8 +41,8 @@ type Progress struct {
 	Held bool
 	// Left is how many virtual machines are left to go.
 	Left int
-	// Fates are what was decided for the virtual machines that are on the Node, by name.
-	Fates []Fate
+	// Decisions are what was decided for the virtual machines that are on the Node, by name.
+	Decisions []Decision
 }
 
 // Evacuate makes the virtual machines of a Node leave it, and returns at once. It is one pass over the Node, and is
@@ -62,10 +62,10 @@ func Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
 		return Progress{}, err
 	}
 	pass := &pass{Evacuation: e, decider: newDecider(snapshot, e.question())}
-	pass.fates = Decide(snapshot, e.question())
+	pass.decisions = Decide(snapshot, e.question())
 	if err := pass.act(ctx); err != nil {
 		if errors.Is(err, errUnanswered) {
-			return Progress{Fates: pass.fates, Left: pass.left(), Held: true, Message: err.Error()}, nil
+			return Progress{Decisions: pass.decisions, Left: pass.left(), Held: true, Message: err.Error()}, nil
 		}
 		return Progress{}, err
 	}
@@ -86,7 +86,7 @@ func isEmpty(ctx context.Context, c client.Client, node string) (bool, error) {
 type pass struct {
 	Evacuation
 	*decider
-	fates []Fate
+	decisions []Decision
 	// evictions that were asked for, and migrations that were created, in this pass.
 	evictions, created int
 }
@@ -97,19 +97,19 @@ func (p *pass) act(ctx context.Context) error {
 	if p.Policy == infrav1.VMPolicyBlock && len(p.with(infrav1.VMBlock)) > 0 {
 		return nil
 	}
-	for _, ways := range []map[way]func(context.Context, *Fate) error{
+	for _, ways := range []map[way]func(context.Context, *Decision) error{
 		{byEviction: p.evict, byMigration: p.migrate},
 		{byHalting: p.halt, byDeletion: p.delete},
 	} {
 		acted := false
-		for i := range p.fates {
-			fate := &p.fates[i]
-			do, ok := ways[fate.leaves]
+		for i := range p.decisions {
+			decision := &p.decisions[i]
+			do, ok := ways[decision.leaves]
 			if !ok {
 				continue
 			}
-			if err := do(ctx, fate); err != nil {
-				return fmt.Errorf("evacuating VirtualMachineInstance %s/%s: %w", fate.Namespace, fate.Name, err)
+			if err := do(ctx, decision); err != nil {
+				return fmt.Errorf("evacuating VirtualMachineInstance %s/%s: %w", decision.Namespace, decision.Name, err)
 			}
 			acted = true
 		}
@@ -122,8 +122,8 @@ func (p *pass) act(ctx context.Context) error {
 
 // isWaiting says whether anything stands between the Node and its reboot that is not going to be stopped.
 func (p *pass) isWaiting() bool {
-	for _, fate := range p.fates {
-		if fate.Decision == infrav1.VMMigrate || fate.Decision == infrav1.VMBlock {
+	for _, decision := range p.decisions {
+		if decision.Decision == infrav1.VMMigrate || decision.Decision == infrav1.VMBlock {
 			return true
 		}
 	}
@@ -132,8 +132,8 @@ func (p *pass) isWaiting() bool {
 
 func (p *pass) left() int {
 	count := 0
-	for _, fate := range p.fates {
-		if fate.Decision != infrav1.VMIgnore {
+	for _, decision := range p.decisions {
+		if decision.Decision != infrav1.VMIgnore {
 			count++
 		}
 	}

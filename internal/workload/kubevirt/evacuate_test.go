@@ -34,7 +34,7 @@ var _ = Describe("An evacuation", func() {
 		Expect(progress.Message).To(Equal("waiting for 2 virtual machines to leave Node node-1"))
 		Expect(progress.Held).To(BeFalse())
 		Expect(w.instance(ctx, "a").Status.EvacuationNodeName).To(Equal(nodeOne))
-		Expect(w.evacuate(ctx).Fates).To(Equal(w.evacuate(ctx).Fates), "they are decided as before")
+		Expect(w.evacuate(ctx).Decisions).To(Equal(w.evacuate(ctx).Decisions), "they are decided as before")
 		Expect(w.calls["evict"]).To(Equal(4), "one dry run and one eviction each")
 
 		By("their leaving")
@@ -217,7 +217,7 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.machine(ctx, "stays").Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyAlways)), "not as long as another is on its way")
 		w.leave(ctx, "moves")
 		progress := w.evacuate(ctx)
-		Expect(progress.Fates).To(ConsistOf(And(HaveField("Name", "stays"), HaveField("Decision", infrav1.VMShutdownAndRestore))))
+		Expect(progress.Decisions).To(ConsistOf(And(HaveField("Name", "stays"), HaveField("Decision", infrav1.VMShutdownAndRestore))))
 		stopped := w.machine(ctx, "stays")
 		Expect(stopped.Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyHalted)))
 		Expect(stopped.Annotations[infrav1.VMPowerStateAnnotation]).To(MatchJSON(`{"attempt":"` + attempt + `","node":"node-1","field":"runStrategy",
@@ -226,7 +226,7 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.calls["patch"]).To(Equal(1))
 
 		By("going on waiting for it, with the same decision")
-		Expect(w.evacuate(ctx).Fates).To(HaveExactElements(HaveField("Status()", progress.Fates[0].Status())))
+		Expect(w.evacuate(ctx).Decisions).To(HaveExactElements(HaveField("Status()", progress.Decisions[0].Status())))
 		Expect(w.calls["patch"]).To(Equal(1))
 		w.leave(ctx, "stays")
 		Expect(w.evacuate(ctx).Done).To(BeTrue())

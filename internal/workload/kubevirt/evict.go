@@ -21,15 +21,15 @@ const maxEvictions = 25
 
 // evict asks KubeVirt to move a virtual machine, by the eviction of its Pod. KubeVirt marks the instance, refuses the
 // eviction with 429, and migrates. An eviction that is not refused stops the guest; whether it would be is tried first.
-func (p *pass) evict(ctx context.Context, fate *Fate) error {
-	pod := p.podOf(fate)
+func (p *pass) evict(ctx context.Context, decision *Decision) error {
+	pod := p.podOf(decision)
 	if pod == nil || !pod.DeletionTimestamp.IsZero() || p.evictions >= maxEvictions {
 		return nil
 	}
 	p.evictions++
 	err := p.evictPod(ctx, pod, metav1.DryRunAll)
 	if err == nil {
-		*fate = fate.holds("is not evicted, because that would stop the guest: KubeVirt's webhook for evictions is missing, or has changed its mind")
+		*decision = decision.holds("is not evicted, because that would stop the guest: KubeVirt's webhook for evictions is missing, or has changed its mind")
 		return nil
 	}
 	budget, isBudget := budgetOf(err)
@@ -41,12 +41,12 @@ func (p *pass) evict(ctx context.Context, fate *Fate) error {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case isBudget:
-		*fate = fate.holds("cannot be evicted: " + budget)
+		*decision = decision.holds("cannot be evicted: " + budget)
 		return nil
 	case apierrors.IsTooManyRequests(err):
 		return nil // it is on its way
 	case isRefused(err):
-		*fate = fate.holds("cannot be evicted: " + err.Error())
+		*decision = decision.holds("cannot be evicted: " + err.Error())
 		return nil
 	}
 	return err
@@ -72,18 +72,18 @@ func budgetOf(err error) (message string, isBudget bool) {
 }
 
 // holds is the same virtual machine, left alone.
-func (f Fate) holds(reason string) Fate {
-	return Fate{Namespace: f.Namespace, Name: f.Name, Decision: infrav1.VMBlock, Reason: reason}
+func (f Decision) holds(reason string) Decision {
+	return Decision{Namespace: f.Namespace, Name: f.Name, Decision: infrav1.VMBlock, Reason: reason}
 }
 
 // podOf is the Pod that a virtual machine runs in; nil if there is none.
-func (p *pass) podOf(fate *Fate) *corev1.Pod {
-	return p.pods[string(p.instance(fate).UID)]
+func (p *pass) podOf(decision *Decision) *corev1.Pod {
+	return p.pods[string(p.instance(decision).UID)]
 }
 
-func (p *pass) instance(fate *Fate) *kubevirtv1.VirtualMachineInstance {
+func (p *pass) instance(decision *Decision) *kubevirtv1.VirtualMachineInstance {
 	for i := range p.snapshot.Instances {
-		if vmi := &p.snapshot.Instances[i]; vmi.Namespace == fate.Namespace && vmi.Name == fate.Name {
+		if vmi := &p.snapshot.Instances[i]; vmi.Namespace == decision.Namespace && vmi.Name == decision.Name {
 			return vmi
 		}
 	}

@@ -16,35 +16,35 @@ import (
 
 // halt stops a virtual machine by its VirtualMachine, which remembers how it was. A VirtualMachine that has changed
 // since it was read is looked at anew in the next pass.
-func (p *pass) halt(ctx context.Context, fate *Fate) error {
-	vm := p.machineOf(p.instance(fate))
+func (p *pass) halt(ctx context.Context, decision *Decision) error {
+	vm := p.machineOf(p.instance(decision))
 	if vm == nil {
 		return nil
 	}
 	before := vm.DeepCopy()
 	field, value := turnOff(vm)
 	state := &powerState{
-		Attempt: p.Attempt, Node: p.Node.Name, Field: field, Value: value, Policy: infrav1.VMPolicy(fate.Decision), Reason: fate.Reason,
+		Attempt: p.Attempt, Node: p.Node.Name, Field: field, Value: value, Policy: infrav1.VMPolicy(decision.Decision), Reason: decision.Reason,
 	}
 	if err := state.write(vm); err != nil {
 		return err
 	}
 	err := patchMachine(ctx, p.Client, before, vm)
 	if isRefused(err) {
-		*fate = fate.holds("cannot be shut down: " + err.Error())
+		*decision = decision.holds("cannot be shut down: " + err.Error())
 		return nil
 	}
 	return ignoreChanged(err)
 }
 
 // delete stops a virtual machine that nothing starts again.
-func (p *pass) delete(ctx context.Context, fate *Fate) error {
-	vmi := p.instance(fate)
+func (p *pass) delete(ctx context.Context, decision *Decision) error {
+	vmi := p.instance(decision)
 	err := write(ctx, func(ctx context.Context) error {
 		return p.Client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID})
 	})
 	if isRefused(err) {
-		*fate = fate.holds("cannot be deleted: " + err.Error())
+		*decision = decision.holds("cannot be deleted: " + err.Error())
 		return nil
 	}
 	return ignoreChanged(err)

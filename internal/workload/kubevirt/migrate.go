@@ -18,15 +18,15 @@ import (
 )
 
 // migrate migrates a virtual machine that an eviction would stop.
-func (p *pass) migrate(ctx context.Context, fate *Fate) error {
+func (p *pass) migrate(ctx context.Context, decision *Decision) error {
 	if p.ownMigrations() >= p.maxOwnMigrations() {
 		return nil
 	}
 	p.created++
-	vmi := p.instance(fate)
+	vmi := p.instance(decision)
 	migration := &kubevirtv1.VirtualMachineInstanceMigration{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fate.Namespace,
+			Namespace: decision.Namespace,
 			// One whose creation was not heard of gets the same name again, and one after a failure another.
 			Name:   "evacuation-" + digest(append([]string{p.Attempt, string(vmi.UID)}, p.migrations[keyOf(vmi)].ended...)...),
 			Labels: map[string]string{infrav1.EvacuationLabel: "true"},
@@ -36,14 +36,14 @@ func (p *pass) migrate(ctx context.Context, fate *Fate) error {
 				kubevirtv1.EvacuationMigrationAnnotation: p.Node.Name,
 			},
 		},
-		Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: fate.Name},
+		Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: decision.Name},
 	}
 	err := write(ctx, func(ctx context.Context) error { return p.Client.Create(ctx, migration) })
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil
 	case isRefused(err):
-		*fate = fate.holds("cannot be migrated: " + err.Error())
+		*decision = decision.holds("cannot be migrated: " + err.Error())
 		return nil
 	}
 	return client.IgnoreNotFound(err)

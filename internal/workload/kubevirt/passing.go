@@ -21,7 +21,7 @@ var transientTaints = []string{"node.kubernetes.io/", "node.cloudprovider.kubern
 
 // passing: it cannot be migrated for the moment only, and is waited for. The policy is for those that cannot be migrated
 // at all.
-func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) *Fate {
+func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	isSettled := vmi.IsRunning() && saysMigratable(vmi)
 	if isSettled && (!vmi.IsMigratable() || !d.targets.maySoonTake(d.needs(vmi))) {
 		return nil

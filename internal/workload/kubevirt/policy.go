@@ -12,7 +12,7 @@ import (
 )
 
 // byPolicy decides on a virtual machine that is not migrated.
-func (d *decider) byPolicy(vmi *kubevirtv1.VirtualMachineInstance, policy infrav1.VMPolicy, why string) Fate {
+func (d *decider) byPolicy(vmi *kubevirtv1.VirtualMachineInstance, policy infrav1.VMPolicy, why string) Decision {
 	vm := d.machineOf(vmi)
 	switch {
 	case policy != infrav1.VMPolicyShutdown && policy != infrav1.VMPolicyShutdownAndRestore:
@@ -20,11 +20,11 @@ func (d *decider) byPolicy(vmi *kubevirtv1.VirtualMachineInstance, policy infrav
 	case vm != nil && vm.Status.SnapshotInProgress != nil:
 		return *block("is not shut down while VirtualMachineSnapshot " + *vm.Status.SnapshotInProgress + " is taken (" + why + ")")
 	case vm != nil && policy == infrav1.VMPolicyShutdown:
-		return Fate{Decision: infrav1.VMShutdown, Reason: why, leaves: byHalting}
+		return Decision{Decision: infrav1.VMShutdown, Reason: why, leaves: byHalting}
 	case vm != nil:
-		return Fate{Decision: infrav1.VMShutdownAndRestore, Reason: why, leaves: byHalting}
+		return Decision{Decision: infrav1.VMShutdownAndRestore, Reason: why, leaves: byHalting}
 	case policy == infrav1.VMPolicyShutdown:
-		return Fate{Decision: infrav1.VMShutdown, Reason: why + "; it has no VirtualMachine and is deleted", leaves: byDeletion}
+		return Decision{Decision: infrav1.VMShutdown, Reason: why + "; it has no VirtualMachine and is deleted", leaves: byDeletion}
 	}
 	return *block(why + "; it has no VirtualMachine that could start it again")
 }

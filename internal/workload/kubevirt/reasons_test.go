@@ -34,9 +34,9 @@ func condition(reason, message string) change {
 
 var _ = DescribeTable("What becomes of a virtual machine, and how that is told from what looks like it",
 	func(decision infrav1.VMDecision, reason string, changes ...change) {
-		fates := decide(stops, snapshot(changes...))
-		Expect(fates).To(HaveLen(1))
-		Expect(fates[0].Status()).To(Equal(infrav1.VirtualMachineStatus{Namespace: namespace, Name: "a", Decision: decision, Reason: reason}))
+		decisions := decide(stops, snapshot(changes...))
+		Expect(decisions).To(HaveLen(1))
+		Expect(decisions[0].Status()).To(Equal(infrav1.VirtualMachineStatus{Namespace: namespace, Name: "a", Decision: decision, Reason: reason}))
 	},
 	// The record of a shutdown.
 	Entry("stopped for this node", infrav1.VMShutdownAndRestore, "was local", stoppedFor("node-1", kubevirtv1.RunStrategyHalted)),
@@ -105,8 +105,8 @@ func targetPod(node string) change {
 }
 
 var _ = DescribeTable("Which failed migrations count", func(since time.Time, decision infrav1.VMDecision) {
-	fates := kubevirt.Decide(snapshot(failed(3)), kubevirt.Question{Node: "node-1", Policy: blocks, Since: since})
-	Expect(fates).To(HaveExactElements(HaveField("Decision", decision)))
+	decisions := kubevirt.Decide(snapshot(failed(3)), kubevirt.Question{Node: "node-1", Policy: blocks, Since: since})
+	Expect(decisions).To(HaveExactElements(HaveField("Decision", decision)))
 },
 	Entry("none before it has begun", time.Time{}, infrav1.VMMigrate),
 	Entry("those of the second that it began in", began.Add(900*time.Millisecond), infrav1.VMBlock),

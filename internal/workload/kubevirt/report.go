@@ -16,7 +16,7 @@ const named = 3
 
 // progress says what is left: first what does not go on by itself.
 func (p *pass) progress(ctx context.Context) (Progress, error) {
-	progress := Progress{Fates: p.fates, Left: p.left()}
+	progress := Progress{Decisions: p.decisions, Left: p.left()}
 	if held := p.with(infrav1.VMBlock); len(held) > 0 {
 		progress.Held = true
 		progress.Message = reasons(held) + p.others(len(held))
@@ -39,11 +39,11 @@ func (p *pass) progress(ctx context.Context) (Progress, error) {
 	return progress, nil
 }
 
-func (p *pass) with(decision infrav1.VMDecision) []Fate {
-	found := []Fate{}
-	for _, fate := range p.fates {
-		if fate.Decision == decision {
-			found = append(found, fate)
+func (p *pass) with(wanted infrav1.VMDecision) []Decision {
+	found := []Decision{}
+	for _, decision := range p.decisions {
+		if decision.Decision == wanted {
+			found = append(found, decision)
 		}
 	}
 	return found
@@ -67,10 +67,10 @@ func count(n int) string {
 	return fmt.Sprintf("waiting for %d virtual machines", n)
 }
 
-func reasons(fates []Fate) string {
+func reasons(decisions []Decision) string {
 	all := []string{}
-	for _, fate := range fates {
-		all = append(all, "VirtualMachineInstance "+fate.Namespace+"/"+fate.Name+" "+fate.Reason)
+	for _, decision := range decisions {
+		all = append(all, "VirtualMachineInstance "+decision.Namespace+"/"+decision.Name+" "+decision.Reason)
 	}
 	return shorten(all, "; ")
 }

@@ -139,7 +139,7 @@ var _ = Describe("A virtual machine that was stopped", func() {
 		}
 		w.evacuate(ctx)
 		Expect(w.machine(ctx, "a").Annotations).NotTo(HaveKey(infrav1.VMPowerStateAnnotation))
-		Expect(w.evacuate(ctx).Fates).To(HaveExactElements(HaveField("Decision", infrav1.VMIgnore)))
+		Expect(w.evacuate(ctx).Decisions).To(HaveExactElements(HaveField("Decision", infrav1.VMIgnore)))
 		Expect(w.restore(ctx).Done).To(BeTrue())
 		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(kubevirtv1.RunStrategyHalted), "what was off stays off")
 	})

@@ -17,13 +17,13 @@ import (
 
 var _ = DescribeTable("Whether a node can take a virtual machine",
 	func(refusal string, changes ...change) {
-		fates := decide(infrav1.VMPolicyBlock, snapshot(changes...))
+		decisions := decide(infrav1.VMPolicyBlock, snapshot(changes...))
 		if refusal == "" {
-			Expect(fates[0].Decision).To(Equal(infrav1.VMMigrate), fates[0].Reason)
+			Expect(decisions[0].Decision).To(Equal(infrav1.VMMigrate), decisions[0].Reason)
 			return
 		}
-		Expect(fates[0].Decision).To(Equal(infrav1.VMBlock))
-		Expect(fates[0].Reason).To(Equal("no other node can take it: node-2 (" + refusal + ")"))
+		Expect(decisions[0].Decision).To(Equal(infrav1.VMBlock))
+		Expect(decisions[0].Reason).To(Equal("no other node can take it: node-2 (" + refusal + ")"))
 	},
 	Entry("it can", ""),
 	Entry("not Ready", "not Ready", target(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })),

@@ -58,7 +58,7 @@ func HoldReplenishment(ctx context.Context, c client.Client, attempt string) err
 }
 
 // ReleaseReplenishment takes the attempt's hold back. The last one restores the value that was recorded, unless a person
-// has set another meanwhile. Holds of attempts that are not living any more, which were removed by force, count for
+// has set another meanwhile. Holds of attempts that are not living any more, which were force-deleted, count for
 // nothing; living is asked only if there are others.
 func ReleaseReplenishment(ctx context.Context, c client.Client, attempt string, living func(context.Context) ([]string, error)) error {
 	return changeReplenishment(ctx, c, func(setting *unstructured.Unstructured, held *record) (*record, error) {

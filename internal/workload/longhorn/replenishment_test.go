@@ -82,7 +82,7 @@ var _ = Describe("The wait before replicas are made elsewhere", Ordered, func() 
 		expect(ctx, "600", false)
 	})
 
-	It("does not wait for attempts that were removed by force", func(ctx SpecContext) {
+	It("does not wait for attempts that were force-deleted", func(ctx SpecContext) {
 		hold(ctx, "gone/3")
 		hold(ctx, "a/1")
 		release(ctx, "a/1")

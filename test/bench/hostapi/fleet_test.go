@@ -32,10 +32,10 @@ type host struct {
 }
 
 // newFleet makes hosts with an identity and a transport of their own, as in as many processes.
-func newFleet(door *apitest.Door, size int) []*host {
+func newFleet(endpoint *apitest.RegistrationEndpoint, size int) []*host {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
-	settings := config.Config{Registration: config.Registration{URI: door.URI, CACert: string(server.CA), Token: door.Token}}
+	settings := config.Config{Registration: config.Registration{URI: endpoint.URI, CACert: string(server.CA), Token: endpoint.Token}}
 	hosts := make([]*host, size)
 	for i := range hosts {
 		own, err := identity.Load(system.NewHost(folder), filepath.Join(folder, fmt.Sprint(i)), config.Hostname{Prefix: "m-"})
@@ -43,11 +43,11 @@ func newFleet(door *apitest.Door, size int) []*host {
 		transport, err := client.NewTransport(settings)
 		Expect(err).NotTo(HaveOccurred())
 		hosts[i] = &host{
-			namespace: door.Namespace,
+			namespace: endpoint.Namespace,
 			name:      own.Name,
 			told:      make(chan time.Time, 1),
 			client: client.New(client.Options{
-				URI: door.URI, Token: door.Token, Identity: own, Transport: transport, Clock: system.WallClock{}, UserAgent: "bench",
+				URI: endpoint.URI, Token: endpoint.Token, Identity: own, Transport: transport, Clock: system.WallClock{}, UserAgent: "bench",
 			}),
 		}
 		DeferCleanup(hosts[i].client.Close)

@@ -36,18 +36,18 @@ func tell(format string, args ...any) {
 
 var _ = Describe("One replica", Ordered, func() {
 	var (
-		doors []*apitest.Door
-		hosts []*host
-		polls context.Context
+		endpoints []*apitest.RegistrationEndpoint
+		hosts     []*host
+		polls     context.Context
 	)
 
 	BeforeAll(func(ctx SpecContext) {
 		for rest := fleet; rest > 0; rest -= doorBurst {
-			door, err := apitest.OpenDoor(ctx, plane, server.Endpoint, "edge", infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalAuto})
+			endpoint, err := apitest.OpenRegistration(ctx, plane, server.Endpoint, "edge", infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalAuto})
 			Expect(err).NotTo(HaveOccurred())
-			scout := newFleet(door, 1)[0]
+			scout := newFleet(endpoint, 1)[0]
 			Eventually(func() error { return scout.register(ctx) }, "30s", "100ms").Should(Succeed())
-			doors, hosts = append(doors, door), append(hosts, newFleet(door, min(rest, doorBurst))...)
+			endpoints, hosts = append(endpoints, endpoint), append(hosts, newFleet(endpoint, min(rest, doorBurst))...)
 		}
 		var stop context.CancelFunc
 		polls, stop = context.WithCancel(context.Background())
@@ -61,9 +61,9 @@ var _ = Describe("One replica", Ordered, func() {
 		requests := count(ctx).since(before)
 
 		names := map[client.ObjectKey]bool{}
-		for _, door := range doors {
+		for _, endpoint := range endpoints {
 			found := &infrav1.ElementalHostList{}
-			Expect(plane.Client.List(ctx, found, client.InNamespace(door.Namespace))).To(Succeed())
+			Expect(plane.Client.List(ctx, found, client.InNamespace(endpoint.Namespace))).To(Succeed())
 			for i := range found.Items {
 				names[client.ObjectKeyFromObject(&found.Items[i])] = true
 			}
@@ -71,7 +71,7 @@ var _ = Describe("One replica", Ordered, func() {
 		for _, one := range hosts {
 			Expect(names).To(HaveKey(client.ObjectKey{Namespace: one.namespace, Name: one.name}))
 		}
-		Expect(names).To(HaveLen(len(hosts)+len(doors)), "the scouts are more")
+		Expect(names).To(HaveLen(len(hosts)+len(endpoints)), "the scouts are more")
 		Expect(requests.writes).To(BeEquivalentTo(len(hosts)), "one write each")
 		tell("registration: %d hosts at once in %s, %.0f hosts/s, 0 lost, 0 doubled, %.0f writes, %.0f reads",
 			len(hosts), took.Round(time.Millisecond), float64(len(hosts))/took.Seconds(), requests.writes, requests.reads)

@@ -19,7 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = Describe("Where the way in place is not proven", func() {
+var _ = Describe("Where the preconditions for in-place updates are not met", func() {
 	DescribeTable("a patched template moves nothing, deletes nothing, and says what to change",
 		func(ctx SpecContext, labOptions lab.Options, options scenario.Options, reason, remedy string) {
 			options.Workers = 1

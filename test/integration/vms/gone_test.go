@@ -55,7 +55,7 @@ var _ = Describe("A virtual machine whose evictionStrategy is External", func() 
 		wanted := upgrade(ctx)
 		Eventually(attemptOn(ctx, nodeOne, wanted)).Should(HaveField("Status", And(
 			HaveField("Step", HavePrefix("EvacuateVMs ")),
-			HaveField("VirtualMachines", ConsistOf(fateOf(external, infrav1.VMMigrate, "evictionStrategy External: its own controller has to move it"))))))
+			HaveField("VirtualMachines", ConsistOf(decisionOf(external, infrav1.VMMigrate, "evictionStrategy External: its own controller has to move it"))))))
 		asked := external.before
 		asked.Evacuating = nodeOne
 		Eventually(stateOf(ctx, external.key)).Should(Equal(asked), "its controller is told")
@@ -109,7 +109,7 @@ var _ = Describe("In the middle of an evacuation", func() {
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.VM(ctx, spared.key)).To(And(HaveField("UID", spared.before.UID), HaveField("Running()", BeTrue())))
 		Expect(attemptOn(ctx, nodeOne, wanted)()).To(HaveField("Status.VirtualMachines", ContainElement(
-			fateOf(deleted, infrav1.VMMigrate, "is live-migratable, evictionStrategy LiveMigrate"))))
+			decisionOf(deleted, infrav1.VMMigrate, "is live-migratable, evictionStrategy LiveMigrate"))))
 		expectNothingLeft(ctx)
 	}, SpecTimeout(5*patience))
 })

@@ -43,7 +43,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 		Expect(cluster.VM(ctx, stuck.key)).NotTo(HaveField("UID", stuck.before.UID))
 		Expect(machineOf(ctx, stuck)()).To(HaveField("Spec.RunStrategy", HaveValue(Equal(kubevirtv1.RunStrategyRerunOnFailure))))
 		Expect(attemptOn(ctx, nodeTwo, wanted)()).To(HaveField("Status.VirtualMachines", ContainElement(
-			fateOf(stuck, infrav1.VMShutdownAndRestore, "label "+infrav1.VMPolicyLabel+" is ShutdownAndRestore"))))
+			decisionOf(stuck, infrav1.VMShutdownAndRestore, "label "+infrav1.VMPolicyLabel+" is ShutdownAndRestore"))))
 		expectNothingLeft(ctx)
 	}, SpecTimeout(3*patience))
 

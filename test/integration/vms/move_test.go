@@ -60,8 +60,8 @@ var _ = Describe("Virtual machines that can move", func() {
 			if attempts[i].Spec.ImageURI != wanted.URI() {
 				continue
 			}
-			for _, fate := range attempts[i].Status.VirtualMachines {
-				decisions[fate.Name+" "+string(fate.Decision)]++
+			for _, decision := range attempts[i].Status.VirtualMachines {
+				decisions[decision.Name+" "+string(decision.Decision)]++
 			}
 		}
 		for _, g := range guests {

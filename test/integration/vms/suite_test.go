@@ -124,8 +124,8 @@ func attemptOn(ctx context.Context, node string, wanted image.Image) func() (*in
 	}
 }
 
-// fateOf is what an attempt reports of a virtual machine.
-func fateOf(g guest, decision infrav1.VMDecision, reason string) any {
+// decisionOf is what an attempt reports of a virtual machine.
+func decisionOf(g guest, decision infrav1.VMDecision, reason string) any {
 	return infrav1.VirtualMachineStatus{Namespace: g.key.Namespace, Name: g.key.Name, Decision: decision, Reason: reason}
 }
 

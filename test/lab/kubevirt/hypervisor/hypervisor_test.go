@@ -79,7 +79,7 @@ var _ = Describe("A launcher", func() {
 	}
 	DescribeTable("ends when it has nothing to do",
 		func(guest *kubevirtv1.VirtualMachineInstance, pod *corev1.Pod, phase corev1.PodPhase) {
-			ends, why := fate(&world{guest: guest}, pod)
+			ends, why := decision(&world{guest: guest}, pod)
 			Expect(ends).To(Equal(phase))
 			if phase != "" {
 				Expect(why).NotTo(BeEmpty())

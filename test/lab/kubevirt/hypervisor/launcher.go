@@ -43,14 +43,14 @@ func (h *Hypervisor) playLauncher(ctx context.Context, seen *world, pod *corev1.
 	case !h.isAlive(pod):
 		return h.endLauncher(ctx, pod, corev1.PodFailed, "its host was restarted")
 	}
-	if phase, why := fate(seen, pod); why != "" {
+	if phase, why := decision(seen, pod); why != "" {
 		return h.endLauncher(ctx, pod, phase, why)
 	}
 	return nil
 }
 
-// fate says how a launcher ends that has nothing to do any more.
-func fate(seen *world, pod *corev1.Pod) (corev1.PodPhase, string) {
+// decision says how a launcher ends that has nothing to do any more.
+func decision(seen *world, pod *corev1.Pod) (corev1.PodPhase, string) {
 	guest := seen.guest
 	switch {
 	case guest == nil || !metav1.IsControlledBy(pod, guest):

@@ -31,10 +31,10 @@ func (v *Viewer) Foresee(ctx context.Context, seen *Outlook) error {
 	if err != nil {
 		return err
 	}
-	seen.Fates = map[string][]kubevirt.Fate{}
+	seen.Decisions = map[string][]kubevirt.Decision{}
 	for _, subject := range seen.Subjects {
 		node := subject.Node.Name
-		seen.Fates[node] = kubevirt.Decide(snapshot, kubevirt.Question{Node: node, Policy: seen.Options.VMPolicy})
+		seen.Decisions[node] = kubevirt.Decide(snapshot, kubevirt.Question{Node: node, Policy: seen.Options.VMPolicy})
 	}
 	return nil
 }
@@ -47,17 +47,17 @@ var verbs = map[infrav1.VMDecision]string{
 	infrav1.VMBlock:              "blocks",
 }
 
-// tellFates of a node, as "; virtual machines: default/a migrates, default/b blocks (reason)". What blocks comes first,
+// tellDecisions of a node, as "; virtual machines: default/a migrates, default/b blocks (reason)". What blocks comes first,
 // because a long line is cut.
-func tellFates(fates []kubevirt.Fate) string {
+func tellDecisions(decisions []kubevirt.Decision) string {
 	blocking, others := []string{}, []string{}
-	for _, fate := range fates {
-		verb, told := verbs[fate.Decision]
-		said := fate.Namespace + "/" + fate.Name + " " + verb
+	for _, decision := range decisions {
+		verb, told := verbs[decision.Decision]
+		said := decision.Namespace + "/" + decision.Name + " " + verb
 		switch {
 		case !told: // there is nothing to do about it
-		case fate.Decision == infrav1.VMBlock:
-			blocking = append(blocking, said+" ("+fate.Reason+")")
+		case decision.Decision == infrav1.VMBlock:
+			blocking = append(blocking, said+" ("+decision.Reason+")")
 		default:
 			others = append(others, said)
 		}

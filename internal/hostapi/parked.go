@@ -18,11 +18,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 )
 
-// lot is where connections are parked while their hosts wait. net/http keeps two goroutines and some
+// parked are the connections whose requests are held while their hosts wait. net/http keeps two goroutines and some
 // 14 KiB of buffers for a connection whose request is being handled; a fleet of idle hosts is nothing but
 // such connections. A parked one is taken out of net/http (hijacked), keeps a goroutine with the smallest
-// stack there is, and comes back as a new connection once it is answered: the lot is a net.Listener too.
-type lot struct {
+// stack there is, and comes back as a new connection once it is answered: so it is a net.Listener too.
+type parked struct {
 	hub   *hub
 	roots *imagerules.Roots
 	back  chan net.Conn
@@ -33,12 +33,12 @@ type lot struct {
 	parked sync.WaitGroup
 }
 
-func newLot(hub *hub, roots *imagerules.Roots) *lot {
-	return &lot{hub: hub, roots: roots, back: make(chan net.Conn), closed: make(chan struct{})}
+func newParked(hub *hub, roots *imagerules.Roots) *parked {
+	return &parked{hub: hub, roots: roots, back: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Accept returns the next connection that comes back.
-func (l *lot) Accept() (net.Conn, error) {
+func (l *parked) Accept() (net.Conn, error) {
 	select {
 	case connection := <-l.back:
 		return connection, nil
@@ -48,16 +48,16 @@ func (l *lot) Accept() (net.Conn, error) {
 }
 
 // Close ends Accept. Connections that come back later are closed.
-func (l *lot) Close() error {
+func (l *parked) Close() error {
 	l.closing.Do(func() { close(l.closed) })
 	return nil
 }
 
 // Addr is that of no listener.
-func (l *lot) Addr() net.Addr { return &net.UnixAddr{Name: "parked", Net: "unix"} }
+func (l *parked) Addr() net.Addr { return &net.UnixAddr{Name: "parked", Net: "unix"} }
 
 // empty waits until all that is parked has been answered, which closing the hub brings about.
-func (l *lot) empty(ctx context.Context) error {
+func (l *parked) empty(ctx context.Context) error {
 	empty := make(chan struct{})
 	go func() {
 		l.parked.Wait()
@@ -73,7 +73,7 @@ func (l *lot) empty(ctx context.Context) error {
 
 // park takes over the connection of a request that waits. It cannot where the connection ends with this
 // one.
-func (l *lot) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
+func (l *parked) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
 	if !canPeek || r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Close {
 		return false
 	}
@@ -96,7 +96,7 @@ func (l *lot) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
 
 // wait ends with the host's patience, when the hub wakes it, or when the host hangs up. The first two
 // are deadlines of the socket, so that no timer and no channel is needed.
-func (l *lot) wait(connection net.Conn, held *poll) {
+func (l *parked) wait(connection net.Conn, held *poll) {
 	defer l.parked.Done()
 	defer heldPolls.Dec()
 	_ = connection.SetReadDeadline(time.Now().Add(held.patience))
@@ -114,7 +114,7 @@ func (l *lot) wait(connection net.Conn, held *poll) {
 }
 
 // answer writes what net/http would have, and gives the connection back to it.
-func (l *lot) answer(connection net.Conn, status int, body any) {
+func (l *parked) answer(connection net.Conn, status int, body any) {
 	response := http.Response{ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Close: l.hub.closed()}
 	var content []byte
 	response.StatusCode, content = encode(response.Header, status, body)

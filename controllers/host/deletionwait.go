@@ -25,15 +25,15 @@ const (
 	// host's Node can be deleted. What is left then is skipped by the checks before an upgrade.
 	nodePatience = 15 * time.Minute
 	// pollMachine is how soon it is looked again whether a machine still exists. One that goes releases its
-	// host, which is an event; this is for one that was removed by force.
+	// host, which is an event; this is for one that was force-deleted.
 	pollMachine = time.Minute
 	// pollWorkload is how soon a workload cluster that does not answer is tried again.
 	pollWorkload = 10 * time.Second
 )
 
-// departure is what the deletion of a host waits for. The zero value is a host that may go, or that is
+// deletionWait is what the deletion of a host waits for. The zero value is a host that may go, or that is
 // not being deleted.
-type departure struct {
+type deletionWait struct {
 	// waits says what for; empty when the host may go.
 	waits string
 	// after is when to look again. Zero: an event tells.
@@ -44,24 +44,24 @@ type departure struct {
 	reason string
 }
 
-// departure says what the deletion of a host waits for. One that serves a machine waits to be released,
+// deletionWait says what the deletion of a host waits for. One that serves a machine waits to be released,
 // and then to be reset, so that no machine in the rack goes on as a node that nobody knows of. Its Node
 // goes before it: while the ElementalHost is there no other can register under its name, and the host,
 // which says from its recovery system that it resets itself, runs no kubelet that would make the Node anew. Nothing of this
 // keeps a Machine: it has released its host before.
-func (r *Reconciler) departure(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (departure, error) {
+func (r *Reconciler) deletionWait(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (deletionWait, error) {
 	released := hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
 	switch {
 	case host.DeletionTimestamp.IsZero():
-		return departure{}, nil
+		return deletionWait{}, nil
 	case !released && host.Spec.MachineRef != nil:
 		orphaned, err := r.isOrphaned(ctx, host)
-		return departure{waits: "the host serves a machine", orphaned: orphaned, after: pollMachine}, err
+		return deletionWait{waits: "the host serves a machine", orphaned: orphaned, after: pollMachine}, err
 	case !released && !isLeaving(host):
 		return r.denyKey(ctx, host)
 	}
 	if left := r.untilReset(host); left > 0 {
-		return departure{waits: "the host has not reset itself", after: left}, nil
+		return deletionWait{waits: "the host has not reset itself", after: left}, nil
 	}
 	if until := r.deleteNode(ctx, host, cluster); until.waits != "" {
 		return until, nil

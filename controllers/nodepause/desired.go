@@ -1,0 +1,43 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepause
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// desired is the rollout that the owner of a Machine wants it to be part of by now.
+type desired struct {
+	// rollout is the template that is rolled out; empty where none is known.
+	rollout string
+	// options of the rollout, as they were recorded when it was first seen.
+	options infrav1.NodeUpgradeOption
+	// os that the rollout brings.
+	os infrav1.OSVersionManagement
+}
+
+// desired of a Machine; nothing where it cannot be told what its owner wants.
+func (r *Reconciler) desired(ctx context.Context, owners *owner.Memo, machine *clusterv1.Machine) (desired, error) {
+	want, found, err := owners.WantsOS(ctx, machine)
+	if err != nil {
+		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", machine.Name, err)
+	}
+	if !found {
+		return desired{}, nil
+	}
+	wanted := desired{rollout: want.TemplateName, os: want.OSVersionManagement}
+	if wanted.options, found, err = rollout.FromAnnotation(want.Template); err != nil || found {
+		return wanted, err
+	}
+	// As for the attempts: those of the Cluster where none were recorded.
+	wanted.options, _, err = owner.ClusterOptions(ctx, r.Client, machine.Namespace, machine.Spec.ClusterName)
+	return wanted, err
+}
