@@ -20,12 +20,12 @@ import (
 
 // slowConnector does not answer for one cluster before ctx ends, and tells of the calls for the others.
 type slowConnector struct {
-	slow       string
+	slow       client.ObjectKey
 	held, rest chan client.ObjectKey
 }
 
 func (s *slowConnector) Connect(ctx context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
-	if cluster.Name != s.slow {
+	if cluster != s.slow {
 		s.rest <- cluster
 		return nil, workload.ErrUnreachable
 	}
@@ -42,8 +42,10 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 		DeferCleanup(memory.Suspend())
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
-		const calls = 100
-		slow := &slowConnector{slow: clusterName, held: make(chan client.ObjectKey, calls), rest: make(chan client.ObjectKey, calls)}
+		const calls = 10000
+		slow := &slowConnector{
+			slow: client.ObjectKey{Namespace: w.namespace, Name: clusterName}, held: make(chan client.ObjectKey, calls), rest: make(chan client.ObjectKey, calls),
+		}
 		w.reconciler.Client, w.reconciler.Workload = mgr.GetClient(), slow
 		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		const workers = 2
