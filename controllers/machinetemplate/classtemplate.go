@@ -38,7 +38,7 @@ func (r *Reconciler) tellTopologies(ctx context.Context, template *infrav1.Eleme
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	clusters := &clusterv1.ClusterList{}
-	if err := r.Client.List(ctx, clusters); err != nil {
+	if err := r.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing Clusters: %w", err)
 	}
 	for _, class := range classes {
@@ -96,7 +96,7 @@ func (r *Reconciler) settling(ctx context.Context, template *infrav1.ElementalMa
 // contentOf identifies what all templates of a class hold.
 func (r *Reconciler) contentOf(ctx context.Context, namespace, class string) (string, error) {
 	list := &infrav1.ElementalMachineTemplateList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("listing the ElementalMachineTemplates of ClusterClass %s: %w", class, err)
 	}
 	slices.SortFunc(list.Items, func(a, b infrav1.ElementalMachineTemplate) int { return cmp.Compare(a.Name, b.Name) })

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -35,11 +38,13 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 		delete(unused, seen.cloneFor(candidate))
 	}
 	spare := len(unused)
-	named := func(reader client.Reader) error { return dropNamed(ctx, reader, seen.template.Namespace, unused) }
+	named := func(reader client.Reader, machines client.ObjectList) error {
+		return dropNamed(ctx, reader, machines, seen.template.Namespace, unused)
+	}
 	for _, drop := range []func() error{
-		func() error { return named(r.Client) }, // which spares most live reads
+		func() error { return named(r.Client, &infrav1.ElementalMachineList{}) }, // which spares most live reads
 		func() error { return r.dropPaused(ctx, unused) },
-		func() error { return named(r.Live) }, // what was not there while the Cluster was paused is there now
+		func() error { return named(r.Live, machineMetadata()) }, // what was not there while the Cluster was paused is there now
 	} {
 		if len(unused) == 0 {
 			break
@@ -78,21 +83,32 @@ func (r *Reconciler) dropPaused(ctx context.Context, unused map[string]*infrav1.
 	return nil
 }
 
-// dropNamed takes out the templates that a MachineSet or an ElementalMachine names.
-func dropNamed(ctx context.Context, reader client.Reader, namespace string, unused map[string]*infrav1.ElementalMachineTemplate) error {
+// machineMetadata is an empty list of the metadata of ElementalMachines, of which there may be thousands to be read live.
+func machineMetadata() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachineList"))
+	return list
+}
+
+// dropNamed takes out the templates that a MachineSet or an ElementalMachine names. The latter are listed in machines.
+func dropNamed(ctx context.Context, reader client.Reader, machines client.ObjectList, namespace string,
+	unused map[string]*infrav1.ElementalMachineTemplate,
+) error {
 	sets := &clusterv1.MachineSetList{}
-	if err := reader.List(ctx, sets, client.InNamespace(namespace)); err != nil {
+	if err := reader.List(ctx, sets, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing MachineSets: %w", err)
 	}
 	for i := range sets.Items {
 		delete(unused, sets.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
 	}
-	machines := &infrav1.ElementalMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ElementalMachines: %w", err)
 	}
-	for i := range machines.Items {
-		delete(unused, machines.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation])
-	}
-	return nil
+	return meta.EachListItem(machines, func(item runtime.Object) error {
+		machine, err := meta.Accessor(item)
+		if err == nil {
+			delete(unused, machine.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation])
+		}
+		return err
+	})
 }

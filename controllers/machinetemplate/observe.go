@@ -152,7 +152,7 @@ func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation)
 		return false, nil
 	}
 	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace)); err != nil {
+	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing ElementalMachines: %w", err)
 	}
 	wanted := osversion.OfTemplate(template)

@@ -60,7 +60,7 @@ func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcil
 		return nil
 	}
 	templates := &infrav1.ElementalMachineTemplateList{}
-	if err := r.Client.List(ctx, templates, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, templates, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachineTemplates")
 		return nil
 	}
