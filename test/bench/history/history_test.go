@@ -10,10 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -25,8 +21,6 @@ import (
 const (
 	// perHost attempts are kept.
 	perHost = 10
-	// writers create history at a time.
-	writers = 8
 	// look is how often the manager's processor time is read; idle is what it may use in that time when it has nothing to do.
 	look = 2 * time.Second
 	idle = 0.1
@@ -38,7 +32,12 @@ var _ = It("three nodes are upgraded beside the ended attempts of a fleet", func
 	costs := []cost{rollOut(ctx, cluster, 0)}
 	model, err := cluster.Attempts(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	addHistory(ctx, cluster, &model[0])
+	Expect(model[0].Status.Phase).To(Equal(infrav1.UpgradeSucceeded))
+	hosts := []string{}
+	for i := range past / perHost {
+		hosts = append(hosts, fmt.Sprintf("fleet-node-%d", i))
+	}
+	Expect(cluster.AddHistory(ctx, &model[0], "fleet", hosts)).To(Succeed())
 	report(append(costs, rollOut(ctx, cluster, past)))
 })
 
@@ -73,34 +72,4 @@ func sample(ctx context.Context, cluster *scenario.Cluster, name string) float64
 	Expect(err).NotTo(HaveOccurred())
 	Expect(samples).To(HaveKey(name))
 	return samples[name]
-}
-
-// addHistory copies an attempt that has succeeded to the hosts of another cluster in the namespace.
-func addHistory(ctx context.Context, cluster *scenario.Cluster, model *infrav1.ElementalHostUpgrade) {
-	GinkgoHelper()
-	Expect(model.Status.Phase).To(Equal(infrav1.UpgradeSucceeded))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for i := range past {
-		group.Go(func() error {
-			host := fmt.Sprintf("fleet-node-%d", i/perHost)
-			made := &infrav1.ElementalHostUpgrade{
-				ObjectMeta: metav1.ObjectMeta{
-					Namespace: model.Namespace, Name: fmt.Sprintf("%s-%d", host, i%perHost),
-					Labels:      map[string]string{clusterv1.ClusterNameLabel: "fleet", infrav1.MachineNameLabel: host},
-					Annotations: map[string]string{infrav1.EndedAnnotation: string(infrav1.UpgradeSucceeded)},
-				},
-				Spec: *model.Spec.DeepCopy(),
-			}
-			made.Spec.ClusterName, made.Spec.HostName, made.Spec.MachineName, made.Spec.ElementalMachineName = "fleet", host, host, host
-			if err := cluster.Lab.Kube.Create(ctx, made); err != nil {
-				return err
-			}
-			before := made.DeepCopy() // the manager may have seen it by now
-			made.Status = *model.Status.DeepCopy()
-			made.Status.NodeName = host
-			return cluster.Lab.Kube.Status().Patch(ctx, made, client.MergeFrom(before))
-		})
-	}
-	Expect(group.Wait()).To(Succeed())
 }

@@ -43,7 +43,7 @@ func Await(ctx context.Context, what string, timeout time.Duration, condition fu
 // AwaitHosts waits until all hosts have registered and can be taken.
 func (c *Cluster) AwaitHosts(ctx context.Context) error {
 	want := c.Options.Workers + c.Options.Spare + c.Options.ControlPlane
-	return Await(ctx, "hosts to register", createTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "hosts to register", c.Options.Patience, func(ctx context.Context) (string, error) {
 		hosts, err := c.Hosts(ctx)
 		installed := 0
 		for i := range hosts {
@@ -57,11 +57,8 @@ func (c *Cluster) AwaitHosts(ctx context.Context) error {
 
 // AwaitWorkers waits until every Machine runs and its Node is Ready, those of the control plane included.
 func (c *Cluster) AwaitWorkers(ctx context.Context) error {
-	want, timeout := c.Options.Workers+c.Options.ControlPlane, createTimeout
-	if c.Options.ControlPlane > 0 {
-		timeout = controlPlaneTimeout
-	}
-	return Await(ctx, "Machines to run", timeout, func(ctx context.Context) (string, error) {
+	want := c.Options.Workers + c.Options.ControlPlane
+	return Await(ctx, "Machines to run", c.Options.Patience, func(ctx context.Context) (string, error) {
 		machines, err := c.Machines(ctx)
 		running := 0
 		for i := range machines {

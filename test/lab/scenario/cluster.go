@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"text/template"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,6 +69,13 @@ type Options struct {
 	Replacement string
 	// MaxConcurrent upgrades; zero is the default.
 	MaxConcurrent int
+	// MaxUnavailable of the MachineDeployments. Default 1.
+	MaxUnavailable int
+	// Hosts switches on the hosts of the workers, given the configuration of their agents. Default: those of the lab, each
+	// with the real agent in a process.
+	Hosts func(ctx context.Context, c *Cluster, agentConfig []byte) error
+	// Patience is how long the cluster may take to come up. Default three minutes, or five with a control plane on hosts.
+	Patience time.Duration
 }
 
 // Pool is a MachineDeployment with a template of its own, both of that name.
@@ -96,6 +104,18 @@ func New(l *lab.Lab, options Options) *Cluster {
 	}
 	if len(options.Pools) == 0 && options.Workers > 0 {
 		options.Pools = []Pool{{Name: Deployment, Workers: options.Workers}}
+	}
+	if options.MaxUnavailable == 0 {
+		options.MaxUnavailable = 1
+	}
+	if options.Hosts == nil {
+		options.Hosts = addHosts
+	}
+	if options.Patience == 0 {
+		options.Patience = createTimeout
+		if options.ControlPlane > 0 {
+			options.Patience = controlPlaneTimeout
+		}
 	}
 	options.Workers = 0
 	for _, pool := range options.Pools {
@@ -180,15 +200,22 @@ func (c *Cluster) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n := range c.Options.Workers + c.Options.Spare {
-		if _, err := c.Lab.AddHostOf(ctx, c.Workload(), c.HostName(n+1), c.Image, config); err != nil {
-			return err
-		}
+	if err := c.Options.Hosts(ctx, c, config); err != nil {
+		return err
 	}
 	if err := c.registerControlPlane(ctx); err != nil {
 		return err
 	}
 	return c.AwaitHosts(ctx)
+}
+
+func addHosts(ctx context.Context, c *Cluster, agentConfig []byte) error {
+	for n := range c.Options.Workers + c.Options.Spare {
+		if _, err := c.Lab.AddHostOf(ctx, c.Workload(), c.HostName(n+1), c.Image, agentConfig); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Cluster) apply(ctx context.Context) error {
@@ -239,7 +266,7 @@ func (c *Cluster) render(name string) (string, error) {
 	text := &bytes.Buffer{}
 	err = parsed.Execute(text, map[string]any{
 		"Name": c.Options.Name, "Namespace": c.Namespace(), "Host": c.Workload().Host(), "Port": c.Workload().Port(),
-		"Image": c.Image.URI(), "Pools": c.Options.Pools, "MaxSurge": c.Options.MaxSurge,
+		"Image": c.Image.URI(), "Pools": c.Options.Pools, "MaxSurge": c.Options.MaxSurge, "MaxUnavailable": c.Options.MaxUnavailable,
 		"Registration": registration, "Rack": rack,
 		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": KubernetesVersion,
 		"ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,

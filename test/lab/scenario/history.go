@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+const (
+	// attemptsPerHost are kept.
+	attemptsPerHost = 10
+	// writers of history at a time.
+	writers = 8
+)
+
+// AddHistory gives the hosts of a Cluster in the namespace as many ended attempts as are kept, which are copies of one that has
+// ended. Neither the Cluster nor the hosts have to exist.
+func (c *Cluster) AddHistory(ctx context.Context, model *infrav1.ElementalHostUpgrade, cluster string, hosts []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, host := range hosts {
+		for i := range attemptsPerHost {
+			group.Go(func() error { return c.addEnded(ctx, model, cluster, host, i) })
+		}
+	}
+	return group.Wait()
+}
+
+func (c *Cluster) addEnded(ctx context.Context, model *infrav1.ElementalHostUpgrade, cluster, host string, number int) error {
+	made := &infrav1.ElementalHostUpgrade{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: model.Namespace, Name: fmt.Sprintf("%s-past-%d", host, number),
+			Labels:      map[string]string{clusterv1.ClusterNameLabel: cluster, infrav1.MachineNameLabel: host},
+			Annotations: map[string]string{infrav1.EndedAnnotation: string(model.Status.Phase)},
+		},
+		Spec: *model.Spec.DeepCopy(),
+	}
+	made.Spec.ClusterName, made.Spec.HostName, made.Spec.MachineName, made.Spec.ElementalMachineName = cluster, host, host, host
+	if err := c.Lab.Kube.Create(ctx, made); err != nil {
+		return fmt.Errorf("adding an ended attempt of host %s: %w", host, err)
+	}
+	before := made.DeepCopy() // the manager may have seen it by now
+	made.Status = *model.Status.DeepCopy()
+	made.Status.NodeName = host
+	if err := c.Lab.Kube.Status().Patch(ctx, made, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("ending an attempt of host %s: %w", host, err)
+	}
+	return nil
+}
