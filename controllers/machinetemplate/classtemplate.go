@@ -6,6 +6,7 @@ package machinetemplate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,29 +42,27 @@ func (r *Reconciler) tellTopologies(ctx context.Context, template *infrav1.Eleme
 	if err := r.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing Clusters: %w", err)
 	}
+	failed := []error{}
 	for _, class := range classes {
-		if err := r.tellClusters(ctx, clusters.Items, client.ObjectKey{Namespace: template.Namespace, Name: class}); err != nil {
-			return ctrl.Result{}, err
-		}
+		failed = append(failed, r.tellClusters(ctx, clusters.Items, client.ObjectKey{Namespace: template.Namespace, Name: class}))
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, errors.Join(failed...)
 }
 
-// tellClusters of a class what its templates hold.
+// tellClusters of a class what its templates hold. What fails for one does not keep the others.
 func (r *Reconciler) tellClusters(ctx context.Context, clusters []clusterv1.Cluster, class client.ObjectKey) error {
 	content, err := r.contentOf(ctx, class.Namespace, class.Name)
 	if err != nil {
 		return err
 	}
+	failed := []error{}
 	for i := range clusters {
 		if !clusters[i].Spec.Topology.IsDefined() || clusters[i].GetClassKey() != class {
 			continue
 		}
-		if err := r.tellTopology(ctx, &clusters[i], content); err != nil {
-			return err
-		}
+		failed = append(failed, r.tellTopology(ctx, &clusters[i], content))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // classesOf a template are its owners: Cluster API makes a ClusterClass the owner of the templates it names.

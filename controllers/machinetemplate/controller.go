@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
 		return ctrl.Result{}, r.release(ctx, req.NamespacedName)
 	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err)
+		return ctrl.Result{}, errors.Join(fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err), r.release(ctx, req.NamespacedName))
 	}
 	if r.isSomebodyElses(template) {
 		return ctrl.Result{}, nil
@@ -72,15 +72,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	}
 	before := template.DeepCopy()
 	result, err = r.actOn(ctx, template)
-	if err == nil {
-		var later ctrl.Result
-		later, err = r.tellTopologies(ctx, template)
-		result = util.LowestNonZeroResult(result, later)
-	}
-	if patchErr := r.patchStatus(ctx, before, template); err == nil {
-		err = patchErr
-	}
-	return result, err
+	later, tellErr := r.tellTopologies(ctx, template)
+	return util.LowestNonZeroResult(result, later), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
 
 // actOn a template: nothing stays held for it while it is not known what is to be moved, and each owner that cannot be
@@ -119,24 +112,25 @@ func isClone(template *infrav1.ElementalMachineTemplate) bool {
 	return found
 }
 
-// reconcile returns the owners that are to be moved, and may be; nil where there are none.
+// reconcile returns the owners that are to be moved, and may be; nil where there are none. What fails for an owner that is not
+// to be moved, or for one of those that are, keeps no other from being moved.
 func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
 	seen, err := r.observe(ctx, template)
 	if err != nil {
 		return nil, ctrl.Result{}, err
 	}
-	if err := r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...); err != nil {
-		return nil, ctrl.Result{}, err
-	}
-	if err := r.annotate(ctx, seen); err != nil {
-		return nil, ctrl.Result{}, err
-	}
+	seen.failed = errors.Join(
+		r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...),
+		r.annotate(ctx, seen))
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
+		if seen.failed != nil {
+			return nil, ctrl.Result{}, seen.failed
+		}
 		result, err := r.watchOver(ctx, seen)
 		return nil, result, err
 	}
-	problems, err := r.prover().ProvePointing(ctx, template.Namespace, template, ownersOf(seen.at(pending))...)
+	problems, err := r.provePointing(ctx, seen)
 	if err != nil {
 		return nil, ctrl.Result{}, err
 	}

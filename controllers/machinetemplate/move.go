@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,24 +32,36 @@ type waiting struct {
 	held bool
 }
 
-// move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others.
+// move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others, and is
+// said in the status: the owner may still be held.
 func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
-	held, moved, failed := []waiting{}, []string{}, []error{}
-	for _, candidate := range seen.at(pending) {
+	held, moved, failed := []waiting{}, []string{}, []error{seen.failed}
+	if seen.failed != nil {
+		held = append(held, failure(seen.failed))
+	}
+	for _, candidate := range heldFirst(seen.at(pending)) {
 		why, err := r.moveOrRelease(ctx, seen, candidate)
 		switch {
 		case err != nil:
-			failed = append(failed, fmt.Errorf("moving %s: %w", owner.Describe(candidate), err))
+			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
+			failed, held = append(failed, err), append(held, failure(err))
 		case why == nil:
 			moved = append(moved, owner.Describe(candidate))
 		default:
 			held = append(held, *why)
 		}
 	}
-	if len(held)+len(moved) > 0 {
-		r.reportMoving(seen, held, moved)
-	}
+	r.reportMoving(seen, held, moved)
 	return ctrl.Result{RequeueAfter: retryAfter(held)}, errors.Join(failed...)
+}
+
+// heldFirst puts the owners first that Cluster API leaves alone for us: they do not wait until the clusters of the others,
+// which may be slow, have been looked at.
+func heldFirst(candidates []placed) []placed {
+	isHeld := func(candidate placed) bool { return owner.HeldFor(candidate) != "" }
+	return slices.Concat(
+		slices.DeleteFunc(slices.Clone(candidates), func(candidate placed) bool { return !isHeld(candidate) }),
+		slices.DeleteFunc(slices.Clone(candidates), isHeld))
 }
 
 // retryAfter is short where only a quiet point is missing. Nothing held back needs no retry: what was
@@ -73,6 +86,9 @@ func (r *Reconciler) moveOrRelease(ctx context.Context, seen *observation, candi
 }
 
 func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	if candidate.failed != nil {
+		return nil, candidate.failed
+	}
 	cluster := &clusterv1.Cluster{}
 	key := client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}
 	if err := r.Client.Get(ctx, key, cluster); client.IgnoreNotFound(err) != nil {
@@ -151,6 +167,10 @@ func refusal(err error) string {
 
 func notQuiet(candidate placed, reason string) *waiting {
 	return &waiting{reason: infrav1.WaitingForQuietPointReason, message: fmt.Sprintf("%s: %s", owner.Describe(candidate), reason)}
+}
+
+func failure(err error) waiting {
+	return waiting{reason: infrav1.BlockedReason, message: shortened(strings.ReplaceAll(err.Error(), "\n", "; "))}
 }
 
 func waitForCluster(format string, values ...any) *waiting {

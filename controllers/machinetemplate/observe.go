@@ -37,6 +37,8 @@ type placed struct {
 	position position
 	// clone is the one that carries the template's content to this owner.
 	clone string
+	// failed is why it could not be looked at.
+	failed error
 }
 
 // observation is all that a decision depends on.
@@ -52,6 +54,8 @@ type observation struct {
 	all []owner.Owner
 	// owners that refer to the template or one of its clones.
 	owners []placed
+	// failed is what could not be written, and keeps no owner from being moved.
+	failed error
 }
 
 // at returns the owners at a position.

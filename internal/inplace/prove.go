@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -45,6 +46,12 @@ type Problem struct {
 // Prove returns all that would make Cluster API replace the Machines of owners in a namespace, so that it
 // can be put right in one go. Nothing means that they are met.
 func (p *Prover) Prove(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
+	return p.ProvePointing(ctx, namespace, nil, owners...)
+}
+
+// ProveManagers returns what of that would not be the fault of a single owner: of Cluster API's managers, as far as owners
+// need them, and of the extensions.
+func (p *Prover) ProveManagers(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
 	extension, problems, err := p.proveExtension(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -60,14 +67,30 @@ func (p *Prover) Prove(ctx context.Context, namespace string, owners ...owner.Ow
 		}
 		problems = append(problems, found...)
 	}
-	for _, candidate := range owners {
-		message, err := p.Owners.ReplacesInstead(ctx, candidate)
-		if err != nil {
-			return nil, err
-		}
-		if message != "" {
-			problems = append(problems, Problem{Reason: unsupportedReason(candidate), Message: message})
-		}
+	return problems, nil
+}
+
+// ProveOwner returns what of that would be the fault of one owner, and what would keep its Machines from taking the content
+// of a template in place. The template may be nil, see ProvePointing.
+func (p *Prover) ProveOwner(ctx context.Context, of owner.Owner, template *infrav1.ElementalMachineTemplate) ([]Problem, error) {
+	problems := []Problem{}
+	message, err := p.Owners.ReplacesInstead(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	if message != "" {
+		problems = append(problems, Problem{Reason: unsupportedReason(of), Message: message})
+	}
+	if template == nil {
+		return problems, nil
+	}
+	wanted := template.DeepCopy()
+	wanted.Spec.Template.Spec.OSVersionManagement = osversion.OfTemplate(template)
+	if message, err = p.Owners.RefusedUpdate(ctx, of, wanted); err != nil {
+		return nil, err
+	}
+	if message != "" {
+		problems = append(problems, Problem{Reason: infrav1.UpdateRefusedReason, Message: message})
 	}
 	return problems, nil
 }

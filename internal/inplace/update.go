@@ -7,7 +7,6 @@ import (
 	"context"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -15,20 +14,16 @@ import (
 // content in place. The template is nil where it does not exist yet, and gives no Machine anything. Once Cluster API is at work it
 // finds that out itself, and Prove is enough.
 func (p *Prover) ProvePointing(ctx context.Context, namespace string, template *infrav1.ElementalMachineTemplate, owners ...owner.Owner) ([]Problem, error) {
-	problems, err := p.Prove(ctx, namespace, owners...)
-	if err != nil || template == nil {
-		return problems, err
+	problems, err := p.ProveManagers(ctx, namespace, owners...)
+	if err != nil {
+		return nil, err
 	}
-	wanted := template.DeepCopy()
-	wanted.Spec.Template.Spec.OSVersionManagement = osversion.OfTemplate(template)
 	for _, candidate := range owners {
-		message, err := p.Owners.RefusedUpdate(ctx, candidate, wanted)
+		found, err := p.ProveOwner(ctx, candidate, template)
 		if err != nil {
 			return nil, err
 		}
-		if message != "" {
-			problems = append(problems, Problem{Reason: infrav1.UpdateRefusedReason, Message: message})
-		}
+		problems = append(problems, found...)
 	}
 	return problems, nil
 }

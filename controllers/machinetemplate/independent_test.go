@@ -1,0 +1,254 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+const (
+	// clusters is how many refer to one template, and theOne is the one of them where something fails.
+	clusters = 30
+	theOne   = "c13"
+)
+
+// hanging is a connector that does not come back with one cluster before the request of it has ended.
+type hanging struct{ in string }
+
+func (h hanging) Connect(ctx context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
+	if cluster.Name == h.in {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		<-ctx.Done()
+		return nil, fmt.Errorf("connecting: %w", ctx.Err())
+	}
+	return nil, workload.ErrUnreachable
+}
+
+var _ = Describe("One template of 30 Clusters", func() {
+	var (
+		w   *world
+		mds map[string]*clusterv1.MachineDeployment
+	)
+	BeforeEach(func() {
+		proveTheWay()
+		w = newWorld()
+		mds = map[string]*clusterv1.MachineDeployment{}
+		for i := range clusters {
+			name := fmt.Sprintf("c%d", i)
+			cluster, elemental := ownertest.Cluster(w.namespace, name, infrav1.NodeUpgradeOption{})
+			mds[name] = ownertest.MachineDeployment(w.namespace, "md-"+name, name, "t", 1)
+			create(cluster, elemental, mds[name])
+			Expect(ownertest.Observe(ctx, c, mds[name], 1)).To(Succeed())
+		}
+	})
+	// settle reconciles as often as a rollout needs it, and returns the last error.
+	settle := func() (err error) {
+		GinkgoHelper()
+		for range 3 {
+			_, err = w.reconciler.Reconcile(ctx, requestFor(w.template))
+			w.answerPauses()
+		}
+		return err
+	}
+	refersTo := func(cluster string) string {
+		GinkgoHelper()
+		return get(mds[cluster]).Spec.Template.Spec.InfrastructureRef.Name
+	}
+
+	DescribeTable("is rolled out to all others where one", func(fail func(), errs OmegaMatcher, says string) {
+		fail()
+		w.patch(imageB)
+		Expect(settle()).To(errs)
+		for name, md := range mds {
+			if name != theOne {
+				Expect(refersTo(name)).NotTo(Equal("t"), name)
+				Expect(md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), name)
+			}
+		}
+		Expect(refersTo(theOne)).To(Equal("t"))
+		Expect(mds[theOne].Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		get(w.template)
+		Expect(w.message(infrav1.RolledOutCondition)).To(And(ContainSubstring("MachineDeployment md-"+theOne), ContainSubstring(says)))
+
+		By("and to that one once nothing fails any more")
+		w.reconciler, _ = newReconciler()
+		Expect(settle()).To(Succeed())
+		Expect(refersTo(theOne)).NotTo(Equal("t"))
+	},
+		Entry("has a kubeconfig that cannot be read", func() {
+			w.reconciler.Outlook = &outlook.Viewer{Client: c, Workload: &connector{fails: theOne}, Now: time.Now}
+		}, Succeed(), "waits until Cluster "+theOne+" can be looked at"),
+		Entry("does not answer", func() {
+			w.reconciler.Outlook = &outlook.Viewer{Client: c, Workload: hanging{in: theOne}, Now: time.Now}
+		}, Succeed(), "waits until Cluster "+theOne+" can be looked at"),
+		Entry("cannot be read", func() {
+			w.reconciler.Client = failing(w.reconciler.Client, "get Cluster "+theOne)
+		}, MatchError(errInjected), errInjected.Error()),
+		Entry("has a MachineDeployment that cannot be read", func() {
+			w.reconciler.Owners.Live = failing(c, "get MachineDeployment md-"+theOne)
+		}, MatchError(errInjected), errInjected.Error()),
+		Entry("has a MachineDeployment that cannot be held", func() {
+			w.reconciler.Owners.Client = failing(w.reconciler.Owners.Client, "patch MachineDeployment md-"+theOne)
+		}, MatchError(errInjected), errInjected.Error()),
+		Entry("has a MachineDeployment whose MachineSets cannot be listed to see how it rolls out", func() {
+			patch(mds[theOne], func() { mds[theOne].Spec.Rollout.After = metav1.NewTime(time.Now().Add(-time.Hour)) })
+			Expect(ownertest.Observe(ctx, c, mds[theOne], 1)).To(Succeed())
+			w.reconciler.Owners.Live = failing(c, "list MachineSet of md-"+theOne)
+		}, MatchError(errInjected), errInjected.Error()),
+	)
+
+	It("is rolled out to all others where one cannot be let go that was held for it and refers to another by now", func() {
+		w.patch(imageB)
+		w.reconcileOnce()
+		patch(mds[theOne], func() { mds[theOne].Spec.Template.Spec.InfrastructureRef.Name = "other" })
+		w.answerPauses()
+		w.reconciler.Owners.Client = failing(w.reconciler.Owners.Client, "patch MachineDeployment md-"+theOne)
+		Expect(settle()).To(MatchError(errInjected))
+		for name := range mds {
+			if name != theOne {
+				Expect(refersTo(name)).NotTo(Equal("t"), name)
+			}
+		}
+		get(w.template)
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring("releasing MachineDeployment md-" + theOne + ": " + errInjected.Error()))
+
+		w.reconciler, _ = newReconciler()
+		Expect(settle()).To(Succeed())
+		Expect(get(mds[theOne]).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+	})
+
+	It("has those pointed first that are held, before the cluster of another is looked at", func() {
+		w.patch(imageB)
+		w.reconcileOnce()
+		w.answerPauses()
+		late, elemental := ownertest.Cluster(w.namespace, "a", infrav1.NodeUpgradeOption{})
+		first := ownertest.MachineDeployment(w.namespace, "a", "a", "t", 1)
+		create(late, elemental, first)
+		looked := false
+		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: connecting(func(cluster client.ObjectKey) error {
+			if cluster.Name == "a" {
+				looked = true
+				for name := range mds {
+					Expect(refersTo(name)).NotTo(Equal("t"), name)
+				}
+			}
+			return workload.ErrUnreachable
+		})}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(looked).To(BeTrue())
+	})
+})
+
+// connecting is a connector that connects to nothing.
+type connecting func(client.ObjectKey) error
+
+func (f connecting) Connect(_ context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
+	return nil, f(cluster)
+}
+
+var _ = Describe("Whatever call fails while a MachineDeployment is held", func() {
+	It("is let go, or its template says why not", func() {
+		proveTheWay()
+		create(deployment("kcp", "control-plane-kubeadm", gatesOn))
+
+		calls := callsWhileHeld(heldWorld())
+		Expect(len(calls)).To(BeNumerically(">", 15))
+		for call := range calls {
+			By(call)
+			w := heldWorld()
+			inject(w, func(made string) error {
+				if made == call {
+					return errInjected
+				}
+				return nil
+			})
+			_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+			Expect(err).To(MatchError(errInjected))
+			held := get(w.md).Annotations[clusterv1.PausedAnnotation] != ""
+			if get(w.template); held {
+				Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring(errInjected.Error()), call)
+			}
+
+			By("and is pointed once nothing fails any more")
+			w.reconciler, _ = newReconciler()
+			w.reconcile()
+			w.reconcile()
+			Expect(w.refersTo()).NotTo(Equal("t"), call)
+			Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), call)
+		}
+	})
+})
+
+// heldWorld is a world with a control plane besides, whose MachineDeployment is held for a change of the template and has been
+// left alone by Cluster API.
+func heldWorld() *world {
+	GinkgoHelper()
+	w := newWorld()
+	kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
+	create(kcp)
+	create(ownertest.ControlPlaneMachine(kcp, "cp-1"), ownertest.ElementalMachine(w.namespace, "cp-1", "t", imageA))
+	Expect(ownertest.Observe(ctx, c, kcp, 3)).To(Succeed())
+	w.patch(imageB)
+	w.reconcileOnce()
+	Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, infrav1.RolloutHoldPrefix+"t"))
+	Expect(w.answerPauses()).To(BeTrue())
+	return w
+}
+
+// callsWhileHeld are the calls of the reconcile in which the MachineDeployment is pointed.
+func callsWhileHeld(w *world) map[string]bool {
+	GinkgoHelper()
+	calls := map[string]bool{}
+	inject(w, func(made string) error {
+		calls[made] = true
+		return nil
+	})
+	w.reconcileOnce()
+	Expect(w.refersTo()).NotTo(Equal("t"))
+	return calls
+}
+
+// inject asks before each call of the reconciler whether it fails. A call is named by its client, its verb and its object, the
+// same in each world.
+func inject(w *world, fails func(call string) error) {
+	named := func(by string) func(string) error {
+		return func(call string) error {
+			return fails(by + ": " + strings.ReplaceAll(call, w.namespace, "of the world"))
+		}
+	}
+	w.reconciler.Client = intercepted(w.reconciler.Client, named("cached"))
+	w.reconciler.Owners.Client = w.reconciler.Client
+	live := intercepted(c, named("live"))
+	w.reconciler.Live, w.reconciler.Owners.Live = live, live
+}
+
+var errInjected = errors.New("injected")
+
+// failing is a client one call of which fails.
+func failing(inner client.Client, call string) client.Client {
+	return intercepted(inner, func(made string) error {
+		if made == call {
+			return errInjected
+		}
+		return nil
+	})
+}
