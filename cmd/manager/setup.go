@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/setup"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -28,7 +30,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
@@ -45,7 +47,7 @@ import (
 
 // setUp adds everything to the manager.
 func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config), o *options) error {
-	if err := attempts.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := clusterview.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	kubeconfigs, err := newKubeconfigs(mgr)
@@ -85,9 +87,11 @@ func newKubeconfigs(mgr ctrl.Manager) (client.Reader, error) {
 }
 
 func newClusterCache(ctx context.Context, mgr ctrl.Manager, kubeconfigs client.Reader, o *options) (clustercache.ClusterCache, error) {
+	caching := setup.ClusterCacheCacheOptions()
+	caching.ByObject = map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: clusterview.TrimNode}}
 	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient:     kubeconfigs,
-		Cache:            setup.ClusterCacheCacheOptions(),
+		Cache:            caching,
 		Client:           setup.ClusterCacheClientOptions(managerName, o.clusterQPS, o.clusterBurst),
 		WatchFilterValue: o.watchFilter,
 	}, controller.Options{MaxConcurrentReconciles: o.workers()})
@@ -126,7 +130,7 @@ func addControllers(
 		},
 		&nodepause.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: connector,
-			Owners: owners, Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
+			Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
 	} {
 		if err := add.SetupWithManager(ctx, mgr, o.limits()); err != nil {

@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 )
 
 var _ = Describe("A cluster's status line", func() {
-	It("costs the same whatever has ended in other clusters of its namespace", func(ctx SpecContext) {
+	It("costs the same however many nodes other clusters of its namespace have, and whatever has ended on them", func(ctx SpecContext) {
 		p := makePool(ctx)
 		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
 		drift := func(image, said string) int64 {
@@ -27,7 +27,7 @@ var _ = Describe("A cluster's status line", func() {
 		}
 		alone := drift(v2Image, "1 of 2 nodes")
 		drift(v1Image, "2 of 2 nodes")
-		Expect(attemptstest.AddHistory(ctx, server.Client, p.cluster.Namespace, "other", 40)).To(Succeed())
+		Expect(clusterviewtest.AddNodes(ctx, server.Client, p.cluster.Namespace, "other", 40)).To(Succeed())
 		Eventually(func() (int, error) {
 			seen := &infrav1.ElementalHostUpgradeList{}
 			err := cached.List(ctx, seen, client.InNamespace(p.cluster.Namespace))

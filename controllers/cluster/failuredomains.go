@@ -5,17 +5,20 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -31,12 +34,11 @@ func (r *Reconciler) observeDomains(ctx context.Context, object *infrav1.Element
 	if cluster == nil {
 		return nil
 	}
-	hosts := &infrav1.ElementalHostList{}
-	if err := r.Client.List(ctx, hosts, client.InNamespace(object.Namespace),
-		client.HasLabels{association.FailureDomainLabel}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ElementalHosts with a failure domain: %w", err)
+	hosts, err := clusterview.HostsInDomains(ctx, r.Client, object.Namespace)
+	if err != nil {
+		return err
 	}
-	if len(hosts.Items) == 0 {
+	if len(hosts) == 0 {
 		object.Status.FailureDomains = nil
 		return nil
 	}
@@ -44,7 +46,7 @@ func (r *Reconciler) observeDomains(ctx context.Context, object *infrav1.Element
 	if err != nil {
 		return err
 	}
-	object.Status.FailureDomains = domainsOf(hosts.Items, cluster.Name, uses)
+	object.Status.FailureDomains = domainsOf(hosts, cluster.Name, uses)
 	return nil
 }
 
@@ -71,15 +73,15 @@ func domainsOf(hosts []infrav1.ElementalHost, cluster string, usedByControlPlane
 
 // controlPlaneHosts says of a host whether it serves the cluster's control plane, or is free to.
 func (r *Reconciler) controlPlaneHosts(ctx context.Context, cluster *clusterv1.Cluster) (func(*infrav1.ElementalHost) bool, error) {
-	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
-		client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ElementalMachines of the control plane of Cluster %s: %w", cluster.Name, err)
+	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).ElementalMachines(ctx)
+	if err != nil {
+		return nil, err
 	}
 	serving := map[string]bool{}
-	for i := range machines.Items {
-		serving[association.Recorded(&machines.Items[i])] = true
+	for i := range machines {
+		if _, isControlPlane := machines[i].Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
+			serving[association.Recorded(&machines[i])] = true
+		}
 	}
 	selector, err := r.controlPlaneSelector(ctx, cluster)
 	if err != nil {
@@ -96,23 +98,20 @@ func (r *Reconciler) controlPlaneSelector(ctx context.Context, cluster *clusterv
 	if cluster.Spec.ControlPlaneRef.Kind != owner.KubeadmControlPlaneKind {
 		return labels.Everything(), nil
 	}
-	owners, err := (&owner.Owners{Client: r.Client}).List(ctx, cluster.Namespace)
+	kcp, err := existing.Get(ctx, r.Client, &controlplanev1.KubeadmControlPlane{}, cluster.Namespace, cluster.Spec.ControlPlaneRef.Name)
+	if meta.IsNoMatchError(err) || err == nil && (kcp == nil || !kcp.DeletionTimestamp.IsZero()) {
+		return labels.Nothing(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	of := slices.IndexFunc(owners, func(candidate owner.Owner) bool {
-		return candidate.Kind() == owner.KubeadmControlPlaneKind && candidate.Object().GetName() == cluster.Spec.ControlPlaneRef.Name
-	})
-	if of < 0 {
-		return labels.Nothing(), nil
+	name := owner.TemplateName(owner.ForKubeadmControlPlane(kcp))
+	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, cluster.Namespace, name)
+	if err != nil {
+		return nil, err
 	}
-	template := &infrav1.ElementalMachineTemplate{}
-	key := client.ObjectKey{Namespace: cluster.Namespace, Name: owner.TemplateName(owners[of])}
-	if err := r.Client.Get(ctx, key, template); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return labels.Nothing(), nil
-		}
-		return nil, fmt.Errorf("reading ElementalMachineTemplate %s: %w", key.Name, err)
+	if template == nil {
+		return labels.Nothing(), nil
 	}
 	selector, err := association.Selector(&infrav1.ElementalMachine{Spec: template.Spec.Template.Spec})
 	if err != nil {

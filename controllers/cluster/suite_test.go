@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/kubeconfig"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -44,7 +44,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	cached, lists = mgr.GetCache(), &apiserver.Counting{Client: mgr.GetClient()}
-	Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&cluster.Reconciler{Client: lists, Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)

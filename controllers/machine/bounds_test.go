@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 )
 
 var _ = Describe("An idle machine", func() {
-	It("is looked at for the same price whatever has ended in its namespace", func(ctx SpecContext) {
+	It("is looked at for the same price however many nodes its cluster and its namespace have, and whatever has ended on them", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		set := w.rolling(ctx)
 		idle, _ := w.running(ctx, "m1", inPool)
@@ -32,7 +32,7 @@ var _ = Describe("An idle machine", func() {
 		}
 		alone := listed("1")
 		for _, cluster := range []string{idle.Labels[clusterv1.ClusterNameLabel], "other"} {
-			Expect(attemptstest.AddHistory(ctx, server.Client, w.ns, cluster, 40)).To(Succeed())
+			Expect(clusterviewtest.AddNodes(ctx, server.Client, w.ns, cluster, 40)).To(Succeed())
 		}
 		Eventually(func() (int, error) {
 			seen := &infrav1.ElementalHostUpgradeList{}

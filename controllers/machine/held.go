@@ -5,7 +5,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -27,7 +26,8 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 	if s.owner == nil || upgrade != "" || pool == "" {
 		return "", nil
 	}
-	unfinished, err := r.unfinished(ctx, client.ObjectKey{Namespace: s.owner.Namespace, Name: s.owner.Spec.ClusterName}, pool)
+	view := clusterview.New(r.Client, client.ObjectKey{Namespace: s.owner.Namespace, Name: s.owner.Spec.ClusterName})
+	unfinished, err := activeIn(ctx, view, pool)
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +35,7 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 	if len(blocking) == 0 {
 		return "", nil
 	}
-	want, found, err := (&owner.Owners{Client: r.Client}).WantsOS(ctx, s.owner)
+	want, found, err := view.WantsOS(ctx, s.owner)
 	if err != nil || !found || want.TemplateName == templateName(s.machine) {
 		return "", err
 	}
@@ -46,9 +46,9 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 	return strings.Join(remedies, "; "), nil
 }
 
-// unfinished attempts in a pool of a Cluster.
-func (r *Reconciler) unfinished(ctx context.Context, cluster client.ObjectKey, pool string) ([]*infrav1.ElementalHostUpgrade, error) {
-	ofCluster, err := attempts.Unfinished(ctx, r.Client, cluster)
+// activeIn are the attempts in a pool of a Cluster that are under way.
+func activeIn(ctx context.Context, view *clusterview.View, pool string) ([]*infrav1.ElementalHostUpgrade, error) {
+	ofCluster, err := view.Unfinished(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (r *Reconciler) unfinished(ctx context.Context, cluster client.ObjectKey, p
 		if !attempt.PhaseNow().IsActive() {
 			continue
 		}
-		if of, err := r.poolOf(ctx, attempt); err != nil {
+		if of, err := poolOf(ctx, view, attempt); err != nil {
 			return nil, err
 		} else if of == pool {
 			found = append(found, attempt)
@@ -68,14 +68,10 @@ func (r *Reconciler) unfinished(ctx context.Context, cluster client.ObjectKey, p
 }
 
 // poolOf an attempt; empty where its machine is gone.
-func (r *Reconciler) poolOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) (string, error) {
-	machine := &infrav1.ElementalMachine{}
-	key := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}
-	if err := r.Client.Get(ctx, key, machine); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return "", nil
-		}
-		return "", fmt.Errorf("reading ElementalMachine %s: %w", key.Name, err)
+func poolOf(ctx context.Context, view *clusterview.View, attempt *infrav1.ElementalHostUpgrade) (string, error) {
+	machine, err := view.ElementalMachine(ctx, attempt.Spec.ElementalMachineName)
+	if err != nil || machine == nil {
+		return "", err
 	}
 	return pausing.Pool(machine.Labels), nil
 }
@@ -88,15 +84,16 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 	if !ok {
 		return nil
 	}
-	pool, err := r.poolOf(ctx, attempt)
+	view := clusterview.New(r.Client, clusterOf(attempt))
+	pool, err := poolOf(ctx, view, attempt)
 	if err != nil {
 		return nil
 	}
 	if pool == "" {
-		return r.machinesMatching(ctx, clusterOf(attempt), waitsForNode)
+		return machinesMatching(ctx, view, waitsForNode)
 	}
 	if !attempts.WaitsForApproval(attempt) {
-		others, err := r.unfinished(ctx, clusterOf(attempt), pool)
+		others, err := activeIn(ctx, view, pool)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to list the attempts of a pool")
 			return nil
@@ -105,7 +102,7 @@ func (r *Reconciler) pausedToWaiting(ctx context.Context, object client.Object) 
 			return nil
 		}
 	}
-	return r.machinesMatching(ctx, clusterOf(attempt), func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
+	return machinesMatching(ctx, view, func(machine *infrav1.ElementalMachine) bool { return pausing.Pool(machine.Labels) == pool })
 }
 
 func clusterOf(attempt *infrav1.ElementalHostUpgrade) client.ObjectKey {

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -23,15 +22,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 )
 
-const (
-	controllerName = "elementalmachine"
+const controllerName = "elementalmachine"
 
-	// templateIndex finds ElementalMachines by the ElementalMachineTemplate they were made from.
-	templateIndex = "elemental.template"
-)
-
-// SetupWithManager adds the controller, and the field indexes it needs, to a manager that has not been
-// started.
+// SetupWithManager adds the controller, and the field indexes of package association, to a manager that has not been
+// started, whose cache has the indexes of package clusterview.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
@@ -39,7 +33,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := association.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	var err error
@@ -77,21 +71,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
-	}
-	return nil
-}
-
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := association.AddIndexes(ctx, indexer); err != nil {
-		return err
-	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalMachine{}, templateIndex, func(object client.Object) []string {
-		if machine, ok := object.(*infrav1.ElementalMachine); ok && templateName(machine) != "" {
-			return []string{templateName(machine)}
-		}
-		return nil
-	}); err != nil {
-		return fmt.Errorf("indexing ElementalMachines by template: %w", err)
 	}
 	return nil
 }

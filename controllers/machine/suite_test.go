@@ -18,7 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
@@ -54,7 +54,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	workload, cached = newWorkloadCache(mgr), mgr.GetCache()
 	clock = clocktesting.NewFakePassiveClock(time.Now())
 	lists = &apiserver.Counting{Client: mgr.GetClient()}
-	Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&machine.Reconciler{
 		Client:           counting{lists},
 		APIReader:        mgr.GetAPIReader(),

@@ -141,6 +141,7 @@ func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMac
 	if err := r.Client.List(ctx, upgrades,
 		client.InNamespace(machine.Namespace),
 		client.MatchingFields{attempts.ByElementalMachine: machine.Name},
+		client.UnsafeDisableDeepCopy,
 	); err != nil {
 		return "", nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
@@ -71,7 +72,7 @@ func served(host *infrav1.ElementalHost) types.NamespacedName {
 
 // templateToMachines maps a template to the machines made from it.
 func (r *Reconciler) templateToMachines(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{templateIndex: object.GetName()})
+	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{clusterview.ByTemplate: object.GetName()})
 }
 
 func upgradeToMachine(_ context.Context, object client.Object) []reconcile.Request {
@@ -85,38 +86,38 @@ func upgradeToMachine(_ context.Context, object client.Object) []reconcile.Reque
 // clusterToMachines maps a Cluster to its machines. When it is connected those that are ready are among them: the watch
 // of the Nodes has gone with the former connection, and a machine adds it to the new one.
 func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetName()})
+	return r.machinesOf(ctx, client.ObjectKeyFromObject(object))
 }
 
 // elementalClusterToMachines maps an ElementalCluster to all of its machines: whose signature images need, which they pass
 // on to their hosts, and how long those that are being deleted wait for their hosts stand in it.
 func (r *Reconciler) elementalClusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.machines(ctx, client.InNamespace(object.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: object.GetLabels()[clusterv1.ClusterNameLabel]})
+	return r.machinesOf(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1.ClusterNameLabel]})
+}
+
+// machinesOf are all machines of a Cluster.
+func (r *Reconciler) machinesOf(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
+	return machinesMatching(ctx, clusterview.New(r.Client, cluster), func(*infrav1.ElementalMachine) bool { return true })
 }
 
 // unready are the machines of a Cluster whose Node has still to be found.
 func (r *Reconciler) unready(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	return r.machinesMatching(ctx, cluster, func(machine *infrav1.ElementalMachine) bool {
+	return machinesMatching(ctx, clusterview.New(r.Client, cluster), func(machine *infrav1.ElementalMachine) bool {
 		return !conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition)
 	})
 }
 
 // machinesMatching are the machines of a Cluster that match.
-func (r *Reconciler) machinesMatching(ctx context.Context, cluster client.ObjectKey, match func(*infrav1.ElementalMachine) bool) []reconcile.Request {
-	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines,
-		client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
-		client.UnsafeDisableDeepCopy,
-	); err != nil {
+func machinesMatching(ctx context.Context, view *clusterview.View, match func(*infrav1.ElementalMachine) bool) []reconcile.Request {
+	machines, err := view.ElementalMachines(ctx)
+	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachines of a Cluster")
 		return nil
 	}
 	var requests []reconcile.Request
-	for i := range machines.Items {
-		if match(&machines.Items[i]) {
-			requests = append(requests, request(machines.Items[i].Namespace, machines.Items[i].Name))
+	for i := range machines {
+		if match(&machines[i]) {
+			requests = append(requests, request(machines[i].Namespace, machines[i].Name))
 		}
 	}
 	return requests
@@ -179,18 +180,14 @@ func (r *Reconciler) machineOf(ctx context.Context, cluster client.ObjectKey, no
 	if err == nil && host.Labels[clusterv1.ClusterNameLabel] == cluster.Name && host.Spec.MachineRef != nil {
 		return host.Spec.MachineRef.Name
 	}
-	owners := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, owners,
-		client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
-		client.UnsafeDisableDeepCopy,
-	); err != nil {
+	owners, err := clusterview.New(r.Client, cluster).Machines(ctx)
+	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
 		return ""
 	}
-	for i := range owners.Items {
-		if owners.Items[i].Status.NodeRef.Name == node {
-			return owners.Items[i].Spec.InfrastructureRef.Name
+	for i := range owners {
+		if owners[i].Status.NodeRef.Name == node {
+			return owners[i].Spec.InfrastructureRef.Name
 		}
 	}
 	return ""

@@ -8,19 +8,19 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A look for nodes to pause", func() {
-	It("costs the same whatever has ended in other clusters of the namespace", func(ctx SpecContext) {
+	It("costs the same however many nodes other clusters of the namespace have, and whatever has ended on them", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		lists := &apiserver.Counting{Client: live}
 		w.reconciler.Client, w.reconciler.APIReader = lists, lists
 		w.reconcile(ctx)
 		alone := lists.Listed()
 		Expect(alone).To(BeNumerically(">", 0))
-		Expect(attemptstest.AddHistory(ctx, live, w.namespace, "other", 40)).To(Succeed())
+		Expect(clusterviewtest.AddNodes(ctx, live, w.namespace, "other", 40)).To(Succeed())
 		w.reconcile(ctx)
 		Expect(lists.Listed()).To(Equal(alone))
 	})

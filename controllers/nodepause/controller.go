@@ -20,7 +20,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -43,8 +42,6 @@ type Reconciler struct {
 	Clusters clustercache.ClusterCache
 	// Workload writes the Nodes of workload clusters.
 	Workload workload.Connector
-	// Owners tells what the owner of a Machine wants.
-	Owners *owner.Owners
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// WatchFilterValue is the value of Cluster API's watch-filter label that Clusters have to carry. Empty: all of them.

@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -25,8 +26,8 @@ type desired struct {
 }
 
 // desired of a Machine; nothing where it cannot be told what its owner wants.
-func (r *Reconciler) desired(ctx context.Context, owners *owner.Memo, machine *clusterv1.Machine) (desired, error) {
-	want, found, err := owners.WantsOS(ctx, machine)
+func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine) (desired, error) {
+	want, found, err := view.WantsOS(ctx, machine)
 	if err != nil {
 		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", machine.Name, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -26,7 +26,7 @@ func (w *world) manage(ctx context.Context, label string) {
 	Expect(err).NotTo(HaveOccurred())
 	reads := &apiserver.Counting{Client: mgr.GetClient()}
 	w.reconciler.Client, w.reconciler.APIReader, w.reconciler.WatchFilterValue = reads, mgr.GetAPIReader(), label
-	Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(ctx, mgr)
 	Expect(err).NotTo(HaveOccurred())

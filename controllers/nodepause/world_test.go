@@ -73,7 +73,7 @@ func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
 	w := &world{namespace: namespace.Name, connection: &connection{}, events: events.NewFakeRecorder(100)}
 	w.reconciler = &nodepause.Reconciler{
 		Client: live, APIReader: live, Clusters: w.connection, Workload: w.connection,
-		Owners: &owner.Owners{Client: live, Live: live}, Recorder: w.events,
+		Recorder: w.events,
 	}
 	DeferCleanup(func(ctx SpecContext) { Expect(live.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed()) })
 	cluster, elemental := ownertest.Cluster(w.namespace, clusterName, options)

@@ -13,12 +13,12 @@ import (
 
 // Get reads an object into the one that is given, and returns it; nil if there is none, or no name to ask for. An error
 // names the object.
-func Get[T client.Object](ctx context.Context, reader client.Reader, into T, namespace, name string) (T, error) {
+func Get[T client.Object](ctx context.Context, reader client.Reader, into T, namespace, name string, options ...client.GetOption) (T, error) {
 	var none T
 	if name == "" {
 		return none, nil
 	}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into, options...)
 	if apierrors.IsNotFound(err) {
 		return none, nil
 	}

@@ -146,13 +146,13 @@ var _ = Describe("WantsOS", func() {
 		namespace := r.md.Namespace
 		create(ownertest.Template(namespace, "good", "good-image"))
 		owners := ownersAt(0)
-		_, found, err := owners.WantsOS(ctx, r.machine)
+		_, found, err := owner.WantsOS(ctx, owners.Client, r.machine)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeFalse(), "the template does not exist")
 
 		r.md.Spec.Template.Spec.InfrastructureRef.Name = "good"
 		Expect(c.Update(ctx, r.md)).To(Succeed())
-		want, found, err := owners.WantsOS(ctx, r.machine)
+		want, found, err := owner.WantsOS(ctx, owners.Client, r.machine)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeTrue())
 		Expect(want.TemplateName).To(Equal("good"))
@@ -168,7 +168,7 @@ var _ = Describe("WantsOS", func() {
 		Expect(want.TemplateName).To(Equal("t"))
 	})
 	It("is unknown of a Machine without an owner", func() {
-		_, found, err := ownersAt(0).WantsOS(ctx, &clusterv1.Machine{})
+		_, found, err := owner.WantsOS(ctx, ownersAt(0).Client, &clusterv1.Machine{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeFalse())
 	})
@@ -176,7 +176,7 @@ var _ = Describe("WantsOS", func() {
 		without, err := client.New(plane.Config, client.Options{Scheme: plane.Scheme, Mapper: meta.NewDefaultRESTMapper(nil)})
 		Expect(err).NotTo(HaveOccurred())
 		kcp := ownertest.KubeadmControlPlane("ns", "cp", "c", "t")
-		_, found, err := (&owner.Owners{Client: without}).WantsOS(ctx, ownertest.ControlPlaneMachine(kcp, "m"))
+		_, found, err := owner.WantsOS(ctx, without, ownertest.ControlPlaneMachine(kcp, "m"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeFalse())
 	})

@@ -65,7 +65,7 @@ var _ = DescribeTable("Unknown says of what an owner wants", func(expected Omega
 	set.UID = "ms"
 	machine := ownertest.Machine(set, "m")
 	prepare(machine, set)
-	want, found, err := ownersAt(0).WantsOS(ctx, machine)
+	want, found, err := owner.WantsOS(ctx, ownersAt(0).Client, machine)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found).To(BeFalse())
 	Expect(want.Unknown(machine)).To(expected)

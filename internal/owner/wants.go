@@ -31,16 +31,28 @@ type Want struct {
 	reference clusterv1.ContractVersionedObjectReference
 }
 
-// WantsOS returns the OS that the owner of a Machine wants at this moment, which in the middle of a
+// WantsOS returns the OS that the owner of a Machine wants, as the reader knows it, which in the middle of a
 // rollout need not be the one the Machine is being updated to. found is false where that cannot be told:
 // the Machine has no owner, one of an unknown kind, or one whose template is missing or of another kind; see Want.Unknown.
-func (o *Owners) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	return wantsOS(ctx, o.Client, machine)
+func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
+	reference, err := wantedReference(ctx, reader, machine)
+	if err != nil || reference == nil {
+		return Want{}, false, err
+	}
+	if !isOurTemplate(*reference) {
+		return Want{reference: *reference}, false, nil
+	}
+	template := &infrav1.ElementalMachineTemplate{}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
+	if err := reader.Get(ctx, key, template); err != nil {
+		return Want{reference: *reference}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
+	}
+	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template), Template: template}, true, nil
 }
 
 // WantsOSNow is WantsOS by live reads, for decisions that a stale answer would turn around.
 func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	return wantsOS(ctx, o.Live, machine)
+	return WantsOS(ctx, o.Live, machine)
 }
 
 // Unknown says why it cannot be told what the owner of a Machine wants, where WantsOS has not found it, and what to do.
@@ -71,22 +83,6 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 
 func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 	return named.APIGroup == infrav1.GroupVersion.Group && named.Kind == ElementalMachineTemplateKind
-}
-
-func wantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (Want, bool, error) {
-	reference, err := wantedReference(ctx, reader, machine)
-	if err != nil || reference == nil {
-		return Want{}, false, err
-	}
-	if !isOurTemplate(*reference) {
-		return Want{reference: *reference}, false, nil
-	}
-	template := &infrav1.ElementalMachineTemplate{}
-	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
-	if err := reader.Get(ctx, key, template); err != nil {
-		return Want{reference: *reference}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
-	}
-	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template), Template: template}, true, nil
 }
 
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {

@@ -5,14 +5,15 @@ package apiserver
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Counting is a client that counts what a controller reads: single objects, with which a reconcile begins, and those of
-// lists.
+// Counting is a client that counts what a controller reads: single objects, with which a reconcile begins, and those that
+// its lists look at.
 type Counting struct {
 	client.Client
 	gets, seen, listed atomic.Int64
@@ -30,12 +31,22 @@ func (c *Counting) Rests() bool {
 	return now > 0 && c.seen.Swap(now) == now
 }
 
-// List counts the objects that it returns.
+// List counts the objects that it looks at: those that it returns, or, where it asks for no field, all of the namespace, as a
+// cache looks at them for their labels.
 func (c *Counting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	err := c.Client.List(ctx, list, options...)
-	c.listed.Add(int64(meta.LenList(list)))
+	looked := meta.LenList(list)
+	asked := &client.ListOptions{}
+	asked.ApplyOptions(options)
+	if asked.FieldSelector == nil && asked.LabelSelector != nil && err == nil {
+		all := reflect.New(reflect.TypeOf(list).Elem()).Interface().(client.ObjectList)
+		all.GetObjectKind().SetGroupVersionKind(list.GetObjectKind().GroupVersionKind())
+		err = c.Client.List(ctx, all, client.InNamespace(asked.Namespace), client.UnsafeDisableDeepCopy)
+		looked = meta.LenList(all)
+	}
+	c.listed.Add(int64(looked))
 	return err
 }
 
-// Listed is how many objects lists have returned since this was last asked.
+// Listed is how many objects lists have looked at since this was last asked.
 func (c *Counting) Listed() int64 { return c.listed.Swap(0) }

@@ -1,0 +1,66 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+)
+
+// Field indexes of the manager's cache. A list that is selected by label walks all objects of its namespace.
+const (
+	// ByCluster finds Machines, ElementalMachines and ElementalHosts by the name of the Cluster that their label has.
+	ByCluster = "elemental.cluster"
+	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from.
+	ByTemplate = "elemental.template"
+	// byDomain finds the ElementalHosts that are in a failure domain; its one value is inDomain.
+	byDomain = "elemental.domain"
+	inDomain = "true"
+)
+
+// AddIndexes adds the indexes that a View reads by, those of package attempts among them, to a cache that has not been
+// started.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, object := range []client.Object{&clusterv1.Machine{}, &infrav1.ElementalMachine{}, &infrav1.ElementalHost{}} {
+		if err := indexer.IndexField(ctx, object, ByCluster, labelled); err != nil {
+			return fmt.Errorf("indexing %T by cluster: %w", object, err)
+		}
+	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalMachine{}, ByTemplate, madeFrom); err != nil {
+		return fmt.Errorf("indexing ElementalMachines by template: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, inDomains); err != nil {
+		return fmt.Errorf("indexing ElementalHosts by failure domain: %w", err)
+	}
+	return attempts.AddIndexes(ctx, indexer)
+}
+
+func labelled(object client.Object) []string {
+	return named(object.GetLabels()[clusterv1.ClusterNameLabel])
+}
+
+func madeFrom(object client.Object) []string {
+	return named(object.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation])
+}
+
+func inDomains(object client.Object) []string {
+	if _, isInDomain := object.GetLabels()[association.FailureDomainLabel]; isInDomain {
+		return []string{inDomain}
+	}
+	return nil
+}
+
+func named(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}

@@ -1,0 +1,189 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+const oldImage = "oci://os:v1"
+
+// scene is a namespace with the Clusters c and other, with two Machines each of one MachineDeployment, of the cluster's name,
+// and two attempts on the first of them. The last attempt is there when it is whole.
+type scene struct{ namespace string }
+
+func newScene(ctx SpecContext) *scene {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "view-"}}
+	Expect(live.Create(ctx, namespace)).To(Succeed())
+	s := &scene{namespace.Name}
+	s.create(ctx, ownertest.Template(s.namespace, "t", oldImage))
+	for _, cluster := range []string{"c", "other"} {
+		md := ownertest.MachineDeployment(s.namespace, cluster, cluster, "t", 2)
+		s.create(ctx, md)
+		set := ownertest.MachineSet(md, cluster, "t", 2)
+		s.create(ctx, set)
+		for _, name := range []string{cluster + "-1", cluster + "-2"} {
+			s.addMachine(ctx, set, cluster, name)
+		}
+		for _, name := range []string{cluster + "-old", cluster + "-new"} {
+			s.create(ctx, attemptstest.New(s.namespace, name, cluster, cluster+"-1", oldImage))
+		}
+	}
+	Eventually(func(g Gomega) {
+		seen, err := s.view("other").Attempt(ctx, "other-new")
+		g.Expect(seen, err).NotTo(BeNil())
+		hosts, err := s.view("other").Hosts(ctx)
+		g.Expect(hosts, err).To(HaveLen(2))
+		elementals, err := s.view("other").ElementalMachines(ctx)
+		g.Expect(elementals, err).To(HaveLen(2))
+		machines, err := s.view("other").Machines(ctx)
+		g.Expect(machines, err).To(HaveLen(2))
+	}).Should(Succeed())
+	return s
+}
+
+func (s *scene) create(ctx SpecContext, object client.Object) {
+	GinkgoHelper()
+	Expect(live.Create(ctx, object)).To(Succeed())
+}
+
+func (s *scene) addMachine(ctx SpecContext, set *clusterv1.MachineSet, cluster, name string) {
+	GinkgoHelper()
+	labels := map[string]string{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineDeploymentNameLabel: cluster}
+	machine := ownertest.Machine(set, name)
+	machine.Labels = labels
+	s.create(ctx, machine)
+	elemental := ownertest.ElementalMachine(s.namespace, "em-"+name, "t", oldImage)
+	elemental.Labels = labels
+	elemental.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "Machine", Name: "stranger", UID: "1"},
+		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID},
+	}
+	s.create(ctx, elemental)
+	s.create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels}})
+}
+
+func (s *scene) view(cluster string) *clusterview.View {
+	return clusterview.New(cached, client.ObjectKey{Namespace: s.namespace, Name: cluster})
+}
+
+var _ = Describe("A View", func() {
+	It("has what is its Cluster's, and looks at nothing else", func(ctx SpecContext) {
+		s := newScene(ctx)
+		newScene(ctx)
+		cached.Listed()
+		view := s.view("c")
+		Expect(view.Machines(ctx)).To(ConsistOf(HaveField("Name", "c-1"), HaveField("Name", "c-2")))
+		Expect(view.ElementalMachines(ctx)).To(ConsistOf(HaveField("Name", "em-c-1"), HaveField("Name", "em-c-2")))
+		Expect(view.Hosts(ctx)).To(ConsistOf(HaveField("Name", "c-1"), HaveField("Name", "c-2")))
+		Expect(view.AttemptsOfMachine(ctx, "c-1")).To(HaveLen(2))
+		Expect(view.AttemptsOfMachine(ctx, "other-1")).To(BeEmpty())
+		Expect(view.Unfinished(ctx)).To(HaveLen(2))
+		Expect(cached.Listed()).To(BeEquivalentTo(2 + 2 + 2 + 2 + 2))
+	})
+
+	It("reads each list once", func(ctx SpecContext) {
+		view := newScene(ctx).view("c")
+		cached.Listed()
+		for range 3 {
+			Expect(view.Machines(ctx)).To(HaveLen(2))
+			Expect(view.AttemptsOfMachine(ctx, "c-1")).To(HaveLen(2))
+			Expect(view.NewestAttempt(ctx, "c-1")).NotTo(BeNil())
+		}
+		Expect(cached.Listed()).To(BeEquivalentTo(2 + 2))
+	})
+
+	It("has the attempts of a Machine, the newest first", func(ctx SpecContext) {
+		view := newScene(ctx).view("c")
+		found, err := view.AttemptsOfMachine(ctx, "c-1")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(infrav1.OldestFirst(found[0], found[1])).To(BeNumerically(">", 0))
+		Expect(view.NewestAttempt(ctx, "c-1")).To(BeIdenticalTo(found[0]))
+		Expect(view.NewestAttempt(ctx, "c-2")).To(BeNil())
+	})
+
+	It("has single objects, or none", func(ctx SpecContext) {
+		view := newScene(ctx).view("c")
+		Expect(view.Host(ctx, "c-1")).To(HaveField("Name", "c-1"))
+		Expect(view.Host(ctx, "none")).To(BeNil())
+		elemental, err := view.ElementalMachine(ctx, "em-c-1")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(view.MachineOf(ctx, elemental)).To(HaveField("Name", "c-1"))
+		Expect(view.MachineOf(ctx, &infrav1.ElementalMachine{})).To(BeNil())
+		Expect(view.Attempt(ctx, "c-new")).To(HaveField("Name", "c-new"))
+		Expect(view.Attempt(ctx, "other-new")).To(BeNil(), "it is another Cluster's")
+	})
+
+	It("asks each owner once what it wants", func(ctx SpecContext) {
+		s := newScene(ctx)
+		view := s.view("c")
+		Eventually(func(g Gomega) {
+			machines, err := view.Machines(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			_, found, err := s.view("c").WantsOS(ctx, &machines[0])
+			g.Expect(found, err).To(BeTrue())
+		}).Should(Succeed())
+		machines, _ := view.Machines(ctx)
+		want, found, err := view.WantsOS(ctx, &machines[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeTrue())
+		Expect(want.TemplateName).To(Equal("t"))
+		again, _, err := view.WantsOS(ctx, &machines[1])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(again.Template).To(BeIdenticalTo(want.Template))
+		_, found, err = view.WantsOS(ctx, &clusterv1.Machine{})
+		Expect(found, err).To(BeFalse())
+	})
+
+	It("says whether a rollout is under way", func(ctx SpecContext) {
+		s := newScene(ctx)
+		md := ownertest.MachineDeployment(s.namespace, "c", "c", "t", 2)
+		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeFalse())
+		md.Spec.Template.Spec.InfrastructureRef.Name = "t-2"
+		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeTrue(), "its Machines are not there yet")
+		md.Name = "another"
+		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeFalse(), "it has no Machines")
+	})
+
+	It("has the hosts in failure domains, whose label is all that counts", func(ctx SpecContext) {
+		s := newScene(ctx)
+		s.create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: "free", Labels: map[string]string{association.FailureDomainLabel: "a"},
+		}})
+		cached.Listed()
+		Eventually(func() ([]infrav1.ElementalHost, error) { return clusterview.HostsInDomains(ctx, cached, s.namespace) }).
+			Should(HaveExactElements(HaveField("Name", "free")))
+		Expect(cached.Listed()).To(BeEquivalentTo(1))
+	})
+})
+
+var _ = It("A Node is cached without what nobody reads", func() {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
+		Spec:       corev1.NodeSpec{ProviderID: "id", Unschedulable: true},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}, Images: []corev1.ContainerImage{{}},
+			VolumesInUse: []corev1.UniqueVolumeName{"v"}, VolumesAttached: []corev1.AttachedVolume{{}},
+		},
+	}
+	Expect(clusterview.TrimNode(node)).To(Equal(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"}},
+		Spec:       corev1.NodeSpec{ProviderID: "id", Unschedulable: true},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}},
+	}))
+	Expect(clusterview.TrimNode("other")).To(Equal("other"))
+})
