@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -39,7 +40,7 @@ func TestHooks(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
-	c = plane.Client
+	c = apiserver.NewIndexed(plane.Client, clusterview.AddIndexes)
 	registerExtension()
 })
 

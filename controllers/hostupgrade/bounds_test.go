@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -31,13 +32,14 @@ func (w *world) succeed(ctx context.Context) {
 }
 
 var _ = Describe("An upgrade of one node", func() {
-	It("lists as much whatever has ended in its cluster and in its namespace", func(ctx SpecContext) {
+	It("lists as much whatever has ended in its cluster and in its namespace, and however many nodes that has", func(ctx SpecContext) {
 		listed := func(past int) int64 {
 			GinkgoHelper()
 			w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 			for _, cluster := range []string{clusterName, "other"} {
 				Expect(attemptstest.AddHistory(ctx, live, w.namespace, cluster, past)).To(Succeed())
 			}
+			Expect(clusterviewtest.AddNodes(ctx, live, w.namespace, "another", past)).To(Succeed())
 			lists := &apiserver.Counting{Client: w.reconciler.Client}
 			liveLists := &apiserver.Counting{Client: live}
 			w.reconciler.Client, w.reconciler.APIReader = lists, liveLists

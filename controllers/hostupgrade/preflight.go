@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
@@ -132,7 +133,7 @@ func pollBlocked(results []infrav1.PreflightResult) time.Duration {
 
 // runChecks returns what is not as it should be.
 func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflight.Sources) ([]infrav1.PreflightResult, error) {
-	from.Management, from.Workload, from.Now = r.Client, o.workload, o.now
+	from.View, from.Workload, from.Now = clusterview.New(r.Client, o.clusterKey()), o.workload, o.now
 	from.Cluster, from.ElementalCluster = o.cluster, o.elementalCluster
 	snapshot, err := r.snapshots.Read(ctx, from)
 	if err != nil {

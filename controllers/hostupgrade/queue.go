@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -73,7 +73,7 @@ func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ct
 // queued are the attempts of a cluster that wait for a slot, or until their image is out of quarantine. The oldest are woken first, which is all the order there is:
 // one that is held by its checks does not hold those behind it.
 func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ctrl.Request {
-	unfinished, err := attempts.Unfinished(ctx, r.Client, client.ObjectKey{Namespace: namespace, Name: cluster})
+	unfinished, err := clusterview.New(r.Client, client.ObjectKey{Namespace: namespace, Name: cluster}).Unfinished(ctx)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to find who waits for an upgrade slot")
 		return nil

@@ -21,7 +21,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -105,7 +105,7 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		Expect(err).NotTo(HaveOccurred())
 		looks := &wakes{Owners: w.owners}
 		w.reconciler.Client, w.reconciler.Owners = mgr.GetClient(), looks
-		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		const enough = 24 // that the attempts of one cluster need not wait for each other
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{NewQueue: standingStill, MaxConcurrentReconciles: enough})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)

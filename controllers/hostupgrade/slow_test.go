@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -47,7 +47,7 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 			slow: client.ObjectKey{Namespace: w.namespace, Name: clusterName}, held: make(chan client.ObjectKey, calls), rest: make(chan client.ObjectKey, calls),
 		}
 		w.reconciler.Client, w.reconciler.Workload = mgr.GetClient(), slow
-		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		const workers = 2
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: workers})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -32,7 +32,7 @@ var _ = Describe("An attempt that has succeeded", func() {
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
 		w.reconciler.Client, w.reconciler.APIReader = mgr.GetClient(), mgr.GetAPIReader()
-		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)
 		Expect(err).NotTo(HaveOccurred())

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -62,7 +62,7 @@ var _ = Describe("The Node of an attempt", func() {
 		Expect(err).NotTo(HaveOccurred())
 		w.reconciler.Client = mgr.GetClient()
 		w.reconciler.Clusters = &connections{nodes: mgr.GetCache(), changed: make(chan event.GenericEvent), woken: make(chan []ctrl.Request)}
-		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)
 		Expect(err).NotTo(HaveOccurred())
@@ -97,7 +97,7 @@ var _ = Describe("The connection to a workload cluster", func() {
 		Expect(err).NotTo(HaveOccurred())
 		w.connector.unreachable = true
 		w.reconciler.Client, w.reconciler.Clusters = mgr.GetClient(), told
-		Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)
 		Expect(err).NotTo(HaveOccurred())

@@ -21,9 +21,11 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -126,7 +128,7 @@ func (w *world) restart() {
 	faulty := w.faults.wrap(live)
 	w.connector = &fakeConnector{client: faulty, unreachable: w.connector != nil && w.connector.unreachable}
 	w.reconciler = &hostupgrade.Reconciler{
-		Client: faulty, APIReader: live, Workload: w.connector, Owners: w.owners,
+		Client: apiserver.NewIndexed(faulty, clusterview.AddIndexes), APIReader: live, Workload: w.connector, Owners: w.owners,
 		Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Soak: 10 * time.Second,
 	}
 }

@@ -6,11 +6,12 @@ package machinetemplate
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -156,16 +157,12 @@ func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation)
 		return false, nil
 	}
 	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing ElementalMachines: %w", err)
+	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace),
+		client.MatchingFields{clusterview.ByTemplate: template.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template.Name, err)
 	}
 	wanted := osversion.OfTemplate(template)
-	for i := range machines.Items {
-		machine := &machines.Items[i]
-		madeFrom := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
-		if madeFrom == template.Name && !osversion.Same(machine.Spec.OSVersionManagement, wanted) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(machines.Items, func(machine infrav1.ElementalMachine) bool {
+		return !osversion.Same(machine.Spec.OSVersionManagement, wanted)
+	}), nil
 }

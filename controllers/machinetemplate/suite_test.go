@@ -22,6 +22,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
@@ -41,7 +42,7 @@ func TestMachineTemplate(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
-	c = plane.Client
+	c = apiserver.NewIndexed(plane.Client, clusterview.AddIndexes)
 	Expect(elementaloperator.Install(plane.Config)).To(Succeed())
 })
 

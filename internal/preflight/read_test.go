@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -40,7 +41,7 @@ var _ = Describe("Read", Ordered, func() {
 		reader Reader
 		now    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	)
-	BeforeAll(func() { live = apiserver.StartForSuite().Client })
+	BeforeAll(func() { live = apiserver.NewIndexed(apiserver.StartForSuite().Client, clusterview.AddIndexes) })
 
 	create := func(ctx SpecContext, objects ...client.Object) {
 		GinkgoHelper()
@@ -52,7 +53,7 @@ var _ = Describe("Read", Ordered, func() {
 	read := func(ctx SpecContext, after time.Duration) *Snapshot {
 		GinkgoHelper()
 		s, err := reader.Read(ctx, Sources{
-			Management: live, Workload: workload.New(live, live), Now: now.Add(after),
+			View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live), Now: now.Add(after),
 			Cluster: clusterOf(namespace),
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -178,7 +179,7 @@ var _ = Describe("Read", Ordered, func() {
 		const at, maxAge = 4 * absentFor, 5 * time.Second
 		aged := func(after time.Duration, live client.Client, change func(*Sources)) *Snapshot {
 			GinkgoHelper()
-			from := Sources{Management: live, Now: now.Add(at + after), MaxAge: maxAge, Cluster: clusterOf(namespace)}
+			from := Sources{View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Now: now.Add(at + after), MaxAge: maxAge, Cluster: clusterOf(namespace)}
 			from.Workload = workload.New(live, live).WithCache(noNodes{live})
 			change(&from)
 			s, err := reader.Read(ctx, from)
@@ -210,7 +211,7 @@ var _ = Describe("Read", Ordered, func() {
 		reader := &Reader{}
 		for n, name := range []string{"a", "b", "c"} {
 			_, err := reader.Read(ctx, Sources{
-				Management: live, Workload: workload.New(live, live), Now: now.Add(time.Duration(n) * forgottenAfter / 2),
+				View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live), Now: now.Add(time.Duration(n) * forgottenAfter / 2),
 				Cluster: clusterOf(name),
 			})
 			Expect(err).NotTo(HaveOccurred())

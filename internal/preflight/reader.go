@@ -5,21 +5,19 @@ package preflight
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Sources are where a Snapshot is read from.
 type Sources struct {
-	// Management reads the management cluster; a cache will do.
-	Management client.Reader
+	// View is the Cluster in the management cluster.
+	View *clusterview.View
 	// Workload is the workload cluster.
 	Workload *workload.Cluster
 	// Cluster, and its ElementalCluster, which may be nil.
@@ -44,7 +42,7 @@ type Reader struct {
 // Read takes a snapshot of a cluster. It fails where one of the two clusters does not answer.
 func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	s := &Snapshot{Now: from.Now, Cluster: from.Cluster, ElementalCluster: from.ElementalCluster}
-	if err := readManagement(ctx, from.Management, s); err != nil {
+	if err := readManagement(ctx, from.View, s); err != nil {
 		return nil, err
 	}
 	nodes := from.Workload.CachedNodes
@@ -55,38 +53,29 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	if s.Nodes, err = nodes(ctx); err != nil {
 		return nil, err
 	}
-	if err := readCordoners(ctx, from.Management, s); err != nil {
+	if err := readCordoners(ctx, from.View, s); err != nil {
 		return nil, err
 	}
 	s.Services, err = r.services(ctx, from)
 	return s, err
 }
 
-func readManagement(ctx context.Context, management client.Reader, s *Snapshot) error {
-	namespace := client.InNamespace(s.Cluster.Namespace)
-	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: s.Cluster.Name}
-	machines := &clusterv1.MachineList{}
-	if err := management.List(ctx, machines, namespace, ofCluster); err != nil {
-		return fmt.Errorf("listing Machines of Cluster %s: %w", s.Cluster.Name, err)
+func readManagement(ctx context.Context, view *clusterview.View, s *Snapshot) (err error) {
+	if s.Machines, err = view.Machines(ctx); err != nil {
+		return err
 	}
-	s.Machines = machines.Items
-	hosts := &infrav1.ElementalHostList{}
-	if err := management.List(ctx, hosts, namespace, ofCluster); err != nil {
-		return fmt.Errorf("listing ElementalHosts of Cluster %s: %w", s.Cluster.Name, err)
-	}
-	s.Hosts = hosts.Items
-	return nil
+	s.Hosts, err = view.Hosts(ctx)
+	return err
 }
 
 // readCordoners reads the attempts that the nodes say they are cordoned by.
-func readCordoners(ctx context.Context, management client.Reader, s *Snapshot) error {
+func readCordoners(ctx context.Context, view *clusterview.View, s *Snapshot) error {
 	for i := range s.Nodes {
-		name := cordoner(&s.Nodes[i])
-		attempt, err := existing.Get(ctx, management, &infrav1.ElementalHostUpgrade{}, s.Cluster.Namespace, name)
+		attempt, err := view.Attempt(ctx, cordoner(&s.Nodes[i]))
 		if err != nil {
 			return err
 		}
-		if attempt != nil && attempt.Spec.ClusterName == s.Cluster.Name {
+		if attempt != nil {
 			s.Attempts = append(s.Attempts, *attempt)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
-// Snapshot is what the checks look at. Objects that do not exist are nil. Nothing of it may be changed: what was read of the
-// workload cluster is shared.
+// Snapshot is what the checks look at. Objects that do not exist are nil. Nothing of it may be changed: it is
+// the caches' own, and what was read of the workload cluster is shared.
 type Snapshot struct {
 	// Now is when it was read.
 	Now time.Time

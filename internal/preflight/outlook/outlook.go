@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
@@ -62,16 +63,17 @@ type Viewer struct {
 
 // OfOwner looks at the Machines of an owner that do not run what is wanted yet. Waivers are the template's.
 func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSVersionManagement, templates ...client.Object) (*Outlook, error) {
-	namespace := of.Object().GetNamespace()
-	elementals, err := v.elementalMachines(ctx, namespace, of.ClusterName())
+	key := client.ObjectKey{Namespace: of.Object().GetNamespace(), Name: of.ClusterName()}
+	view := clusterview.New(v.Client, key)
+	underWay, err := view.IsUnderWay(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	underWay := false
-	for _, elemental := range elementals {
-		underWay = underWay || isUnderWay(of, elemental)
+	elementals, err := elementalMachines(ctx, view)
+	if err != nil {
+		return nil, err
 	}
-	seen, err := v.look(ctx, client.ObjectKey{Namespace: namespace, Name: of.ClusterName()}, elementals, templates, func(machine *clusterv1.Machine) bool {
+	seen, err := v.look(ctx, key, view, templates, func(machine *clusterv1.Machine) bool {
 		elemental := elementals[machine.Spec.InfrastructureRef.Name]
 		return owner.Made(of, machine.Labels) && elemental != nil && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})
@@ -83,37 +85,24 @@ func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSV
 
 // OfCluster looks at those Machines of a cluster that are chosen.
 func (v *Viewer) OfCluster(ctx context.Context, cluster client.ObjectKey, isChosen func(*clusterv1.Machine) bool) (*Outlook, error) {
-	elementals, err := v.elementalMachines(ctx, cluster.Namespace, cluster.Name)
+	return v.look(ctx, cluster, clusterview.New(v.Client, cluster), nil, isChosen)
+}
+
+// elementalMachines of a Cluster, by name.
+func elementalMachines(ctx context.Context, view *clusterview.View) (map[string]*infrav1.ElementalMachine, error) {
+	all, err := view.ElementalMachines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return v.look(ctx, cluster, elementals, nil, isChosen)
-}
-
-// isUnderWay says whether Cluster API has not brought a machine to its owner's template yet, or is just doing so.
-func isUnderWay(of owner.Owner, elemental *infrav1.ElementalMachine) bool {
-	if !elemental.DeletionTimestamp.IsZero() || !owner.Made(of, elemental.Labels) {
-		return false
-	}
-	_, updating := elemental.Annotations[clusterv1.UpdateInProgressAnnotation]
-	return updating || elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] != owner.TemplateName(of)
-}
-
-func (v *Viewer) elementalMachines(ctx context.Context, namespace, cluster string) (map[string]*infrav1.ElementalMachine, error) {
-	list := &infrav1.ElementalMachineList{}
-	err := v.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
-	if err != nil {
-		return nil, fmt.Errorf("listing ElementalMachines of Cluster %s: %w", cluster, err)
-	}
-	found := map[string]*infrav1.ElementalMachine{}
-	for i := range list.Items {
-		found[list.Items[i].Name] = &list.Items[i]
+	found := make(map[string]*infrav1.ElementalMachine, len(all))
+	for i := range all {
+		found[all[i].Name] = &all[i]
 	}
 	return found, nil
 }
 
 // look at the chosen Machines of a cluster. It is nil where there is no such Cluster, or it is not one of ours.
-func (v *Viewer) look(ctx context.Context, key client.ObjectKey, elementals map[string]*infrav1.ElementalMachine,
+func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clusterview.View,
 	templates []client.Object, isChosen func(*clusterv1.Machine) bool,
 ) (*Outlook, error) {
 	seen := &Outlook{Cluster: &clusterv1.Cluster{}}
@@ -122,7 +111,7 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, elementals map[
 		return nil, err
 	}
 	seen.Options = elemental.Spec.NodeUpgradeOption.WithDefaults()
-	snapshot, err := v.snapshot(ctx, seen.Cluster, elemental)
+	snapshot, err := v.snapshot(ctx, view, seen.Cluster, elemental)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +125,10 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, elementals map[
 		}
 	}
 	slices.SortStableFunc(seen.Subjects, inOrder)
+	elementals, err := elementalMachines(ctx, view)
+	if err != nil {
+		return nil, err
+	}
 	for _, subject := range seen.Subjects {
 		carriers := append([]client.Object{elemental}, templates...)
 		if machine := elementals[subject.Machine.Spec.InfrastructureRef.Name]; machine != nil {
@@ -169,7 +162,7 @@ func unlessAbsent(err error, doing string) error {
 }
 
 // snapshot is nil while the workload cluster does not answer.
-func (v *Viewer) snapshot(ctx context.Context, cluster *clusterv1.Cluster, elemental *infrav1.ElementalCluster) (*preflight.Snapshot, error) {
+func (v *Viewer) snapshot(ctx context.Context, view *clusterview.View, cluster *clusterv1.Cluster, elemental *infrav1.ElementalCluster) (*preflight.Snapshot, error) {
 	live, err := v.Workload.Connect(ctx, client.ObjectKeyFromObject(cluster))
 	if errors.Is(err, workload.ErrUnreachable) {
 		return nil, nil
@@ -178,7 +171,7 @@ func (v *Viewer) snapshot(ctx context.Context, cluster *clusterv1.Cluster, eleme
 		return nil, err
 	}
 	snapshot, err := v.snapshots.Read(ctx, preflight.Sources{
-		Management: v.Client, Workload: live, Cluster: cluster, ElementalCluster: elemental, Now: v.Now(),
+		View: view, Workload: live, Cluster: cluster, ElementalCluster: elemental, Now: v.Now(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking at Cluster %s: %w", cluster.Name, err)

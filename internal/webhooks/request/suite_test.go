@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
@@ -50,7 +51,7 @@ func (s *switchable) Connect(ctx context.Context, _ client.ObjectKey) (*workload
 
 var _ = BeforeSuite(func() {
 	server := apiserver.StartForSuite(apiserver.PreflightWebhooks)
-	live = server.Client
+	live = apiserver.NewIndexed(server.Client, clusterview.AddIndexes)
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	connector = &switchable{}
