@@ -5,7 +5,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -15,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -76,13 +76,12 @@ func isNodeOf(node *corev1.Node, host *infrav1.ElementalHost) bool {
 
 // isMachines says whether the Node belongs to a Machine that stays.
 func (r *Reconciler) isMachines(ctx context.Context, node *corev1.Node, cluster *clusterv1.Cluster) (bool, error) {
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		return false, fmt.Errorf("listing Machines of Cluster %s: %w", cluster.Name, err)
+	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).Machines(ctx)
+	if err != nil {
+		return false, err
 	}
-	for i := range machines.Items {
-		if machines.Items[i].DeletionTimestamp.IsZero() && machines.Items[i].Status.NodeRef.Name == node.Name {
+	for i := range machines {
+		if machines[i].DeletionTimestamp.IsZero() && machines[i].Status.NodeRef.Name == node.Name {
 			return true, nil
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
@@ -48,6 +49,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	mgr, err := server.NewManager()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(association.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&host.Reconciler{Client: counting(mgr), APIReader: mgr.GetAPIReader(), Workload: workloads, Clock: clock, WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)

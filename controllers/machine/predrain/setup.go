@@ -21,6 +21,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
@@ -77,16 +78,15 @@ func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object
 }
 
 func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, are func(*clusterv1.Machine) bool) []reconcile.Request {
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	machines, err := clusterview.New(r.Client, cluster).Machines(ctx)
+	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
 		return nil
 	}
 	requests := []reconcile.Request{}
-	for i := range machines.Items {
-		if association.NamesElementalMachine(machines.Items[i].Spec.InfrastructureRef) && are(&machines.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
+	for i := range machines {
+		if association.NamesElementalMachine(machines[i].Spec.InfrastructureRef) && are(&machines[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
 		}
 	}
 	return requests

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -26,5 +27,5 @@ var (
 
 var _ = BeforeSuite(func() {
 	server = apiserver.StartForSuite()
-	live = server.Client
+	live = apiserver.NewIndexed(server.Client, clusterview.AddIndexes)
 })

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -21,6 +22,7 @@ var _ = Describe("A Machine whose ElementalMachine gets the watch-filter label",
 		w := newWorld(ctx, func(m *clusterv1.Machine) { m.Labels = map[string]string{clusterv1.ClusterNameLabel: "edge"} })
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		reads := &apiserver.Counting{Client: mgr.GetClient()}
 		w.reconciler.Client, w.reconciler.Clusters, w.reconciler.WatchFilterValue = reads, apiserver.SilentClusters{}, "mine"
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
