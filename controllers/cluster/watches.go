@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -61,9 +61,7 @@ func (r *Reconciler) clustersNear(ctx context.Context, object client.Object) []r
 // lineChanged passes what the status line says something of, and nothing else: hosts and attempts are
 // written far more often than that.
 func lineChanged() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(inLine(e.ObjectOld), inLine(e.ObjectNew))
-	}}
+	return predicates.Changed(inLine)
 }
 
 // domainChanged passes hosts that are in a failure domain, or were, when it changes which domains there are
@@ -73,9 +71,7 @@ func domainChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return inDomain(e.Object) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return inDomain(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !equality.Semantic.DeepEqual(inDomains(e.ObjectOld), inDomains(e.ObjectNew))
-		},
+		UpdateFunc: predicates.Changed(inDomains).UpdateFunc,
 	}
 }
 

@@ -4,38 +4,26 @@
 package host
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 // hostChanged lets pass what the controller looks at. Its own conditions are not among it, but for
 // Paused, on whose write a reconcile ends; nor are the time at which the agent spoke, and the progress of what takes long.
 func hostChanged() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*infrav1.ElementalHost)
-		after, okToo := e.ObjectNew.(*infrav1.ElementalHost)
-		return !ok || !okToo ||
-			!equality.Semantic.DeepEqual(seen(before), seen(after)) ||
-			pausedState(before) != pausedState(after)
-	}}
+	return predicates.Changed(func(host *infrav1.ElementalHost) any { return []any{seen(host), predicates.PausedCondition(host)} })
 }
 
 // clusterChanged passes a Cluster that is paused or goes on. One that goes pauses nothing any more, and one that comes
 // under its name may.
 func clusterChanged() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1.Cluster)
-		after, okToo := e.ObjectNew.(*clusterv1.Cluster)
-		return !ok || !okToo || ptr.Deref(before.Spec.Paused, false) != ptr.Deref(after.Spec.Paused, false)
-	}}
+	return predicates.Changed(func(cluster *clusterv1.Cluster) any { return ptr.Deref(cluster.Spec.Paused, false) })
 }
 
 // seen is a host without what is not looked at.
@@ -55,13 +43,4 @@ func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
 		Spec:   host.Spec,
 		Status: status,
 	}
-}
-
-// pausedState is what the Paused condition says.
-func pausedState(object conditions.Getter) [2]string {
-	paused := conditions.Get(object, clusterv1.PausedCondition)
-	if paused == nil {
-		return [2]string{}
-	}
-	return [2]string{string(paused.Status), paused.Message}
 }

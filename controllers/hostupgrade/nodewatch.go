@@ -18,6 +18,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 // watchNodes sees to it that an attempt is woken when a person resumes, or uncordons, its Node. The cache of Nodes is
@@ -47,12 +48,9 @@ func operated() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, wasNode := e.ObjectOld.(*corev1.Node)
-			after, isNode := e.ObjectNew.(*corev1.Node)
-			return wasNode && isNode &&
-				(pausing.MarksOf(before) != pausing.MarksOf(after) || before.Spec.Unschedulable != after.Spec.Unschedulable)
-		},
+		UpdateFunc: predicates.Changed(func(node *corev1.Node) any {
+			return []any{pausing.MarksOf(node), node.Spec.Unschedulable}
+		}).UpdateFunc,
 	}
 }
 

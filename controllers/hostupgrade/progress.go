@@ -6,13 +6,12 @@ package hostupgrade
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 const mebibyte = 1 << 20
@@ -20,14 +19,10 @@ const mebibyte = 1 << 20
 // hostChanged lets pass all of a host but the progress of what takes long, and when its agent spoke: each report of those would have the
 // attempt read everything live for nothing that it decides on.
 func hostChanged() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*infrav1.ElementalHost)
-		after, okToo := e.ObjectNew.(*infrav1.ElementalHost)
-		return !ok || !okToo || !equality.Semantic.DeepEqual(seen(before), seen(after))
-	}}
+	return predicates.Changed(seen)
 }
 
-func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
+func seen(host *infrav1.ElementalHost) any {
 	seen := *host
 	seen.ResourceVersion, seen.ManagedFields = "", nil
 	seen.Status.Agent.LastSeen = metav1.Time{}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -100,12 +100,9 @@ func slotsChanged() predicate.Funcs {
 		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*infrav1.ElementalCluster)
-			after, okToo := e.ObjectNew.(*infrav1.ElementalCluster)
-			return ok && okToo && (!equality.Semantic.DeepEqual(before.Status.UpgradeSlots, after.Status.UpgradeSlots) ||
-				before.Annotations[infrav1.QuarantineAnnotation] != after.Annotations[infrav1.QuarantineAnnotation])
-		},
+		UpdateFunc: predicates.Changed(func(cluster *infrav1.ElementalCluster) any {
+			return []any{cluster.Status.UpgradeSlots, cluster.Annotations[infrav1.QuarantineAnnotation]}
+		}).UpdateFunc,
 	}
 }
 

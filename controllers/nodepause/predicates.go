@@ -5,22 +5,19 @@ package nodepause
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 // markedChanged passes what the marks of a Node depend on, and nothing else: kubelets and hosts report all the time.
 func markedChanged() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(marked(e.ObjectOld), marked(e.ObjectNew))
-	}}
+	return predicates.Changed(marked)
 }
 
 func marked(object client.Object) any {

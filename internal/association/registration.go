@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 // RegisteredHosts are the hosts that came through a registration, from a cache with HostRegistrationIndex. They are the
@@ -67,11 +67,9 @@ func RegisteredRules(ctx context.Context, registrations client.Reader, host *inf
 // changes also with every token and every key that it denies: without this each of them would wake all of its hosts.
 func RulesChanged() predicate.Funcs {
 	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*infrav1.ElementalRegistration)
-			after, okToo := e.ObjectNew.(*infrav1.ElementalRegistration)
-			return !ok || !okToo || !equality.Semantic.DeepEqual(before.Spec.ImageVerification, after.Spec.ImageVerification)
-		},
+		UpdateFunc: predicates.Changed(func(registration *infrav1.ElementalRegistration) any {
+			return registration.Spec.ImageVerification
+		}).UpdateFunc,
 		DeleteFunc: func(event.DeleteEvent) bool { return false }, // its hosts keep what they have
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
@@ -33,11 +34,11 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&clusterv1.Machine{}, builder.WithPredicates(changed(seenOfMachine))).
+		For(&clusterv1.Machine{}, builder.WithPredicates(predicates.Changed(seenOfMachine))).
 		WithOptions(options).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), builder.WithPredicates(changed(seenOfCluster))).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), builder.WithPredicates(predicates.Changed(seenOfCluster))).
 		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &clusterv1.Machine{}),
-			builder.WithPredicates(changed(seenOfOwn))).
+			builder.WithPredicates(predicates.Changed(seenOfOwn))).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.clusterToMachines)).
 		Build(r)
 	if err != nil {
@@ -46,31 +47,18 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	return nil
 }
 
-// changed lets an update pass if what is seen of the object is not the same as before.
-func changed(seen func(client.Object) string) predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return seen(e.ObjectOld) != seen(e.ObjectNew) }}
-}
-
-func seenOfMachine(object client.Object) string {
-	machine, isMachine := object.(*clusterv1.Machine)
-	if !isMachine {
-		return ""
-	}
-	return fmt.Sprint(machine.Status.NodeRef.Name, machine.DeletionTimestamp.IsZero(), hasHook(machine), isExcluded(machine),
-		machine.Annotations[clusterv1.PausedAnnotation], machine.Generation)
+func seenOfMachine(machine *clusterv1.Machine) any {
+	return []any{machine.Status.NodeRef.Name, machine.DeletionTimestamp.IsZero(), hasHook(machine), isExcluded(machine),
+		machine.Annotations[clusterv1.PausedAnnotation], machine.Generation}
 }
 
 // seenOfCluster is what can end the wait of its Machines at once.
-func seenOfCluster(object client.Object) string {
-	cluster, isCluster := object.(*clusterv1.Cluster)
-	if !isCluster {
-		return ""
-	}
-	return fmt.Sprint(cluster.DeletionTimestamp.IsZero(), cluster.Spec.Paused != nil && *cluster.Spec.Paused)
+func seenOfCluster(cluster *clusterv1.Cluster) any {
+	return []any{cluster.DeletionTimestamp.IsZero(), ptr.Deref(cluster.Spec.Paused, false)}
 }
 
 // seenOfOwn is whose Machine it is: the label may come later, as the ElementalMachine itself.
-func seenOfOwn(own client.Object) string { return own.GetLabels()[clusterv1.WatchLabel] }
+func seenOfOwn(own *infrav1.ElementalMachine) any { return own.GetLabels()[clusterv1.WatchLabel] }
 
 // clusterToMachines maps a Cluster to its Machines.
 func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
@@ -119,12 +107,8 @@ func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher 
 // labelChanged passes a Node that KubeVirt has come to, come back to, or left, and one that stopped answering or went.
 // virt-handler says by the value of the label that it has begun or ended; the label itself may outlast KubeVirt.
 func labelChanged() predicate.Funcs {
-	return changed(func(object client.Object) string {
-		node, isNode := object.(*corev1.Node)
-		if !isNode {
-			return ""
-		}
+	return predicates.Changed(func(node *corev1.Node) any {
 		value, labelled := node.Labels[kubevirt.SchedulableLabel]
-		return fmt.Sprint(labelled, value, workload.IsUnreachable(node))
+		return []any{labelled, value, workload.IsUnreachable(node)}
 	})
 }

@@ -1,0 +1,5 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package predicates keeps controllers from being woken by writes of which they see nothing.
+package predicates
