@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -49,7 +50,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 // release lets Cluster API go on to what the owner of a Machine wants, as a superseded attempt does.
 func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
 	if _, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
-		waitFor, err := owner.AssessControlPlane(ctx, h.Live, h.Client, h.Owners.Clock.Now(), machine)
+		waitFor, err := capiworkaround.WaitForControlPlane(ctx, h.Live, h.Client, h.Owners.Clock.Now(), machine)
 		if err != nil || waitFor != "" {
 			return inProgress(waitFor), err
 		}

@@ -6,7 +6,7 @@ package hostupgrade
 import (
 	"context"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -17,7 +17,7 @@ func (r *Reconciler) assessControlPlane(ctx context.Context, o *observation) (st
 	if !o.isControlPlane() {
 		return "", nil
 	}
-	return owner.AssessControlPlane(ctx, r.Client, r.Client, o.now, o.machine)
+	return capiworkaround.WaitForControlPlane(ctx, r.Client, r.Client, o.now, o.machine)
 }
 
 // awaitControlPlane keeps a superseded attempt, and so the Machine in its update, until KubeadmControlPlane finds all

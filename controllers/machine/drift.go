@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
@@ -56,10 +57,10 @@ func (f osFacts) match() hoststate.Match {
 // write that gives it another OS, and the attempt follows later.
 func (f osFacts) isUpdated() bool {
 	return f.upgrade != "" ||
-		has(f.machine.Annotations, clusterv1.UpdateInProgressAnnotation) ||
-		f.owner != nil && has(f.owner.Annotations, clusterv1.UpdateInProgressAnnotation) ||
+		metav1.HasAnnotation(f.machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation) ||
+		f.owner != nil && metav1.HasAnnotation(f.owner.ObjectMeta, clusterv1.UpdateInProgressAnnotation) ||
 		f.last != nil && f.last.PhaseNow() == infrav1.UpgradeHostLost ||
-		neverBegun(f.machine, f.template, f.host)
+		capiworkaround.NeverBegun(f.machine, f.template, f.host)
 }
 
 // attemptMissedIt says whether the last attempt was for this OS and did not bring the host to it.

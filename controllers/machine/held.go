@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -36,7 +37,7 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 		return "", nil
 	}
 	want, found, err := view.WantsOS(ctx, s.owner)
-	if err != nil || !found || want.TemplateName == templateName(s.machine) {
+	if err != nil || !found || want.TemplateName == owner.MadeFrom(s.machine) {
 		return "", err
 	}
 	remedies := make([]string, 0, len(blocking))

@@ -39,15 +39,13 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err := r.syncHost(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.annotateOwner(ctx, s); err != nil {
+	if err := r.nameHost(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
 	observeHost(s)
 	provision(s)
-	recordReached(s.machine, s.host)
-	restored, err := r.restoreUpdateMark(ctx, s)
-	result = util.LowestNonZeroResult(util.LowestNonZeroResult(result, restored), r.askAgain(s))
-	return result, errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
+	continued, err := r.continueUpdate(ctx, s)
+	return util.LowestNonZeroResult(result, continued), errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
 }
 
 // associate finds the machine's host, or claims one.

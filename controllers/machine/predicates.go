@@ -7,40 +7,27 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
-
-// changed lets an update pass if what is seen of the object is not the same as before. Creations and
-// deletions always pass.
-func changed(seen func(client.Object) any) predicate.Funcs {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !equality.Semantic.DeepEqual(seen(e.ObjectOld), seen(e.ObjectNew))
-		},
-	}
-}
 
 // hostChanged passes what a machine reports or acts on, and what keeps a host from being claimed. The progress of an
 // upgrade is not among it, but for the end of the time in which the host must not be interrupted.
 func hostChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
-		host, ok := object.(*infrav1.ElementalHost)
-		if !ok {
-			return nil
-		}
+	return predicates.Changed(func(host *infrav1.ElementalHost) any {
 		return struct {
 			Labels   map[string]string
 			Proposed string
@@ -71,20 +58,16 @@ func seenStatus(host *infrav1.ElementalHost) infrav1.ElementalHostStatus {
 }
 
 func machineChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
-		machine, ok := object.(*clusterv1.Machine)
-		if !ok {
-			return nil
-		}
+	return predicates.Changed(func(machine *clusterv1.Machine) any {
 		return [...]string{
 			ptr.Deref(machine.Spec.Bootstrap.DataSecretName, ""),
 			machine.Spec.FailureDomain,
 			machine.Status.NodeRef.Name,
 			strconv.FormatBool(machine.DeletionTimestamp.IsZero()),
-			strconv.FormatBool(has(machine.Annotations, clusterv1.UpdateInProgressAnnotation)),
-			strconv.FormatBool(has(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)),
-			strconv.FormatBool(has(machine.Annotations, runtimev1.PendingHooksAnnotation)),
-			strconv.FormatBool(hookFails(machine)),
+			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation)),
+			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, clusterv1.PendingAcknowledgeMoveAnnotation)),
+			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation)),
+			strconv.FormatBool(capiworkaround.HookFails(machine)),
 		}
 	})
 }
@@ -92,11 +75,7 @@ func machineChanged() predicate.Funcs {
 // clusterChanged passes a Cluster that is paused or goes on, and what a machine waits for in it. One that comes is
 // waited for, too.
 func clusterChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
-		cluster, ok := object.(*clusterv1.Cluster)
-		if !ok {
-			return nil
-		}
+	return predicates.Changed(func(cluster *clusterv1.Cluster) any {
 		initialized := cluster.Status.Initialization
 		return [...]bool{
 			ptr.Deref(cluster.Spec.Paused, false),
@@ -108,28 +87,18 @@ func clusterChanged() predicate.Funcs {
 
 // templateChanged passes another content, and the image that the template's ManagedOSVersion was looked up to.
 func templateChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
+	return predicates.Changed(func(object client.Object) any {
 		return []any{object.GetGeneration(), object.GetAnnotations()[infrav1.ResolvedOSVersionAnnotation]}
 	})
 }
 
 func upgradeChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
-		upgrade, ok := object.(*infrav1.ElementalHostUpgrade)
-		if !ok {
-			return nil
-		}
-		return endOf(upgrade)
-	})
+	return predicates.Changed(func(upgrade *infrav1.ElementalHostUpgrade) any { return endOf(upgrade) })
 }
 
 // pauseChanged passes what the machines that wait for a paused node depend on.
 func pauseChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
-		upgrade, ok := object.(*infrav1.ElementalHostUpgrade)
-		if !ok {
-			return nil
-		}
+	return predicates.Changed(func(upgrade *infrav1.ElementalHostUpgrade) any {
 		return []any{endOf(upgrade), attempts.WaitsForApproval(upgrade)}
 	})
 }
@@ -143,11 +112,7 @@ func endOf(upgrade *infrav1.ElementalHostUpgrade) infrav1.UpgradePhase {
 }
 
 func nodeChanged() predicate.Funcs {
-	return changed(func(object client.Object) any {
-		node, ok := object.(*corev1.Node)
-		if !ok {
-			return nil
-		}
+	return predicates.Changed(func(node *corev1.Node) any {
 		if node.Spec.ProviderID == "" {
 			return node.Status.NodeInfo.BootID // decides whether it gets one
 		}

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // followTemplate gives a machine that has no host yet the OS that its template asks for by now, and says
@@ -24,7 +25,7 @@ import (
 // host runs anything for the machine yet, so that nothing is disturbed. From the moment there is a host,
 // the OS is changed by an update only.
 func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool, err error) {
-	name := templateName(s.machine)
+	name := owner.MadeFrom(s.machine)
 	if s.machine.Spec.HostRef != nil || name == "" {
 		return false, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // osFacts is all that UpToDate and OSDrifted are judged by.
@@ -111,7 +112,7 @@ func describeOS(management infrav1.OSVersionManagement) string {
 // clonedFrom returns the template that the machine was made from, by the annotations that Cluster API
 // leaves on it. It returns nil if there is none.
 func (r *Reconciler) clonedFrom(ctx context.Context, machine *infrav1.ElementalMachine) (*infrav1.ElementalMachineTemplate, error) {
-	name := templateName(machine)
+	name := owner.MadeFrom(machine)
 	if name == "" {
 		return nil, nil
 	}
@@ -124,14 +125,6 @@ func (r *Reconciler) clonedFrom(ctx context.Context, machine *infrav1.ElementalM
 		return nil, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
 	}
 	return template, nil
-}
-
-func templateName(machine *infrav1.ElementalMachine) string {
-	kind := infrav1.GroupVersion.WithKind("ElementalMachineTemplate").GroupKind().String()
-	if machine.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] != kind {
-		return ""
-	}
-	return machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
 }
 
 // attempts returns the name of the machine's ElementalHostUpgrade that has not ended, and "" if there is

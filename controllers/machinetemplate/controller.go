@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
@@ -47,7 +48,7 @@ type Reconciler struct {
 	Live client.Reader
 	// Owners finds and changes what refers to templates.
 	Owners *owner.Owners
-	// Outlook looks at what a rollout would meet. Default: rollouts are held before their nodes only.
+	// Outlook looks at what a rollout would meet. Default: rollouts wait before their nodes only.
 	Outlook *outlook.Viewer
 	// Recorder emits events.
 	Recorder events.EventRecorder
@@ -60,29 +61,29 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.release(ctx, req.NamespacedName)
+		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
 	} else if err != nil {
-		return ctrl.Result{}, errors.Join(fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err), r.release(ctx, req.NamespacedName))
+		return ctrl.Result{}, errors.Join(fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err), r.unpause(ctx, req.NamespacedName))
 	}
 	if r.isSomebodyElses(template) {
 		return ctrl.Result{}, nil
 	}
 	if !template.DeletionTimestamp.IsZero() || annotations.HasPaused(template) {
-		return ctrl.Result{}, r.release(ctx, req.NamespacedName)
+		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
 	}
 	before := template.DeepCopy()
 	result, err = r.actOn(ctx, template)
-	later, tellErr := r.tellTopologies(ctx, template)
-	return util.LowestNonZeroResult(result, later), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
+	later, tellErr := r.topologies().Tell(ctx, template)
+	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
 
-// actOn a template: nothing stays held for it while it is not known what is to be moved, and each owner that cannot be
-// moved is let go by itself.
+// actOn a template: nothing stays paused for it while it is not known what is to be moved, and each owner that cannot be
+// moved is unpaused by itself.
 func (r *Reconciler) actOn(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
 	seen, result, err := r.prepare(ctx, template)
 	switch {
 	case err != nil:
-		return ctrl.Result{}, errors.Join(err, r.giveUpHolds(ctx, template))
+		return ctrl.Result{}, errors.Join(err, r.giveUpPauses(ctx, template))
 	case seen == nil:
 		return result, nil
 	}
@@ -96,7 +97,7 @@ func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMac
 	case err != nil:
 		return nil, ctrl.Result{}, err
 	case !resolved:
-		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.release(ctx, client.ObjectKeyFromObject(template))
+		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.unpause(ctx, client.ObjectKeyFromObject(template))
 	case isClone(template):
 		return nil, ctrl.Result{}, reportClone(template)
 	}
@@ -120,7 +121,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return nil, ctrl.Result{}, err
 	}
 	seen.failed = errors.Join(
-		r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...),
+		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...),
 		r.annotate(ctx, seen))
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
@@ -136,7 +137,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	}
 	if len(problems) > 0 {
 		r.reportBlocked(template, problems)
-		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.releaseAll(ctx, client.ObjectKeyFromObject(template), seen.all)
+		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.all)
 	}
 	return seen, ctrl.Result{}, nil
 }
@@ -180,6 +181,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, template *infrav1.
 		return fmt.Errorf("patching the status of ElementalMachineTemplate %s: %w", template.Name, client.IgnoreNotFound(err))
 	}
 	return nil
+}
+
+func (r *Reconciler) topologies() capiworkaround.Topologies {
+	return capiworkaround.Topologies{Client: r.Client, Live: r.Live, Clock: r.Owners.Clock}
 }
 
 // sourceLabel is the value of infrav1.SourceTemplateLabel on the clones of a template.

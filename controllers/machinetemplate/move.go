@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -28,46 +29,46 @@ const pointAction = "Point"
 // waiting is why an owner was not moved.
 type waiting struct {
 	reason, message string
-	// held says that the owner is to stay held meanwhile.
-	held bool
+	// paused says that the owner is to stay paused meanwhile.
+	paused bool
 }
 
 // move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others, and is
-// said in the status: the owner may still be held.
+// said in the status: the owner may still be paused.
 func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
-	held, moved, failed := []waiting{}, []string{}, []error{seen.failed}
+	waits, moved, failed := []waiting{}, []string{}, []error{seen.failed}
 	if seen.failed != nil {
-		held = append(held, failure(seen.failed))
+		waits = append(waits, failure(seen.failed))
 	}
-	for _, candidate := range heldFirst(seen.at(pending)) {
-		why, err := r.moveOrRelease(ctx, seen, candidate)
+	for _, candidate := range pausedFirst(seen.at(pending)) {
+		why, err := r.moveOrUnpause(ctx, seen, candidate)
 		switch {
 		case err != nil:
 			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
-			failed, held = append(failed, err), append(held, failure(err))
+			failed, waits = append(failed, err), append(waits, failure(err))
 		case why == nil:
 			moved = append(moved, owner.Describe(candidate))
 		default:
-			held = append(held, *why)
+			waits = append(waits, *why)
 		}
 	}
-	r.reportMoving(seen, held, moved)
-	return ctrl.Result{RequeueAfter: retryAfter(held)}, errors.Join(failed...)
+	r.reportMoving(seen, waits, moved)
+	return ctrl.Result{RequeueAfter: retryAfter(waits)}, errors.Join(failed...)
 }
 
-// heldFirst puts the owners first that Cluster API leaves alone for us: they do not wait until the clusters of the others,
+// pausedFirst puts the owners first that are paused for the template: they do not wait until the clusters of the others,
 // which may be slow, have been looked at.
-func heldFirst(candidates []placed) []placed {
-	isHeld := func(candidate placed) bool { return owner.HeldFor(candidate) != "" }
+func pausedFirst(candidates []placed) []placed {
+	isPaused := func(candidate placed) bool { return owner.PausedFor(candidate) != "" }
 	return slices.Concat(
-		slices.DeleteFunc(slices.Clone(candidates), func(candidate placed) bool { return !isHeld(candidate) }),
-		slices.DeleteFunc(slices.Clone(candidates), isHeld))
+		slices.DeleteFunc(slices.Clone(candidates), func(candidate placed) bool { return !isPaused(candidate) }),
+		slices.DeleteFunc(slices.Clone(candidates), isPaused))
 }
 
-// retryAfter is short where only a quiet point is missing. Nothing held back needs no retry: what was
+// retryAfter is short where only a quiet point is missing. Where none waits, no retry is needed: what was
 // moved is seen in its owner.
-func retryAfter(held []waiting) (after time.Duration) {
-	for _, why := range held {
+func retryAfter(waits []waiting) (after time.Duration) {
+	for _, why := range waits {
 		if why.reason == infrav1.WaitingForQuietPointReason {
 			return quietRetry
 		}
@@ -76,13 +77,13 @@ func retryAfter(held []waiting) (after time.Duration) {
 	return after
 }
 
-// moveOrRelease never leaves an owner held that has something else to wait for than Cluster API's answer.
-func (r *Reconciler) moveOrRelease(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+// moveOrUnpause never leaves an owner paused that has something else to wait for than Cluster API's answer.
+func (r *Reconciler) moveOrUnpause(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
 	why, err := r.moveOwner(ctx, seen, candidate)
-	if err == nil && (why == nil || why.held) || owner.HeldFor(candidate) == "" {
+	if err == nil && (why == nil || why.paused) || owner.PausedFor(candidate) == "" {
 		return why, err
 	}
-	return why, errors.Join(err, r.Owners.Release(ctx, candidate.Owner))
+	return why, errors.Join(err, capiworkaround.Unpause(ctx, r.Owners, candidate.Owner))
 }
 
 func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
@@ -100,7 +101,7 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 		return waitForCluster("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name), nil
 	}
 	if why := r.preflight(ctx, seen, candidate); why != nil {
-		return why, r.Owners.LookAgain(ctx, candidate.Owner)
+		return why, capiworkaround.LookAgain(ctx, r.Owners, candidate.Owner)
 	}
 	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
 		return why, err
@@ -111,44 +112,44 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 	return r.point(ctx, seen, candidate)
 }
 
-// awaitQuiet looks for a quiet point before the owner is held, because what makes the reason may take long, and again
+// awaitQuiet looks for a quiet point before the owner is paused, because what makes the reason may take long, and again
 // while it is, because only that lasts.
 func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
-	if owner.HeldFor(candidate) == "" {
-		if why, err := r.listen(ctx, candidate); why != nil || err != nil {
+	if owner.PausedFor(candidate) == "" {
+		if why, err := r.checkQuiet(ctx, candidate); why != nil || err != nil {
 			return why, err
 		}
 	}
-	held, err := r.Owners.Hold(ctx, candidate.Owner, seen.template.Name)
+	paused, err := capiworkaround.Pause(ctx, r.Owners, candidate.Owner, seen.template.Name)
 	switch {
 	case apierrors.IsForbidden(err):
 		return notQuiet(candidate, refusal(err)), nil
 	case err != nil:
 		return nil, err
-	case !held:
+	case !paused:
 		why := notQuiet(candidate, "waiting for it to report Paused=True")
-		why.held = true
+		why.paused = true
 		return why, nil
 	}
-	return r.listen(ctx, candidate)
+	return r.checkQuiet(ctx, candidate)
 }
 
-func (r *Reconciler) listen(ctx context.Context, candidate placed) (*waiting, error) {
-	reason, err := r.Owners.QuietPoint(ctx, candidate.Owner)
-	if err != nil || reason == "" {
+func (r *Reconciler) checkQuiet(ctx context.Context, candidate placed) (*waiting, error) {
+	verdict, err := capiworkaround.Judge(ctx, r.Owners, candidate.Owner)
+	if err != nil || verdict.NotQuiet == "" {
 		return nil, err
 	}
-	return notQuiet(candidate, reason), r.Owners.LookAgain(ctx, candidate.Owner)
+	return notQuiet(candidate, verdict.NotQuiet), capiworkaround.LookAgain(ctx, r.Owners, candidate.Owner)
 }
 
 func (r *Reconciler) point(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
-	err := r.Owners.RePoint(ctx, candidate.Owner, owner.TemplateName(candidate), candidate.clone)
+	err := r.Owners.RePoint(ctx, candidate.Owner, owner.TemplateName(candidate), candidate.clone, capiworkaround.EndPause)
 	switch {
 	case err == nil:
 		r.Recorder.Eventf(seen.template, candidate.Object(), corev1.EventTypeNormal, infrav1.EventRolloutStarted, pointAction,
 			"Pointed %s to ElementalMachineTemplate %s", owner.Describe(candidate), candidate.clone)
 		return nil, nil
-	case errors.Is(err, owner.ErrReferenceChanged), errors.Is(err, owner.ErrNotHeld), apierrors.IsConflict(err):
+	case errors.Is(err, owner.ErrReferenceChanged), errors.Is(err, capiworkaround.ErrNotPaused), apierrors.IsConflict(err):
 		return notQuiet(candidate, "somebody else is changing it"), nil
 	case apierrors.IsForbidden(err):
 		return notQuiet(candidate, refusal(err)), nil
@@ -177,9 +178,9 @@ func waitForCluster(format string, values ...any) *waiting {
 	return &waiting{reason: infrav1.WaitingForClusterReason, message: fmt.Sprintf(format, values...)}
 }
 
-func messages(held []waiting) string {
-	all := make([]string, 0, len(held))
-	for _, why := range held {
+func messages(waits []waiting) string {
+	all := make([]string, 0, len(waits))
+	for _, why := range waits {
 		all = append(all, why.message)
 	}
 	return strings.Join(all, "; ")

@@ -19,9 +19,9 @@ import (
 // preflightAction is what was done when an event says that a check was waived.
 const preflightAction = "Preflight"
 
-// preflight holds a rollout back that could not start now. One that has begun is not held back here: it is held before
-// each of its nodes, and another image is the way out of it. A workload cluster that does not answer holds nothing back
-// either: its nodes are not touched until it does. One that cannot be read holds its own owner back, and no other.
+// preflight says what an owner waits for whose rollout could not start now. One that has begun does not wait here: it waits
+// before each of its nodes, and another image is the way out of it. Nor does one wait for a workload cluster that does not
+// answer: its nodes are not touched until it does. Where a Cluster cannot be read, its own owners wait, and no others.
 func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate placed) *waiting {
 	if r.Outlook == nil {
 		return nil

@@ -75,13 +75,13 @@ func (r *Reconciler) reportObstacles(template *infrav1.ElementalMachineTemplate,
 	condition.TrueBecause(template, infrav1.RolloutBlockedCondition, problems[0].Reason, "%s", message)
 }
 
-// reportMoving says which owners are held back, or were just pointed to their clones.
-func (r *Reconciler) reportMoving(seen *observation, held []waiting, moved []string) {
+// reportMoving says which owners wait, or were just pointed to their clones.
+func (r *Reconciler) reportMoving(seen *observation, waits []waiting, moved []string) {
 	template := seen.template
 	reportClones(seen)
 	r.reportUnblocked(template)
-	if len(held) > 0 {
-		condition.False(template, infrav1.RolledOutCondition, held[0].reason, "%s", messages(held))
+	if len(waits) > 0 {
+		condition.False(template, infrav1.RolledOutCondition, waits[0].reason, "%s", messages(waits))
 		return
 	}
 	condition.False(template, infrav1.RolledOutCondition, infrav1.WaitingForQuietPointReason, "%s", "Pointed "+strings.Join(moved, ", ")+" to a clone")

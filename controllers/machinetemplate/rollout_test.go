@@ -375,7 +375,7 @@ var _ = Describe("A template", func() {
 			Eventually(ended, "30s").Should(Receive(BeNil()))
 		})
 		w.patch(imageB)
-		Eventually(func() bool { return w.answerPauses() }, "10s").Should(BeTrue(), "the MachineDeployment is held")
+		Eventually(func() bool { return w.answerPauses() }, "10s").Should(BeTrue(), "the MachineDeployment is paused")
 		Eventually(w.refersTo, "10s").ShouldNot(Equal("t"))
 		Eventually(func() string { return get(w.template).Status.CurrentClone }, "10s").Should(Equal(w.refersTo()))
 		Eventually(func() string { return get(w.template).Annotations[infrav1.RolledOutHashAnnotation] }, "10s").Should(Equal(hashOf(w.template)))

@@ -49,12 +49,12 @@ func (r *Reconciler) templatesOfControlPlane(ctx context.Context, object client.
 	return r.templatesOf(ctx, owner.ForKubeadmControlPlane(kcp))
 }
 
-// templatesOf finds the template that an owner belongs to: the one it is held for, which may be gone, the one it refers
+// templatesOf finds the template that an owner belongs to: the one it is paused for, which may be gone, the one it refers
 // to, or the source of that.
 func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcile.Request {
 	name, namespace := owner.TemplateName(of), of.Object().GetNamespace()
-	if held := owner.HeldFor(of); held != "" {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: held}}}
+	if paused := owner.PausedFor(of); paused != "" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: paused}}}
 	}
 	if name == "" {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -86,7 +87,7 @@ func (p *Prover) ProveOwner(ctx context.Context, of owner.Owner, template *infra
 	}
 	wanted := template.DeepCopy()
 	wanted.Spec.Template.Spec.OSVersionManagement = osversion.OfTemplate(template)
-	if message, err = p.Owners.RefusedUpdate(ctx, of, wanted); err != nil {
+	if message, err = capiworkaround.RefusedUpdate(ctx, p.Owners, of, wanted); err != nil {
 		return nil, err
 	}
 	if message != "" {

@@ -5,9 +5,6 @@ package owner
 
 import "time"
 
-// WaitForControlPlane is the decision of AssessControlPlane.
-var WaitForControlPlane = waitForControlPlane
-
 // LookForControlPlanesEvery sets how often it is looked for their CRD, and returns what sets it back.
 func LookForControlPlanesEvery(interval time.Duration) (restore func()) {
 	former := lookForControlPlanes

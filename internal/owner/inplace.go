@@ -43,7 +43,7 @@ func (o *Owners) machineDeploymentReplaces(ctx context.Context, md machineDeploy
 	if md.Spec.Rollout.After.IsZero() {
 		return "", nil
 	}
-	sets, err := o.machineSets(ctx, md)
+	sets, err := o.MachineSets(ctx, md.MachineDeployment)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +74,7 @@ func (o *Owners) controlPlaneReplaces(ctx context.Context, kcp kubeadmControlPla
 	if kcp.Spec.Rollout.After.IsZero() {
 		return "", nil
 	}
-	machines, err := o.machineMetadata(ctx, kcp)
+	machines, err := o.MachineMetadata(ctx, kcp)
 	if err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ package owner_test
 
 import (
 	"context"
+	"errors"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -94,26 +95,42 @@ var _ = Describe("ReplacesInstead with spec.rollout.after", func() {
 	})
 })
 
+// alone changes nothing beside the reference.
+func alone(owner.Owner) error { return nil }
+
 var _ = Describe("RePoint", func() {
 	It("changes the reference and records it, once", func() {
 		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3)
 		create(md)
 		owners := ownersAt(0)
-		hold(owners, md)
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-1")).To(Succeed())
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-1", alone)).To(Succeed())
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
 		Expect(md.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t-1"))
 		Expect(md.Annotations).To(HaveKeyWithValue(infrav1.RolloutCloneAnnotation, "t-1"))
 
 		By("not for who believes in another reference")
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-2")).To(MatchError(owner.ErrReferenceChanged))
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-2", alone)).To(MatchError(owner.ErrReferenceChanged))
 
 		By("not again after somebody turned it back")
 		md.Spec.Template.Spec.InfrastructureRef.Name = "t"
 		Expect(c.Update(ctx, md)).To(Succeed())
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrReferenceChanged))
-		hold(owners, md)
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-2")).To(Succeed())
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1", alone)).To(MatchError(owner.ErrReferenceChanged))
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-2", alone)).To(Succeed())
+	})
+
+	It("writes what is changed with it, or nothing", func() {
+		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+		create(kcp)
+		owners, refused := ownersAt(0), errors.New("refused")
+		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", func(owner.Owner) error { return refused })).To(MatchError(refused))
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(kcp), kcp)).To(Succeed())
+		Expect(kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
+		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", func(of owner.Owner) error {
+			of.Object().GetAnnotations()["with"] = "it"
+			return nil
+		})).To(Succeed())
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(kcp), kcp)).To(Succeed())
+		Expect(kcp.Annotations).To(HaveKeyWithValue("with", "it"))
 	})
 
 	It("fails when the owner was written meanwhile", func() {
@@ -121,7 +138,7 @@ var _ = Describe("RePoint", func() {
 		create(kcp)
 		owners := ownersAt(0)
 		owners.Client = writesFirst{c}
-		Expect(apierrors.IsConflict(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1"))).To(BeTrue())
+		Expect(apierrors.IsConflict(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", alone))).To(BeTrue())
 	})
 })
 

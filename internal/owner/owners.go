@@ -32,7 +32,7 @@ type Owners struct {
 }
 
 // List returns the owners in a namespace that refer to an ElementalMachineTemplate, by kind and name, and those that
-// are held, whatever they refer to by now.
+// this provider has paused, whatever they refer to by now.
 func (o *Owners) List(ctx context.Context, namespace string) ([]Owner, error) {
 	deployments := &clusterv1.MachineDeploymentList{}
 	if err := o.Client.List(ctx, deployments, client.InNamespace(namespace)); err != nil {
@@ -56,7 +56,7 @@ func usingTemplates(all []Owner) []Owner {
 	using := make([]Owner, 0, len(all))
 	for _, candidate := range all {
 		refers := TemplateName(candidate) != "" && candidate.Object().GetDeletionTimestamp().IsZero()
-		if refers || HeldFor(candidate) != "" {
+		if refers || PausedFor(candidate) != "" {
 			using = append(using, candidate)
 		}
 	}
@@ -64,8 +64,8 @@ func usingTemplates(all []Owner) []Owner {
 	return using
 }
 
-// reload returns an owner as the API server has it now.
-func (o *Owners) reload(ctx context.Context, stale Owner) (Owner, error) {
+// Reload returns an owner as the API server has it now.
+func (o *Owners) Reload(ctx context.Context, stale Owner) (Owner, error) {
 	key := client.ObjectKeyFromObject(stale.Object())
 	var fresh Owner
 	switch stale.Kind() {

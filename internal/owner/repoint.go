@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -19,18 +18,15 @@ import (
 var ErrReferenceChanged = errors.New("somebody else has changed the reference")
 
 // RePoint makes an owner refer to the template to instead of from, once: never again after somebody
-// turned it back, and only while the owner is held: see Hold. The reference, the record of it and the end of the hold
-// are one patch, which fails when anything else was written to the owner in between.
-func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
-	fresh, err := o.reload(ctx, of)
+// turned it back. edit may change more of the owner as it is now, or refuse by an error. The reference, the record of it and
+// what edit changes are one patch, which fails when anything else was written to the owner in between.
+func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string, edit func(Owner) error) error {
+	fresh, err := o.Reload(ctx, of)
 	if err != nil {
 		return err
 	}
 	if TemplateName(fresh) != from || fresh.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation] == to {
 		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, ErrReferenceChanged)
-	}
-	if md, isMachineDeployment := fresh.(machineDeployment); isMachineDeployment && !isHeld(md) {
-		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, ErrNotHeld)
 	}
 	object := fresh.Object()
 	base, isObject := object.DeepCopyObject().(client.Object)
@@ -43,10 +39,10 @@ func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string) error {
 		annotations = map[string]string{}
 	}
 	annotations[infrav1.RolloutCloneAnnotation] = to
-	if HeldFor(fresh) != "" {
-		delete(annotations, clusterv1.PausedAnnotation)
-	}
 	object.SetAnnotations(annotations)
+	if err := edit(fresh); err != nil {
+		return fmt.Errorf("pointing %s to %s: %w", Describe(of), to, err)
+	}
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := o.Client.Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("pointing %s to ElementalMachineTemplate %s: %w", Describe(of), to, err)

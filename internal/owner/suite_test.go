@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -62,9 +63,25 @@ func observe(object client.Object, machines int32) {
 	Expect(ownertest.Observe(ctx, c, object, machines)).To(Succeed())
 }
 
-func annotate(object client.Object, key, value string) {
+const longAfter = time.Minute
+
+// rollingOut is a MachineDeployment "md" of three in the middle of going from template "old" to "bad",
+// with one Machine "m" on "bad".
+type rollingOut struct {
+	md       *clusterv1.MachineDeployment
+	old, bad *clusterv1.MachineSet
+	machine  *clusterv1.Machine
+}
+
+func newRollingOut() *rollingOut {
 	GinkgoHelper()
-	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
-	object.SetAnnotations(map[string]string{key: value})
-	Expect(c.Update(ctx, object)).To(Succeed())
+	r := &rollingOut{md: ownertest.MachineDeployment(newNamespace(), "md", "c", "bad", 3)}
+	create(r.md)
+	r.old, r.bad = ownertest.MachineSet(r.md, "ms-old", "old", 2), ownertest.MachineSet(r.md, "ms-bad", "bad", 1)
+	create(r.old, r.bad)
+	r.machine = ownertest.Machine(r.bad, "m")
+	create(r.machine)
+	observe(r.old, 2)
+	observe(r.bad, 1)
+	return r
 }

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -64,42 +65,49 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 
 // checkReference denies a change of reference at a moment at which Cluster API could delete a Machine for it.
 func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) error {
-	template := owner.TemplateName(after)
-	return firstReason(after, cannotPoint, []look{
+	verdict, err := g.judge(ctx, before)
+	if err != nil {
+		return err
+	}
+	return firstReason(after, cannotPoint, []objection{
 		{
-			at: func() (string, error) { return g.Owners.QuietPoint(ctx, before) },
-			remedy: "; a Machine could be deleted. Retry when that is over, which takes seconds unless a Machine is held in its update: " +
+			reason: verdict.NotQuiet,
+			remedy: "; a Machine could be deleted. Retry when that is over, which takes seconds unless a Machine is being updated: " +
 				"see its Updating condition",
 		},
 		{
-			at: func() (string, error) { return g.Owners.ReturnTo(ctx, before, template) },
+			reason: verdict.ReturnTo(owner.TemplateName(after)),
 			remedy: "; a Machine could be deleted, or left with another OS than it shows. Refer to a copy of the template under a name " +
 				"that was not used before, or retry when the rollout has ended",
 		},
 		{
-			at: func() (string, error) { return g.Owners.Between(ctx, before) },
+			reason: verdict.Between,
 			remedy: "; a Machine could be deleted. Retry when it has, which takes seconds, or change the ElementalMachineTemplate, " +
 				"which waits for the moment",
 		},
 	})
 }
 
-// look at what an owner has under way.
-type look struct {
-	// at what: the reason against the change, or empty.
-	at func() (string, error)
+func (g *Guard) judge(ctx context.Context, of owner.Owner) (capiworkaround.Verdict, error) {
+	verdict, err := capiworkaround.Judge(ctx, g.Owners, of)
+	if err != nil {
+		return verdict, fmt.Errorf("looking what %s has under way: %w", owner.Describe(of), err)
+	}
+	return verdict, nil
+}
+
+// objection to a change.
+type objection struct {
+	// reason against the change; empty where there is none.
+	reason string
 	// remedy follows the reason.
 	remedy string
 }
 
-func firstReason(of owner.Owner, what string, looks []look) error {
-	for _, look := range looks {
-		reason, err := look.at()
-		if err != nil {
-			return fmt.Errorf("looking what %s has under way: %w", owner.Describe(of), err)
-		}
-		if reason != "" {
-			return deniedBecause(of, what+reason+look.remedy)
+func firstReason(of owner.Owner, what string, objections []objection) error {
+	for _, objection := range objections {
+		if objection.reason != "" {
+			return deniedBecause(of, what+objection.reason+objection.remedy)
 		}
 	}
 	return nil

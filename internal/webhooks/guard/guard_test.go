@@ -63,8 +63,8 @@ func (p *pool) goTo(template string) error {
 	return err
 }
 
-// held makes one Machine of a template's MachineSet be held in its update.
-func (p *pool) held(template string) *clusterv1.Machine {
+// updating makes one Machine of a template's MachineSet be updated.
+func (p *pool) updating(template string) *clusterv1.Machine {
 	GinkgoHelper()
 	machine := ownertest.Machine(p.on[template], "m")
 	create(machine)
@@ -107,28 +107,28 @@ var _ = Describe("The guard", func() {
 		Expect(p.goTo("good")).To(beDenied("Machine moved is being moved to another MachineSet"))
 	})
 
-	It("permits fix-forward to a fresh name while a Machine is held, and denies the return to the bad one (finding 7a)", func() {
+	It("permits fix-forward to a fresh name while a Machine is being updated, and denies the return to the bad one (finding 7a)", func() {
 		Expect(p.goTo("bad")).To(Succeed())
 		observe(p.md, 3)
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
-		p.held("bad")
+		p.updating("bad")
 		Expect(p.goTo("good")).To(Succeed())
 
-		By("Cluster API wants to take the held Machine from the bad MachineSet")
+		By("Cluster API wants to take the updated Machine from the bad MachineSet")
 		observe(p.md, 3)
 		p.has("good", 0, 0)
 		p.has("bad", 0, 1)
 		Expect(p.goTo("bad")).To(beDenied("MachineSet ms-bad has 1 Machines and is to have 0", "Updating condition"))
 	})
 
-	It("permits to take a rollout back while a Machine is held, and denies it in between Machines", func() {
+	It("permits to take a rollout back while a Machine is being updated, and denies it in between Machines", func() {
 		Expect(p.goTo("bad")).To(Succeed())
 		observe(p.md, 3)
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
 		Expect(p.goTo("old")).To(beDenied("MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)", "under a name that was not used before"))
-		p.held("bad")
+		p.updating("bad")
 		Expect(p.goTo("old")).To(Succeed())
 	})
 
@@ -171,13 +171,13 @@ var _ = Describe("The guard", func() {
 		Expect(pause(true)).To(beDenied("MachineSet ms-old has 3 Machines and is to have 2"))
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
-		machine := p.held("bad")
+		machine := p.updating("bad")
 		annotate(machine, clusterv1.PendingAcknowledgeMoveAnnotation)
 		Expect(pause(true)).To(beDenied("Machine m is being moved to another MachineSet"))
 		annotate(machine, clusterv1.UpdateInProgressAnnotation)
 		delete(machine.Annotations, clusterv1.PendingAcknowledgeMoveAnnotation)
 		Expect(c.Update(ctx, machine)).To(Succeed())
-		Expect(pause(true)).To(Succeed(), "while one is held in its update")
+		Expect(pause(true)).To(Succeed(), "while one is being updated")
 		Expect(pause(true)).To(Succeed(), "it is paused already")
 	})
 

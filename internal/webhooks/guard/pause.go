@@ -11,11 +11,15 @@ import (
 
 // checkPause denies to pause a rollout, as clusterctl alpha rollout pause does, while a Machine goes from one MachineSet
 // to another: a paused MachineDeployment has its MachineSets forget that they were to move it, and one of them deletes it
-// then (Cluster API 1.14, machinedeployment_sync.go; seen at one such moment in three).
+// then (see package capiworkaround).
 func (g *Guard) checkPause(ctx context.Context, of owner.Owner) error {
 	const remedy = "; a Machine could be deleted. Retry in a few seconds, or pause the whole Cluster by its spec.paused"
-	return firstReason(of, "spec.paused cannot be set now: ", []look{
-		{at: func() (string, error) { return g.Owners.QuietPoint(ctx, of) }, remedy: remedy},
-		{at: func() (string, error) { return g.Owners.Between(ctx, of) }, remedy: remedy},
+	verdict, err := g.judge(ctx, of)
+	if err != nil {
+		return err
+	}
+	return firstReason(of, "spec.paused cannot be set now: ", []objection{
+		{reason: verdict.NotQuiet, remedy: remedy},
+		{reason: verdict.Between, remedy: remedy},
 	})
 }

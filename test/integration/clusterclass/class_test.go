@@ -57,6 +57,22 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 			reached(ctx, wanted)
 		})
 
+		It("which is not told of a template's content by Cluster API itself (Topologies)", func(ctx SpecContext) {
+			pause := func(value string) { // we tell nobody of a paused template
+				GinkgoHelper()
+				_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.ClassTemplate,
+					clusterv1.PausedAnnotation+value)
+				Expect(err).NotTo(HaveOccurred())
+			}
+			wanted, at := suite.Push(ctx, cluster, image.OS{}), settledReference(ctx)
+			pause("=")
+			Expect(cluster.PatchPool(ctx, scenario.ClassTemplate, wanted)).To(Succeed())
+			Consistently(reference, "10s", look).WithContext(ctx).WithArguments(cluster).Should(Equal(at),
+				"Cluster API looks at the templates of a class by itself: remove Topologies from internal/capiworkaround")
+			pause("-")
+			reached(ctx, wanted)
+		})
+
 		It("by another template of the class", func(ctx SpecContext) {
 			wanted := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.SwapTemplate(ctx, "edge-workers-2", wanted)).To(Succeed())

@@ -22,7 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// rounds are how often a rollout is overtaken. Without a hold, about one in seventy lost a Machine.
+// rounds are how often a rollout is overtaken. Without capiworkaround.Pause, about one in seventy lost a Machine.
 const rounds = 10
 
 // pauses are how often one is paused. Where the webhook does not refuse that, about one in three loses a Machine.

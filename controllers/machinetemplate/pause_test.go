@@ -21,19 +21,19 @@ import (
 )
 
 var _ = Describe("A MachineDeployment", func() {
-	const held = infrav1.RolloutHoldPrefix + "t"
+	const paused = infrav1.RolloutHoldPrefix + "t"
 	var w *world
 	BeforeEach(func() {
 		proveTheWay()
 		w = newWorld()
 	})
 
-	// hold has the template patched, and the MachineDeployment held for it.
-	hold := func() {
+	// pause has the template patched, and the MachineDeployment paused for it.
+	pause := func() {
 		GinkgoHelper()
 		w.patch(imageB)
 		w.reconcileOnce()
-		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, held))
+		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, paused))
 		Expect(w.refersTo()).To(Equal("t"))
 	}
 	released := func() {
@@ -43,7 +43,7 @@ var _ = Describe("A MachineDeployment", func() {
 	}
 
 	It("is pointed to a clone only after Cluster API has said that it leaves it alone, and is let go by the same write", func() {
-		hold()
+		pause()
 		w.reconcileOnce()
 		Expect(w.refersTo()).To(Equal("t"), "Cluster API has not answered")
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
@@ -58,17 +58,17 @@ var _ = Describe("A MachineDeployment", func() {
 	})
 
 	It("is let go again when it was not quiet when Cluster API stopped", func() {
-		hold()
+		pause()
 		Expect(w.answerPauses()).To(BeTrue())
 		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
 		w.reconcileOnce()
 		released()
 		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
 		w.reconcileOnce()
-		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), "it is not held while that lasts")
+		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), "it is not paused while that lasts")
 	})
 
-	It("is not held before Cluster API has said that it goes on since the last time", func() {
+	It("is not paused before Cluster API has said that it goes on since the last time", func() {
 		Expect(ownertest.Observe(ctx, c, w.md, 1)).To(Succeed())
 		patch(w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 		Expect(w.answerPauses()).To(BeTrue())
@@ -88,11 +88,11 @@ var _ = Describe("A MachineDeployment", func() {
 		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 
-		By("also where it is paused while it is held")
+		By("also where somebody pauses it while it is paused for the template")
 		patch(w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
 		w.answerPauses()
 		w.reconcileOnce()
-		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, held))
+		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, paused))
 		patch(w.md, func() { w.md.Annotations[clusterv1.PausedAnnotation] = "me" })
 		w.reconcile()
 		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
@@ -100,7 +100,7 @@ var _ = Describe("A MachineDeployment", func() {
 	})
 
 	DescribeTable("is let go when it is not to be pointed elsewhere after all, because", func(change func()) {
-		hold()
+		pause()
 		change()
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).NotTo(HaveOccurred())
@@ -137,7 +137,7 @@ var _ = Describe("A MachineDeployment", func() {
 	)
 
 	DescribeTable("is let go when its reference may not be changed: by an error", func(refusal error) {
-		hold()
+		pause()
 		w.answerPauses()
 		w.reconciler.Owners.Client = refuses{Client: c, err: refusal}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
@@ -153,14 +153,14 @@ var _ = Describe("A MachineDeployment", func() {
 	)
 
 	DescribeTable("is let go when what it waits for cannot be looked at", func(of func() client.Object) {
-		hold()
+		pause()
 		w.reconciler.Client = unreadable{Client: w.reconciler.Client, kind: of()}
 		w.reconciler.Live = unreadable{Client: c, kind: of()}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errUnreadable))
 		released()
 
-		By("and is held again when it can be")
+		By("and is paused again when it can be")
 		w.reconciler, _ = newReconciler()
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
@@ -170,20 +170,20 @@ var _ = Describe("A MachineDeployment", func() {
 		Entry("the way in place", func() client.Object { return &runtimev1.ExtensionConfig{} }),
 	)
 
-	It("that cannot be let go is said to be held, on the template", func() {
-		hold()
+	It("that cannot be unpaused is said to be paused, on the template", func() {
+		pause()
 		w.reconciler.Client = unreadable{Client: w.reconciler.Client, kind: &infrav1.ElementalMachine{}}
 		w.reconciler.Owners.Client = unreadable{Client: c, kind: &clusterv1.MachineDeployment{}}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errUnreadable))
 		get(w.template)
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployments may be held for this template " +
-			"(annotation cluster.x-k8s.io/paused: " + held + ") and cannot be released: listing MachineDeployments: " + errUnreadable.Error()))
+		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployments may be paused for this template " +
+			"(annotation cluster.x-k8s.io/paused: " + paused + ") and cannot be unpaused: listing MachineDeployments: " + errUnreadable.Error()))
 	})
 
-	It("is held and pointed by another manager where the first was killed in between", func() {
-		hold()
+	It("is paused and pointed by another manager where the first was killed in between", func() {
+		pause()
 		w.reconciler, _ = newReconciler()
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))

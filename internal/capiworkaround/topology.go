@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package machinetemplate
+package capiworkaround
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -25,33 +25,42 @@ const (
 	classSettleTime = 2 * time.Second
 )
 
-// tellTopologies makes Cluster API look at the Clusters of a ClusterClass whose template was changed. The
+// Topologies tells the topology controller of Cluster API what it does not watch.
+type Topologies struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server: the cache keeps no record of who wrote what when.
+	Live client.Reader
+	// Clock tells how long ago a template was changed.
+	Clock clock.PassiveClock
+}
+
+// Tell makes Cluster API look at the Clusters of a ClusterClass whose template was changed. The
 // topology controller reads the templates of a class whenever it reconciles and watches none of them, so that
 // it would find the change within its sync period, ten minutes. It does watch ElementalClusters: what the
-// class's templates hold is written there.
-// Source: core/reconcilers/topology/cluster, Cluster API 1.14.
-func (r *Reconciler) tellTopologies(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
+// class's templates hold is written there. after is when to call it again; zero where there is nothing left to tell.
+func (t Topologies) Tell(ctx context.Context, template *infrav1.ElementalMachineTemplate) (after time.Duration, err error) {
 	classes := classesOf(template)
 	if len(classes) == 0 || template.Generation == 1 {
-		return ctrl.Result{}, nil
+		return 0, nil
 	}
-	if wait, err := r.settling(ctx, template); err != nil || wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, err
+	if wait, err := t.settling(ctx, template); err != nil || wait > 0 {
+		return wait, err
 	}
 	clusters := &clusterv1.ClusterList{}
-	if err := r.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing Clusters: %w", err)
+	if err := t.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("listing Clusters: %w", err)
 	}
 	failed := []error{}
 	for _, class := range classes {
-		failed = append(failed, r.tellClusters(ctx, clusters.Items, client.ObjectKey{Namespace: template.Namespace, Name: class}))
+		failed = append(failed, t.tellClusters(ctx, clusters.Items, client.ObjectKey{Namespace: template.Namespace, Name: class}))
 	}
-	return ctrl.Result{}, errors.Join(failed...)
+	return 0, errors.Join(failed...)
 }
 
 // tellClusters of a class what its templates hold. What fails for one does not keep the others.
-func (r *Reconciler) tellClusters(ctx context.Context, clusters []clusterv1.Cluster, class client.ObjectKey) error {
-	content, err := r.contentOf(ctx, class.Namespace, class.Name)
+func (t Topologies) tellClusters(ctx context.Context, clusters []clusterv1.Cluster, class client.ObjectKey) error {
+	content, err := t.contentOf(ctx, class.Namespace, class.Name)
 	if err != nil {
 		return err
 	}
@@ -60,7 +69,7 @@ func (r *Reconciler) tellClusters(ctx context.Context, clusters []clusterv1.Clus
 		if !clusters[i].Spec.Topology.IsDefined() || clusters[i].GetClassKey() != class {
 			continue
 		}
-		failed = append(failed, r.tellTopology(ctx, &clusters[i], content))
+		failed = append(failed, t.tellTopology(ctx, &clusters[i], content))
 	}
 	return errors.Join(failed...)
 }
@@ -76,11 +85,10 @@ func classesOf(template *infrav1.ElementalMachineTemplate) []string {
 	return classes
 }
 
-// settling is what is left of the settle time after anything but the status was last written. The cache keeps no
-// record of who wrote what when.
-func (r *Reconciler) settling(ctx context.Context, template *infrav1.ElementalMachineTemplate) (time.Duration, error) {
+// settling is what is left of the settle time after anything but the status was last written.
+func (t Topologies) settling(ctx context.Context, template *infrav1.ElementalMachineTemplate) (time.Duration, error) {
 	live := &infrav1.ElementalMachineTemplate{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(template), live); err != nil {
+	if err := t.Live.Get(ctx, client.ObjectKeyFromObject(template), live); err != nil {
 		return 0, fmt.Errorf("reading when ElementalMachineTemplate %s was changed: %w", template.Name, err)
 	}
 	last := live.CreationTimestamp.Time
@@ -89,13 +97,13 @@ func (r *Reconciler) settling(ctx context.Context, template *infrav1.ElementalMa
 			last = entry.Time.Time
 		}
 	}
-	return max(0, classSettleTime-r.Owners.Clock.Since(last)), nil
+	return max(0, classSettleTime-t.Clock.Since(last)), nil
 }
 
 // contentOf identifies what all templates of a class hold.
-func (r *Reconciler) contentOf(ctx context.Context, namespace, class string) (string, error) {
+func (t Topologies) contentOf(ctx context.Context, namespace, class string) (string, error) {
 	list := &infrav1.ElementalMachineTemplateList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := t.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("listing the ElementalMachineTemplates of ClusterClass %s: %w", class, err)
 	}
 	slices.SortFunc(list.Items, func(a, b infrav1.ElementalMachineTemplate) int { return cmp.Compare(a.Name, b.Name) })
@@ -108,13 +116,13 @@ func (r *Reconciler) contentOf(ctx context.Context, namespace, class string) (st
 	return rollout.ClassContent(of)
 }
 
-func (r *Reconciler) tellTopology(ctx context.Context, cluster *clusterv1.Cluster, content string) error {
+func (t Topologies) tellTopology(ctx context.Context, cluster *clusterv1.Cluster, content string) error {
 	ref := cluster.Spec.InfrastructureRef
 	if ref.APIGroup != infrav1.GroupVersion.Group {
 		return nil
 	}
 	elemental := &infrav1.ElementalCluster{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}, elemental); err != nil {
+	if err := t.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}, elemental); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if elemental.Annotations[infrav1.ClassTemplatesAnnotation] == content {
@@ -125,7 +133,7 @@ func (r *Reconciler) tellTopology(ctx context.Context, cluster *clusterv1.Cluste
 		elemental.Annotations = map[string]string{}
 	}
 	elemental.Annotations[infrav1.ClassTemplatesAnnotation] = content
-	if err := r.Client.Patch(ctx, elemental, client.MergeFrom(base)); err != nil {
+	if err := t.Client.Patch(ctx, elemental, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("telling Cluster %s of the changed templates of its ClusterClass: %w", cluster.Name, client.IgnoreNotFound(err))
 	}
 	return nil

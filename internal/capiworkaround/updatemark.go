@@ -1,14 +1,16 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package machine
+package capiworkaround
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -26,96 +28,108 @@ import (
 // lost: Cluster API writes them one after the other.
 const lostMarkPatience = 5 * time.Second
 
-// restoreUpdateMark gives a Machine the mark of an update back that was lost before the update came to its
+// Update is an update in place of one Machine.
+type Update struct {
+	// Owner is the Machine, which Machine belongs to.
+	Owner   *clusterv1.Machine
+	Machine *infrav1.ElementalMachine
+	// Host that serves the machine.
+	Host *infrav1.ElementalHost
+	// Template that the machine was last made from or updated to. Nil if it is gone.
+	Template *infrav1.ElementalMachineTemplate
+}
+
+// UpdateMarks finds updates that nothing marks any more.
+type UpdateMarks struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server: the cache lags behind.
+	Live client.Reader
+	// Clock tells how long ago a mark was written.
+	Clock clock.PassiveClock
+}
+
+// Restore gives a Machine the mark of an update back that was lost before the update came to its
 // end. Without it the hook is not called, and Cluster API believes that the Machine is up to date.
 //
-// Cluster API loses it by itself: when an update in place completes, the Machine controller of Cluster API
-// 1.14.2 takes the mark update-in-progress off twice: at once, and again with the patch at the end of the
-// same reconcile, which carries no resourceVersion. If the owner wants another template by then, which is
-// how a bad image is got over, the MachineSet controller has often set the mark for the next update in
-// between. The second patch takes that one off, the update never begins, and the owner waits for it for
-// ever.
+// Cluster API loses it by itself: when an update in place completes, its Machine controller takes the mark
+// update-in-progress off twice: at once, and again with the patch at the end of the same reconcile, which carries no
+// resourceVersion. If the owner wants another template by then, which is how a bad image is got over, the MachineSet
+// controller has often set the mark for the next update in between. The second patch takes that one off, the update never
+// begins, and the owner waits for it for ever. On a busy machine it takes all marks of the next update with it.
 //
-// On a busy machine it takes all marks of the next update with it. A person can take the mark off, too. Cluster API then cleans up what else marks the update, and goes on with
+// A person can take the mark off, too. Cluster API then cleans up what else marks the update, and goes on with
 // the next Machine as if this one had been updated.
-func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.owner == nil {
-		return ctrl.Result{}, nil
+//
+// after is when to look again, where it is too early to say whether the mark is lost.
+func (u UpdateMarks) Restore(ctx context.Context, of Update) (after time.Duration, err error) {
+	seen := marks{Update: of}
+	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
+		return 0, err
 	}
-	template, err := r.clonedFrom(ctx, s.machine)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	seen := marks{owner: s.owner, machine: s.machine, host: s.host, template: template}
-	if lost, err := seen.lost(ctx, r.Client); err != nil || !lost {
-		return ctrl.Result{}, err
-	}
-	now, lost, err := r.lostNow(ctx, seen)
+	now, lost, err := u.lostNow(ctx, seen)
 	if err != nil || !lost {
-		return ctrl.Result{}, err
+		return 0, err
 	}
-	if left := lostMarkPatience - r.Clock.Since(lastWritten(now.owner, now.machine)); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
+	if left := lostMarkPatience - u.Clock.Since(lastWritten(now.Owner, now.Machine)); left > 0 {
+		return left, nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Restoring the mark of an update in place that was lost", "Machine", klog.KObj(now.owner))
-	before := now.owner.DeepCopy()
-	annotations.AddAnnotations(now.owner, map[string]string{clusterv1.UpdateInProgressAnnotation: ""})
+	ctrl.LoggerFrom(ctx).Info("Restoring the mark of an update in place that was lost", "Machine", klog.KObj(now.Owner))
+	before := now.Owner.DeepCopy()
+	annotations.AddAnnotations(now.Owner, map[string]string{clusterv1.UpdateInProgressAnnotation: ""})
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, now.owner, patch); err != nil {
-		return ctrl.Result{}, fmt.Errorf("restoring the update mark of Machine %s: %w", now.owner.Name, err)
+	if err := u.Client.Patch(ctx, now.Owner, patch); err != nil {
+		return 0, fmt.Errorf("restoring the update mark of Machine %s: %w", now.Owner.Name, err)
 	}
-	return ctrl.Result{}, nil
+	return 0, nil
 }
 
 // lostNow is lost by live reads: the cache lags behind, and keeps no record of who wrote what when.
-func (r *Reconciler) lostNow(ctx context.Context, seen marks) (now marks, lost bool, err error) {
-	now = marks{owner: &clusterv1.Machine{}, machine: &infrav1.ElementalMachine{}, host: seen.host, template: seen.template}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(seen.owner), now.owner); err != nil {
+func (u UpdateMarks) lostNow(ctx context.Context, seen marks) (now marks, lost bool, err error) {
+	now = marks{Update: Update{Owner: &clusterv1.Machine{}, Machine: &infrav1.ElementalMachine{}, Host: seen.Host, Template: seen.Template}}
+	if err := u.Live.Get(ctx, client.ObjectKeyFromObject(seen.Owner), now.Owner); err != nil {
 		return now, false, client.IgnoreNotFound(err)
 	}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(seen.machine), now.machine); err != nil {
+	if err := u.Live.Get(ctx, client.ObjectKeyFromObject(seen.Machine), now.Machine); err != nil {
 		return now, false, client.IgnoreNotFound(err)
 	}
-	if now.overtaken, err = r.overtaken(ctx, now); err != nil {
+	if now.overtaken, err = u.overtaken(ctx, now); err != nil {
 		return now, false, err
 	}
-	lost, err = now.lost(ctx, r.APIReader)
-	return now, lost && now.owner.DeletionTimestamp.IsZero(), err
+	lost, err = now.lost(ctx, u.Live)
+	return now, lost && now.Owner.DeletionTimestamp.IsZero(), err
 }
 
 // overtaken says whether the owner is known to want another OS by now than the machine asks for. The hook says done of such
 // a machine without an attempt, so that Cluster API goes on to what is wanted: the mark would come back for ever.
-func (r *Reconciler) overtaken(ctx context.Context, of marks) (bool, error) {
-	want, known, err := (&owner.Owners{Live: r.APIReader}).WantsOSNow(ctx, of.owner)
-	return known && !osversion.Same(want.OSVersionManagement, of.machine.Spec.OSVersionManagement), err
+func (u UpdateMarks) overtaken(ctx context.Context, of marks) (bool, error) {
+	want, known, err := (&owner.Owners{Live: u.Live}).WantsOSNow(ctx, of.Owner)
+	return known && !osversion.Same(want.OSVersionManagement, of.Machine.Spec.OSVersionManagement), err
 }
 
 // marks are what says that a Machine is being updated, and what the update is about.
 type marks struct {
-	owner   *clusterv1.Machine
-	machine *infrav1.ElementalMachine
-	host    *infrav1.ElementalHost
-	// template that the machine was last made from or updated to. Nil if it is gone.
-	template *infrav1.ElementalMachineTemplate
+	Update
 	// overtaken is known only where it was read live.
 	overtaken bool
 }
 
 // pinned is the digest that the rollout resolved the image to, if it did.
 func (m marks) pinned() string {
-	if m.template == nil {
+	if m.Template == nil {
 		return ""
 	}
-	return m.template.Annotations[infrav1.RolloutDigestAnnotation]
+	return m.Template.Annotations[infrav1.RolloutDigestAnnotation]
 }
 
 // lost says whether the update of a Machine has not come to its end, and nothing says so any more.
 func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
-	set := m.owner.Annotations
-	if has(set, clusterv1.UpdateInProgressAnnotation) || has(set, runtimev1.PendingHooksAnnotation) {
+	on := m.Owner.ObjectMeta
+	if metav1.HasAnnotation(on, clusterv1.UpdateInProgressAnnotation) || metav1.HasAnnotation(on, runtimev1.PendingHooksAnnotation) {
 		return false, nil
 	}
-	if has(set, clusterv1.PendingAcknowledgeMoveAnnotation) || has(m.machine.Annotations, clusterv1.UpdateInProgressAnnotation) {
+	if metav1.HasAnnotation(on, clusterv1.PendingAcknowledgeMoveAnnotation) ||
+		metav1.HasAnnotation(m.Machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation) {
 		return true, nil
 	}
 	return m.abandoned(ctx, reader)
@@ -125,15 +139,15 @@ func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 // hook has not said done of it then: it does so of one that succeeded, of one that was superseded, and
 // where the host runs the OS in spite of all.
 func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error) {
-	hash := osversion.Hash(m.machine.Spec.OSVersionManagement)
+	hash := osversion.Hash(m.Machine.Spec.OSVersionManagement)
 	if hash == "" {
 		return false, nil
 	}
 	attempt := &infrav1.ElementalHostUpgrade{}
-	key := client.ObjectKey{Namespace: m.machine.Namespace, Name: rollout.UpgradeName(m.owner.Name, templateName(m.machine), hash)}
+	key := client.ObjectKey{Namespace: m.Machine.Namespace, Name: rollout.UpgradeName(m.Owner.Name, owner.MadeFrom(m.Machine), hash)}
 	if err := reader.Get(ctx, key, attempt); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return !m.overtaken && neverBegun(m.machine, m.template, m.host), nil
+			return !m.overtaken && NeverBegun(m.Machine, m.Template, m.Host), nil
 		}
 		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
 	}
@@ -147,17 +161,17 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	return true, nil
 }
 
-// neverBegun says whether the template gave a machine another OS than its host had reached, and the host does not run it.
+// NeverBegun says whether the template gave a machine another OS than its host had reached, and the host does not run it.
 // An update that loses all of its marks before the hook is called leaves no attempt behind either.
-func neverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate, host *infrav1.ElementalHost) bool {
+func NeverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate, host *infrav1.ElementalHost) bool {
 	wanted, reached := machine.Spec.OSVersionManagement, machine.Annotations[infrav1.OSReachedAnnotation]
 	return reached != "" && reached != osversion.Hash(wanted) &&
-		template != nil && osversion.Same(templateOS(template), wanted) &&
+		template != nil && osversion.Same(osversion.OfTemplate(template), wanted) &&
 		host != nil && hoststate.Runs(host, wanted) == hoststate.MatchOther
 }
 
-// recordReached notes that the host runs what the machine asks for.
-func recordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) {
+// RecordReached notes that the host runs what the machine asks for.
+func RecordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) {
 	hash := osversion.Hash(machine.Spec.OSVersionManagement)
 	if hash == "" || !hoststate.Bootstrapped(host) || hoststate.Runs(host, machine.Spec.OSVersionManagement) != hoststate.MatchSame {
 		return
@@ -168,14 +182,9 @@ func recordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHos
 // runsOther says whether the host certainly runs something else than an attempt was for. A digest that is
 // the same counts, as it does for the hook.
 func (m marks) runsOther(attempt *infrav1.ElementalHostUpgrade) bool {
-	booted := m.host.Status.OS.Digest
-	return hoststate.Runs(m.host, m.machine.Spec.OSVersionManagement) == hoststate.MatchOther &&
+	booted := m.Host.Status.OS.Digest
+	return hoststate.Runs(m.Host, m.Machine.Spec.OSVersionManagement) == hoststate.MatchOther &&
 		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned())
-}
-
-func has(annotations map[string]string, key string) bool {
-	_, found := annotations[key]
-	return found
 }
 
 // lastWritten is when one of the objects was last written by anybody. Status does not count: it is

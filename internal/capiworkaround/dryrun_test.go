@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package owner_test
+package capiworkaround_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
@@ -68,7 +69,7 @@ var _ = Describe("RefusedUpdate", func() {
 	}
 
 	It("is none where the API server takes both, and changes nothing", func() {
-		Expect(owners.RefusedUpdate(ctx, kcp, template)).To(BeEmpty())
+		Expect(capiworkaround.RefusedUpdate(ctx, owners, kcp, template)).To(BeEmpty())
 		stored := &infrav1.ElementalMachine{}
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(elemental), stored)).To(Succeed())
 		Expect(stored.ResourceVersion).To(Equal(elemental.ResourceVersion))
@@ -77,13 +78,13 @@ var _ = Describe("RefusedUpdate", func() {
 	It("is none for an ElementalMachine without annotations", func() {
 		elemental.Annotations = nil
 		Expect(c.Update(ctx, elemental)).To(Succeed())
-		Expect(owners.RefusedUpdate(ctx, kcp, template)).To(BeEmpty())
+		Expect(capiworkaround.RefusedUpdate(ctx, owners, kcp, template)).To(BeEmpty())
 	})
 
 	DescribeTable("is told with the Machine and the template",
 		func(word string, answer func() error) {
 			refusing(word, answer())
-			Expect(owners.RefusedUpdate(ctx, kcp, template)).To(And(
+			Expect(capiworkaround.RefusedUpdate(ctx, owners, kcp, template)).To(And(
 				HavePrefix("KubeadmControlPlane cp would delete Machine m instead of updating it, because the API server refuses its ElementalMachine with "+
 					"the content of ElementalMachineTemplate wanted: "),
 				ContainSubstring(because), HaveSuffix(". Change the template, or what refuses it")))
@@ -96,26 +97,26 @@ var _ = Describe("RefusedUpdate", func() {
 
 	It("is what the API server itself finds", func() {
 		template.Spec.Template.Spec.ProviderID = strings.Repeat("x", 513)
-		Expect(owners.RefusedUpdate(ctx, kcp, template)).To(ContainSubstring("spec.providerID"))
+		Expect(capiworkaround.RefusedUpdate(ctx, owners, kcp, template)).To(ContainSubstring("spec.providerID"))
 	})
 
 	It("is not known where the API server does not answer", func() {
 		refusing("former-image", errors.New("no answer"))
-		_, err := owners.RefusedUpdate(ctx, kcp, template)
+		_, err := capiworkaround.RefusedUpdate(ctx, owners, kcp, template)
 		Expect(err).To(MatchError(And(ContainSubstring("trying to update Machine m"), ContainSubstring("no answer"))))
 	})
 
 	It("is nothing for a MachineDeployment", func() {
 		refusing("image", invalid())
 		md := ownertest.MachineDeployment(machine.Namespace, "md", "c", "former", 1)
-		Expect(owners.RefusedUpdate(ctx, owner.ForMachineDeployment(md), template)).To(BeEmpty())
+		Expect(capiworkaround.RefusedUpdate(ctx, owners, owner.ForMachineDeployment(md), template)).To(BeEmpty())
 	})
 
 	DescribeTable("is nothing for a Machine that is not updated",
 		func(change func()) {
 			change()
 			refusing("image", invalid())
-			Expect(owners.RefusedUpdate(ctx, kcp, template)).To(BeEmpty())
+			Expect(capiworkaround.RefusedUpdate(ctx, owners, kcp, template)).To(BeEmpty())
 		},
 		Entry("because it is being deleted", func() { leave(machine) }),
 		Entry("because it is another provider's", func() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package owner
+package capiworkaround
 
 import (
 	"context"
@@ -14,30 +14,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // lookEvery is how long KubeadmControlPlane is left alone in between. It takes as long itself where a component is
 // unhealthy for certain.
 const lookEvery = 20 * time.Second
 
-// LookAgain is LookAgain of the Machines of an owner, where that is a control plane.
-func (o *Owners) LookAgain(ctx context.Context, of Owner) error {
-	kcp, isControlPlane := of.(kubeadmControlPlane)
-	if !isControlPlane {
+// LookAgain is LookAgainAt the Machines of an owner, where that is a control plane.
+func LookAgain(ctx context.Context, owners *owner.Owners, of owner.Owner) error {
+	if of.Kind() != owner.KubeadmControlPlaneKind {
 		return nil
 	}
-	machines, err := o.controlPlaneMachines(ctx, kcp)
+	machines, err := owners.Machines(ctx, of)
 	if err != nil {
 		return err
 	}
-	return LookAgain(ctx, o.Client, o.Clock.Now(), machines)
+	return LookAgainAt(ctx, owners.Client, owners.Clock.Now(), machines)
 }
 
-// LookAgain makes KubeadmControlPlane look at the health of its Machines, by a mark on one of them, if its conditions
-// may be out of date: the Node of a Machine is Ready, and it still does not find the Machine healthy. It watches neither
-// etcd nor Pods, and where all it knows is that it does not know, it looks again with its next resync, in ten minutes.
-// Source: Cluster API 1.14, reconcilers/kubeadmcontrolplane/kubeadmcontrolplane_controller.go.
-func LookAgain(ctx context.Context, writer client.Writer, now time.Time, machines []clusterv1.Machine) error {
+// LookAgainAt makes KubeadmControlPlane look at the health of its Machines, by an annotation on one of them, if its
+// conditions may be out of date: the Node of a Machine is Ready, and it still does not find the Machine healthy. It watches
+// neither etcd nor Pods, and where all it knows is that it does not know, it looks again with its next resync, in ten minutes.
+func LookAgainAt(ctx context.Context, writer client.Writer, now time.Time, machines []clusterv1.Machine) error {
 	for i := range machines {
 		machine := &machines[i]
 		if !mayBeOutdated(machine) {
@@ -58,5 +57,5 @@ func LookAgain(ctx context.Context, writer client.Writer, now time.Time, machine
 }
 
 func mayBeOutdated(machine *clusterv1.Machine) bool {
-	return machine.DeletionTimestamp.IsZero() && len(Unhealthy(machine)) > 0 && conditions.IsTrue(machine, clusterv1.MachineNodeReadyCondition)
+	return machine.DeletionTimestamp.IsZero() && len(owner.Unhealthy(machine)) > 0 && conditions.IsTrue(machine, clusterv1.MachineNodeReadyCondition)
 }

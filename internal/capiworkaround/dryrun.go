@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package owner
+package capiworkaround
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;patch
@@ -29,45 +30,43 @@ const (
 // RefusedUpdate says which ElementalMachine of a control plane the API server would not take as it is, or with the content
 // of a template; it is empty where it takes all, and for other owners. KubeadmControlPlane tries the same before it updates
 // a Machine in place: a webhook or a policy that refuses it has the Machine deleted, and no hook is asked.
-// Source: Cluster API 1.14, reconcilers/kubeadmcontrolplane/inplace_canupdatemachine.go.
-func (o *Owners) RefusedUpdate(ctx context.Context, of Owner, template *infrav1.ElementalMachineTemplate) (string, error) {
-	kcp, isControlPlane := of.(kubeadmControlPlane)
-	if !isControlPlane {
+func RefusedUpdate(ctx context.Context, owners *owner.Owners, of owner.Owner, template *infrav1.ElementalMachineTemplate) (string, error) {
+	if of.Kind() != owner.KubeadmControlPlaneKind {
 		return "", nil
 	}
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template.Spec.Template.Spec)
 	if err != nil {
 		return "", fmt.Errorf("reading the content of ElementalMachineTemplate %s: %w", template.Name, err)
 	}
-	machines, err := o.controlPlaneMachines(ctx, kcp)
+	machines, err := owners.Machines(ctx, of)
 	if err != nil {
 		return "", err
 	}
 	for i := range machines {
-		refusal, err := o.refusedUpdate(ctx, &machines[i], template.Name, spec)
+		refusal, err := refusedUpdate(ctx, owners, &machines[i], template.Name, spec)
 		if err != nil {
 			return "", fmt.Errorf("trying to update Machine %s: %w", machines[i].Name, err)
 		}
 		if refusal != "" {
 			return fmt.Sprintf("%s would delete Machine %s instead of updating it, because the API server refuses its ElementalMachine with "+
-				"the content of ElementalMachineTemplate %s: %s. Change the template, or what refuses it", Describe(of), machines[i].Name, template.Name, refusal), nil
+				"the content of ElementalMachineTemplate %s: %s. Change the template, or what refuses it", owner.Describe(of), machines[i].Name, template.Name, refusal), nil
 		}
 	}
 	return "", nil
 }
 
-func (o *Owners) refusedUpdate(ctx context.Context, machine *clusterv1.Machine, template string, spec map[string]any) (string, error) {
+func refusedUpdate(ctx context.Context, owners *owner.Owners, machine *clusterv1.Machine, template string, spec map[string]any) (string, error) {
 	reference := machine.Spec.InfrastructureRef
 	if !machine.DeletionTimestamp.IsZero() || !association.NamesElementalMachine(reference) {
 		return "", nil
 	}
 	current := &unstructured.Unstructured{}
 	current.SetGroupVersionKind(infrav1.GroupVersion.WithKind(elementalMachineKind))
-	err := o.Live.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}, current)
+	err := owners.Live.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}, current)
 	if err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
-	if refusal, err := o.dryRun(ctx, current, current.GetAnnotations(), current.Object["spec"]); err != nil || refusal != "" {
+	if refusal, err := dryRun(ctx, owners.Client, current, current.GetAnnotations(), current.Object["spec"]); err != nil || refusal != "" {
 		return refusal, err
 	}
 	annotations := current.GetAnnotations()
@@ -75,11 +74,11 @@ func (o *Owners) refusedUpdate(ctx context.Context, machine *clusterv1.Machine, 
 		annotations = map[string]string{}
 	}
 	annotations[clusterv1.TemplateClonedFromNameAnnotation] = template
-	return o.dryRun(ctx, current, annotations, spec)
+	return dryRun(ctx, owners.Client, current, annotations, spec)
 }
 
 // dryRun applies a spec to an ElementalMachine and stores nothing. The UID keeps it from making one that has just gone.
-func (o *Owners) dryRun(ctx context.Context, of *unstructured.Unstructured, annotations map[string]string, spec any) (string, error) {
+func dryRun(ctx context.Context, writer client.Client, of *unstructured.Unstructured, annotations map[string]string, spec any) (string, error) {
 	applied := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	applied.SetGroupVersionKind(of.GroupVersionKind())
 	applied.SetNamespace(of.GetNamespace())
@@ -87,7 +86,7 @@ func (o *Owners) dryRun(ctx context.Context, of *unstructured.Unstructured, anno
 	applied.SetUID(of.GetUID())
 	applied.SetLabels(of.GetLabels())
 	applied.SetAnnotations(annotations)
-	err := o.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied.DeepCopy()),
+	err := writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied.DeepCopy()),
 		client.DryRunAll, client.ForceOwnership, client.FieldOwner(kcpFieldManager))
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		return "", err

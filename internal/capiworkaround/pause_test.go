@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package owner_test
+package capiworkaround_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
@@ -29,16 +30,16 @@ func answerPause(md *clusterv1.MachineDeployment) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// hold a MachineDeployment for template "t", until Cluster API leaves it alone.
-func hold(owners *owner.Owners, md *clusterv1.MachineDeployment) {
+// pauseFor pauses a MachineDeployment for template "t", until Cluster API leaves it alone.
+func pauseFor(owners *owner.Owners, md *clusterv1.MachineDeployment) {
 	GinkgoHelper()
 	answerPause(md)
-	Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+	Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 	answerPause(md)
-	Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeTrue())
+	Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeTrue())
 }
 
-var _ = Describe("Hold", func() {
+var _ = Describe("Pause", func() {
 	var (
 		md     *clusterv1.MachineDeployment
 		owners *owner.Owners
@@ -53,32 +54,32 @@ var _ = Describe("Hold", func() {
 		return md.Annotations[clusterv1.PausedAnnotation]
 	}
 
-	It("lasts until Release", func() {
+	It("lasts until Unpause", func() {
 		Expect(owner.IsPausedByOthers(owner.ForMachineDeployment(md))).To(BeFalse())
-		hold(owners, md)
+		pauseFor(owners, md)
 		Expect(pause()).To(Equal(infrav1.RolloutHoldPrefix + "t"))
-		Expect(owner.HeldFor(owner.ForMachineDeployment(md))).To(Equal("t"))
+		Expect(owner.PausedFor(owner.ForMachineDeployment(md))).To(Equal("t"))
 		Expect(owner.IsPausedByOthers(owner.ForMachineDeployment(md))).To(BeFalse())
-		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
 		Expect(pause()).To(BeEmpty())
-		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
 	})
 
 	It("does not begin before Cluster API has said that it is not paused, or its answer could be an old one", func() {
-		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty(), "it has said nothing yet")
-		hold(owners, md)
-		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
-		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		pauseFor(owners, md)
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty(), "it has not said that it goes on")
 	})
 
 	It("leaves Cluster API a while to act in between", func() {
 		conditions.Set(md, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason})
 		Expect(c.Status().Update(ctx, md)).To(Succeed())
-		Expect(ownersAt(3*time.Second).Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(capiworkaround.Pause(ctx, ownersAt(3*time.Second), owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty())
-		Expect(ownersAt(6*time.Second).Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(capiworkaround.Pause(ctx, ownersAt(6*time.Second), owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).NotTo(BeEmpty())
 	})
 
@@ -87,21 +88,21 @@ var _ = Describe("Hold", func() {
 		conditions.Set(md, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason, LastTransitionTime: last})
 		Expect(c.Status().Update(ctx, md)).To(Succeed())
 		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(5*time.Second - 1))
-		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty())
 		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(5 * time.Second))
-		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).NotTo(BeEmpty())
 	})
 
 	It("makes a quiet point of what Cluster API cannot act on, for good", func() {
 		observe(md, 3)
-		hold(owners, md)
+		pauseFor(owners, md)
 		md.Spec.Template.Spec.Version = "v1.37.0"
 		Expect(c.Update(ctx, md)).To(Succeed())
-		Expect(owners.QuietPoint(ctx, owner.ForMachineDeployment(md))).To(BeEmpty())
-		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
-		Expect(owners.QuietPoint(ctx, owner.ForMachineDeployment(md))).To(Equal("MachineDeployment md was changed and has not been acted on yet"))
+		Expect(notQuiet(owners, owner.ForMachineDeployment(md))).To(BeEmpty())
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(notQuiet(owners, owner.ForMachineDeployment(md))).To(Equal("MachineDeployment md was changed and has not been acted on yet"))
 	})
 
 	It("does not touch somebody else's pause", func() {
@@ -110,28 +111,28 @@ var _ = Describe("Hold", func() {
 		answerPause(md)
 		Expect(owner.IsPausedByOthers(owner.ForMachineDeployment(md))).To(BeTrue())
 		for range 2 {
-			Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
-			Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+			Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+			Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
 			pause()
 			Expect(md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, ""))
 		}
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrNotHeld))
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1", capiworkaround.EndPause)).To(MatchError(capiworkaround.ErrNotPaused))
 	})
 
 	It("is not taken away from somebody who has paused it in the same moment", func() {
-		hold(owners, md)
+		pauseFor(owners, md)
 		owners.Client = writesFirst{c}
-		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
 		Expect(pause()).To(Equal(infrav1.RolloutHoldPrefix+"t"), "the next look tells")
 	})
 
 	It("is what RePoint needs, and ends", func() {
 		answerPause(md)
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrNotHeld))
-		Expect(owners.Hold(ctx, owner.ForMachineDeployment(md), "t")).To(BeFalse())
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(MatchError(owner.ErrNotHeld))
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1", capiworkaround.EndPause)).To(MatchError(capiworkaround.ErrNotPaused))
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1", capiworkaround.EndPause)).To(MatchError(capiworkaround.ErrNotPaused))
 		answerPause(md)
-		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1")).To(Succeed())
+		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1", capiworkaround.EndPause)).To(Succeed())
 		Expect(pause()).To(BeEmpty())
 		Expect(md.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t-1"))
 	})
@@ -139,17 +140,17 @@ var _ = Describe("Hold", func() {
 	It("is nothing for a control plane", func() {
 		kcp := ownertest.KubeadmControlPlane(md.Namespace, "cp", "c", "t")
 		create(kcp)
-		Expect(owners.Hold(ctx, owner.ForKubeadmControlPlane(kcp), "t")).To(BeTrue())
-		Expect(owners.Release(ctx, owner.ForKubeadmControlPlane(kcp))).To(Succeed())
-		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1")).To(Succeed())
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForKubeadmControlPlane(kcp), "t")).To(BeTrue())
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForKubeadmControlPlane(kcp))).To(Succeed())
+		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", capiworkaround.EndPause)).To(Succeed())
 	})
 
 	It("keeps an owner in List, whatever it refers to", func() {
-		hold(owners, md)
+		pauseFor(owners, md)
 		md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate"
 		Expect(c.Update(ctx, md)).To(Succeed())
 		Expect(owners.List(ctx, md.Namespace)).To(HaveLen(1))
-		Expect(owners.Release(ctx, owner.ForMachineDeployment(md))).To(Succeed())
+		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
 		Expect(owners.List(ctx, md.Namespace)).To(BeEmpty())
 	})
 })
@@ -157,12 +158,12 @@ var _ = Describe("Hold", func() {
 var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepare func(*rollingOut), matcher OmegaMatcher) {
 	r := newRollingOut()
 	prepare(r)
-	Expect(ownersAt(atOnce).Between(ctx, owner.ForMachineDeployment(r.md))).To(matcher)
-	Expect(ownersAt(longAfter).Between(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty(), "nothing goes on by itself any more")
+	Expect(between(ownersAt(atOnce), owner.ForMachineDeployment(r.md))).To(matcher)
+	Expect(between(ownersAt(longAfter), owner.ForMachineDeployment(r.md))).To(BeEmpty(), "nothing goes on by itself any more")
 },
 	Entry("under way", func(*rollingOut) {},
 		Equal("MachineDeployment md is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet ms-old")),
-	Entry("at a Machine that is held in its update", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, BeEmpty()),
+	Entry("at a Machine that is being updated", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, BeEmpty()),
 	Entry("at one Machine of two that are updated at once", func(r *rollingOut) {
 		annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "")
 		r.md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("70%"))
@@ -175,7 +176,7 @@ var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepar
 		Expect(c.Update(ctx, r.md)).To(Succeed())
 		observe(r.md, 3)
 	}, HaveSuffix("the next Machine from MachineSet ms-bad")),
-	Entry("held", func(r *rollingOut) { hold(ownersAt(0), r.md) }, BeEmpty()),
+	Entry("paused", func(r *rollingOut) { pauseFor(ownersAt(0), r.md) }, BeEmpty()),
 	Entry("begun, and one MachineSet has a Machine that is not to be there", func(r *rollingOut) {
 		r.old.Spec.Replicas = ptr.To[int32](0)
 		Expect(c.Update(ctx, r.old)).To(Succeed())
@@ -215,7 +216,7 @@ func age(object client.Object) {
 var _ = DescribeTable("Between two Machines of a rollout that goes on by", func(deployments, sets bool, matcher OmegaMatcher) {
 	r, owners := newRollingOut(), ownersAt(atOnce)
 	owners.Live = aged{c, deployments, sets}
-	Expect(owners.Between(ctx, owner.ForMachineDeployment(r.md))).To(matcher)
+	Expect(between(owners, owner.ForMachineDeployment(r.md))).To(matcher)
 },
 	Entry("its MachineDeployment", false, true, Not(BeEmpty())),
 	Entry("its MachineSets", true, false, Not(BeEmpty())),
@@ -225,5 +226,5 @@ var _ = DescribeTable("Between two Machines of a rollout that goes on by", func(
 var _ = It("Between two Machines of a control plane nothing is taken", func() {
 	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
 	create(kcp)
-	Expect(ownersAt(atOnce).Between(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
+	Expect(between(ownersAt(atOnce), owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
 })

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package owner_test
+package capiworkaround_test
 
 import (
 	"time"
@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
-var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...func(own *clusterv1.Machine, other *clusterv1.Machine)) {
+var _ = DescribeTable("What a control plane waits for", func(expected string, changes ...func(own *clusterv1.Machine, other *clusterv1.Machine)) {
 	newMachine := func(name string) clusterv1.Machine {
 		return clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: clusterv1.MachineStatus{
 			Conditions: []metav1.Condition{{Type: "EtcdMemberHealthy", Status: metav1.ConditionTrue}},
@@ -27,7 +27,7 @@ var _ = DescribeTable("waitForControlPlane", func(expected string, changes ...fu
 	for _, change := range changes {
 		change(&all[0], &all[1])
 	}
-	Expect(owner.WaitForControlPlane(&all[0], all)).To(Equal(expected))
+	Expect(capiworkaround.DecideOnControlPlane(&all[0], all)).To(Equal(expected))
 },
 	Entry("all healthy", ""),
 	Entry("of another kind of control plane", "", func(own, other *clusterv1.Machine) {
@@ -69,25 +69,25 @@ func lookedAt(machine *clusterv1.Machine) string {
 	return machine.Annotations[infrav1.HealthLookAnnotation]
 }
 
-var _ = It("AssessControlPlane reads the control plane, and has it looked at", func() {
+var _ = It("WaitForControlPlane reads the control plane, and has it looked at", func() {
 	machines, now := unhealthyMachines("a", "b"), time.Now()
-	Expect(owner.AssessControlPlane(ctx, c, c, now, &machines[1])).To(Equal("waiting for condition EtcdMemberHealthy of control plane Machine b"))
+	Expect(capiworkaround.WaitForControlPlane(ctx, c, c, now, &machines[1])).To(Equal("waiting for condition EtcdMemberHealthy of control plane Machine b"))
 	Expect(lookedAt(&machines[0])).NotTo(BeEmpty())
 
-	held := machines[1].DeepCopy()
-	fail(held, "EtcdMemberHealthy", metav1.ConditionTrue)
-	Expect(c.Status().Update(ctx, held)).To(Succeed())
-	Expect(owner.AssessControlPlane(ctx, c, c, now, held)).To(HavePrefix("waiting for condition EtcdMemberHealthy of control plane Machine a, which would be deleted"))
+	updated := machines[1].DeepCopy()
+	fail(updated, "EtcdMemberHealthy", metav1.ConditionTrue)
+	Expect(c.Status().Update(ctx, updated)).To(Succeed())
+	Expect(capiworkaround.WaitForControlPlane(ctx, c, c, now, updated)).To(HavePrefix("waiting for condition EtcdMemberHealthy of control plane Machine a, which would be deleted"))
 })
 
-var _ = Describe("LookAgain at Machines", func() {
+var _ = Describe("LookAgainAt", func() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 	It("waits 20 seconds in between", func() {
 		machines := unhealthyMachines("m")
 		look := func(at time.Time) string {
 			GinkgoHelper()
-			Expect(owner.LookAgain(ctx, c, at, machines)).To(Succeed())
+			Expect(capiworkaround.LookAgainAt(ctx, c, at, machines)).To(Succeed())
 			return lookedAt(&machines[0])
 		}
 		first := look(now)
@@ -99,13 +99,13 @@ var _ = Describe("LookAgain at Machines", func() {
 		machines := unhealthyMachines("m")
 		leave(&machines[0])
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(&machines[0]), &machines[0])).To(Succeed())
-		Expect(owner.LookAgain(ctx, c, now, machines)).To(Succeed())
+		Expect(capiworkaround.LookAgainAt(ctx, c, now, machines)).To(Succeed())
 		Expect(lookedAt(&machines[0])).To(BeEmpty())
 	})
 
 	It("passes by one that has gone meanwhile", func() {
 		machines := unhealthyMachines("m")
 		Expect(c.Delete(ctx, machines[0].DeepCopy())).To(Succeed())
-		Expect(owner.LookAgain(ctx, c, now, machines)).To(Succeed())
+		Expect(capiworkaround.LookAgainAt(ctx, c, now, machines)).To(Succeed())
 	})
 })

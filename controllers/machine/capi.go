@@ -1,0 +1,42 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+)
+
+// nameHost on the Machine.
+func (r *Reconciler) nameHost(ctx context.Context, s *scope) error {
+	if s.owner == nil {
+		return nil
+	}
+	return capiworkaround.NameHost(ctx, r.Client, s.owner, s.host.Name)
+}
+
+// continueUpdate sees to it that Cluster API goes on with an update in place until it has come to its end.
+func (r *Reconciler) continueUpdate(ctx context.Context, s *scope) (ctrl.Result, error) {
+	capiworkaround.RecordReached(s.machine, s.host)
+	restored, err := r.restoreUpdateMark(ctx, s)
+	retried := ctrl.Result{RequeueAfter: capiworkaround.RetryHook(s.owner, s.machine, r.Clock.Now())}
+	return util.LowestNonZeroResult(restored, retried), err
+}
+
+func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.owner == nil {
+		return ctrl.Result{}, nil
+	}
+	template, err := r.clonedFrom(ctx, s.machine)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	marks := capiworkaround.UpdateMarks{Client: r.Client, Live: r.APIReader, Clock: r.Clock}
+	after, err := marks.Restore(ctx, capiworkaround.Update{Owner: s.owner, Machine: s.machine, Host: s.host, Template: template})
+	return ctrl.Result{RequeueAfter: after}, err
+}

@@ -1,0 +1,87 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package capiworkaround has all that this provider does only because Cluster API 1.14 behaves as it does. Nothing of it
+// would be needed if Cluster API behaved otherwise; each part can be removed by itself when it does.
+//
+// The list has for each part what Cluster API does and where (paths in sigs.k8s.io/cluster-api v1.14.2), how it was seen,
+// and the spec that shows it on real Cluster API. A spec that is named under "fails when mended" asserts the behaviour of
+// Cluster API itself, without this package. The version of Cluster API that the list was checked against is in Verified; a
+// test fails as soon as go.mod has another one.
+//
+// # Judge, Pause
+//
+// Judge tells the quiet points at which an owner's reference may be changed; Pause makes such a point last.
+//
+//   - Behaviour: a MachineSet that becomes the current one while it has more Machines than its spec.replicas deletes them
+//     instead of moving them (core/reconcilers/machineset/machineset_controller.go, syncReplicas and deleteMachines). The
+//     rollout planner does not count a Machine that is on its way between two MachineSets, once neither is the current one
+//     (core/reconcilers/machinedeployment/machinedeployment_rollout_planner.go). A paused rollout (spec.paused) takes the
+//     order to move a Machine off its MachineSets (machinedeployment_sync.go, sync).
+//   - Seen: a reference that went bad, good, bad deleted a Machine six times of six; a rollout that was overtaken between
+//     two Machines, once in seventy; one that was paused while a Machine was moved, once in three.
+//   - Fails when mended: test/integration/references, "deletes a Machine when a reference goes back (Judge, Pause)".
+//   - Users: controllers/machinetemplate, internal/webhooks/guard. Clones have names that were never used for the same
+//     reason (internal/rollout, CloneName).
+//
+// # Judge and WaitForControlPlane, for control planes
+//
+//   - Behaviour: KubeadmControlPlane takes an unhealthy Machine first, and deletes it instead of updating it where only that
+//     one is unhealthy; a Machine that was given a template's content counts as up to date when the reference is back
+//     (controlplane/kubeadm/reconcilers/kubeadmcontrolplane/update.go, rollingUpdate).
+//   - Seen: in the source, when control planes were first upgraded on the lab, on hosts with a real etcd.
+//   - Spec: test/integration/controlplane, "is left alone while a host is down, and upgraded when it is back". It shows that
+//     none is deleted with this package; none shows yet that one is without it.
+//
+// # LookAgain
+//
+//   - Behaviour: KubeadmControlPlane watches neither etcd nor Pods of a workload cluster. Where it does not know whether a
+//     component is healthy it looks again with its resync, in ten minutes (kubeadmcontrolplane_controller.go, Reconcile:
+//     it asks for another look in 20 seconds only where a component is unhealthy for certain).
+//   - Seen: on the lab, after an outage: the last event of a Node that came back was earlier than its etcd member.
+//   - Spec: test/integration/controlplane, "is upgraded in place one by one, each when the last is healthy again". It
+//     becomes slow without this package, and does not fail when it is no longer needed.
+//
+// # RefusedUpdate
+//
+//   - Behaviour: KubeadmControlPlane applies the new content to an ElementalMachine by a dry run before it asks a hook; where
+//     the API server refuses that, it deletes the Machine (inplace_canupdatemachine.go, createRequest).
+//   - Seen: on the lab, with a policy that refuses the wanted image.
+//   - Spec: test/integration/controlplane, "loses no Machine: it is not pointed to a clone before they may".
+//
+// # UpdateMarks
+//
+//   - Behaviour: as an update in place completes, the Machine controller takes the annotation update-in-progress off twice, the
+//     second time with the patch at the end of the reconcile. Neither patch has a resourceVersion, so that the second can
+//     take off the mark of the next update (core/reconcilers/machine/machine_controller_inplace_update.go,
+//     completeInPlaceUpdate and removeInPlaceUpdateAnnotation). A Machine without the mark counts as updated.
+//   - Seen: rollouts that looked finished while a host kept the former OS, when a bad image was followed by a good one.
+//   - Fails when mended: test/integration/references, "takes the marks of an update off twice, without a resourceVersion
+//     (UpdateMarks, NameHost)".
+//
+// # NameHost
+//
+//   - Behaviour: hooks.MarkAsDone (internal/hooks/tracking.go) takes the pending hook off a Machine with a merge patch
+//     without a resourceVersion. Where that was the only annotation the patch is "annotations: null", which takes the marks
+//     of the next update as well.
+//   - Seen: a Machine without another annotation counted as up to date with the former OS after a bad image was overtaken.
+//   - Fails when mended: as of UpdateMarks.
+//
+// # RetryHook
+//
+//   - Behaviour: a call of UpdateMachine that fails is retried by the rate limiter of the work queue, which doubles the time
+//     up to 1,000 seconds (machine_controller_inplace_update.go, callUpdateMachineHook).
+//   - Seen: calls 1, 1, 2.3, 3.6, 6, 11, 22, 42, 83 and 165 seconds apart after an outage of the extension.
+//   - Fails when mended: test/integration/references, "waits ever longer after a hook that fails (RetryHook)".
+//
+// # Topologies
+//
+//   - Behaviour: the topology controller watches the infrastructure cluster and the control plane of a Cluster, and none of the
+//     templates of its ClusterClass (core/reconcilers/topology/cluster/cluster_controller.go, setupDynamicWatches).
+//   - Seen: a patched template of a class reached the hosts after up to ten minutes.
+//   - Fails when mended: test/integration/clusterclass, "which is not told of a template's content by Cluster
+//     API itself (Topologies)".
+package capiworkaround
+
+// Verified is the version of Cluster API that all parts of this package were checked against.
+const Verified = "v1.14.2"

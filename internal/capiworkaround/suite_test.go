@@ -1,0 +1,85 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capiworkaround_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+)
+
+var (
+	ctx   = context.Background()
+	plane *apiserver.Server
+	c     client.Client
+	count atomic.Int64
+)
+
+func TestCAPIWorkaround(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "CAPI Workaround")
+}
+
+var _ = BeforeSuite(func() {
+	plane = apiserver.StartForSuite()
+	c = plane.Client
+})
+
+// ownersAt is a time away from now, at which objects written now were written that long ago.
+func ownersAt(later time.Duration) *owner.Owners {
+	return &owner.Owners{Client: c, Live: c, Clock: clocktesting.NewFakePassiveClock(time.Now().Add(later))}
+}
+
+func newNamespace() string {
+	name := fmt.Sprintf("workaround-%d", count.Add(1))
+	Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	return name
+}
+
+func create(objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(c.Create(ctx, object)).To(Succeed())
+	}
+}
+
+func observe(object client.Object, machines int32) {
+	GinkgoHelper()
+	Expect(ownertest.Observe(ctx, c, object, machines)).To(Succeed())
+}
+
+func annotate(object client.Object, key, value string) {
+	GinkgoHelper()
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	object.SetAnnotations(map[string]string{key: value})
+	Expect(c.Update(ctx, object)).To(Succeed())
+}
+
+// writesFirst is somebody who writes to every object just before it is patched.
+type writesFirst struct{ client.Client }
+
+func (w writesFirst) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	fresh, _ := object.DeepCopyObject().(client.Object)
+	if err := w.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
+		return err
+	}
+	fresh.SetLabels(map[string]string{"written": "meanwhile"})
+	if err := w.Update(ctx, fresh); err != nil {
+		return err
+	}
+	return w.Client.Patch(ctx, object, patch, options...)
+}

@@ -1,0 +1,166 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+// mended is what a failure of these specs says: they see what Cluster API does by itself, and package capiworkaround is
+// there for that alone.
+func mended(part string) string {
+	return "Cluster API does not behave so any more: remove " + part + " from internal/capiworkaround"
+}
+
+// They come last: one of them loses a Machine.
+var _ = Describe("Cluster API by itself", Ordered, func() {
+	It("takes the marks of an update off twice, without a resourceVersion (UpdateMarks, NameHost)", func(ctx SpecContext) {
+		template := atRest(ctx)
+		since := time.Now()
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		reaches(ctx, wanted)
+		takenOff := marksTakenOff(since)
+		Expect(takenOff).To(HaveLen(len(workers)), "Machines")
+		for machine, patches := range takenOff {
+			Expect(len(patches)).To(BeNumerically(">", 1), "Machine %s: %s", machine, mended("UpdateMarks"))
+			Expect(patches).NotTo(ContainElement(ContainSubstring(`"resourceVersion"`)), "Machine %s: %s", machine, mended("UpdateMarks and NameHost"))
+		}
+	})
+
+	It("waits ever longer after a hook that fails (RetryHook)", func(ctx SpecContext) {
+		const longer = 20 * time.Second // than our own retry
+		template := atRest(ctx)
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		attempt, letGo := begin(ctx, template, wanted)
+		own := &infrav1.ElementalMachine{}
+		Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}, own)).To(Succeed())
+		pauseOwn(ctx, own, true)
+		remove := newRival(ctx)
+		last, count := time.Now(), 0
+		Eventually(func() time.Duration {
+			if now := failedCalls(); now != count {
+				last, count = time.Now(), now
+			}
+			return time.Since(last)
+		}, patience, look).Should(BeNumerically(">", longer), mended("RetryHook"))
+		Expect(count).To(BeNumerically(">", 1), "calls that failed")
+
+		remove(ctx)
+		pauseOwn(ctx, own, false)
+		letGo()
+		reaches(ctx, wanted)
+	})
+
+	It("deletes a Machine when a reference goes back (Judge, Pause)", func(ctx SpecContext) {
+		atRest(ctx)
+		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
+		toBad, toGood := newTemplate(ctx, bad), newTemplate(ctx, good)
+		Expect(pointTo(ctx, toBad)).To(Succeed())
+		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		Expect(err).NotTo(HaveOccurred())
+		withoutGuard(ctx)
+		known := audit.Deleted(written(), "machines")
+		Expect(pointTo(ctx, toGood)).To(Succeed())
+		Eventually(hasTooMany, patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
+		Expect(pointTo(ctx, toBad)).To(Succeed())
+		Eventually(func() []string { return audit.Deleted(written(), "machines") }, "30s", look).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
+	})
+})
+
+// marksTakenOff are the patches since a moment by which others than us took update-in-progress off Machines, by Machine.
+func marksTakenOff(since time.Time) map[string][]string {
+	GinkgoHelper()
+	found := map[string][]string{}
+	for _, event := range written() {
+		ref := event.ObjectRef
+		if ref == nil || ref.Resource != "machines" || event.Verb != "patch" || event.StageTimestamp.Time.Before(since) ||
+			!audit.Succeeded(event) || event.User.Username == lab.ManagerUser || !takesMarkOff(event) {
+			continue
+		}
+		found[ref.Name] = append(found[ref.Name], string(event.RequestObject.Raw))
+	}
+	return found
+}
+
+func takesMarkOff(event auditv1.Event) bool {
+	if event.RequestObject == nil {
+		return false
+	}
+	patch := struct {
+		Metadata struct {
+			Annotations map[string]*string `json:"annotations"`
+		} `json:"metadata"`
+	}{}
+	if err := json.Unmarshal(event.RequestObject.Raw, &patch); err != nil {
+		return false // no merge patch
+	}
+	value, named := patch.Metadata.Annotations[clusterv1.UpdateInProgressAnnotation]
+	return named && value == nil
+}
+
+// pauseOwn keeps our controllers from an ElementalMachine, or lets them go on. Cluster API does not look at it.
+func pauseOwn(ctx context.Context, own *infrav1.ElementalMachine, paused bool) {
+	GinkgoHelper()
+	value := clusterv1.PausedAnnotation + "-"
+	if paused {
+		value = clusterv1.PausedAnnotation + "="
+	}
+	_, err := cluster.Kubectl(ctx, "--namespace", own.Namespace, "annotate", "elementalmachine", own.Name, value)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// failedCalls counts the calls of UpdateMachine that failed because there were two extensions, by Cluster API's log.
+func failedCalls() int {
+	GinkgoHelper()
+	said, err := os.ReadFile(cluster.Lab.Core.Process.LogFile())
+	Expect(err).NotTo(HaveOccurred())
+	return strings.Count(string(said), "found multiple UpdateMachine hooks")
+}
+
+// withoutGuard lets references be changed at any moment, until the spec ends.
+func withoutGuard(ctx context.Context) {
+	GinkgoHelper()
+	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
+	Expect(cluster.Lab.Kube.List(ctx, list)).To(Succeed())
+	at := slices.IndexFunc(list.Items, func(c admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+		return strings.HasSuffix(c.Name, "guard-webhook-configuration")
+	})
+	Expect(at).To(BeNumerically(">=", 0), "the guard is installed")
+	guard := list.Items[at].DeepCopy()
+	Expect(cluster.Lab.Kube.Delete(ctx, guard)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		guard.ResourceVersion, guard.UID = "", ""
+		Expect(cluster.Lab.Kube.Create(ctx, guard)).To(Succeed())
+	})
+}
+
+// hasTooMany says whether the MachineSet of a template has a Machine that it is not to have.
+func hasTooMany(ctx context.Context, template string) (bool, error) {
+	list := &clusterv1.MachineSetList{}
+	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
+	return slices.ContainsFunc(list.Items, func(set clusterv1.MachineSet) bool {
+		return set.Spec.Template.Spec.InfrastructureRef.Name == template && ptr.Deref(set.Status.Replicas, 0) > ptr.Deref(set.Spec.Replicas, 0)
+	}), err
+}
