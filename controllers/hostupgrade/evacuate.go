@@ -40,7 +40,8 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 
 func (o *observation) evacuation() kubevirt.Evacuation {
 	return kubevirt.Evacuation{
-		Client: o.workload.Live(), Canceller: o.workload.Canceller(), Node: o.node, Attempt: o.attempt,
+		Client: o.workload.Live(), Nodes: o.workload.CachedNodes, Pods: o.workload.SharedPods(),
+		Canceller: o.workload.Canceller(), Node: o.node, Attempt: o.attempt,
 		Policy: o.options.VMPolicy, Since: o.enteredAt(stepEvacuateVMs),
 	}
 }

@@ -19,15 +19,21 @@ import (
 // cluster that never has it is not to pay for it.
 const lookAgain = 10 * time.Minute
 
-// features remembers what a workload cluster does not have, as long as it is connected.
+// features remembers what a workload cluster does not have, and its Pods for a while, as long as it is connected.
 type features struct {
 	clock clock.PassiveClock
 	// mutex is not held while a cluster is asked: many ask, and one of them may have little time.
 	mutex      sync.Mutex
 	noKubeVirt time.Time // when that was found
+	// pods are what evacuations in the cluster share.
+	pods kubevirt.SharedPods
 }
 
-func newFeatures() *features { return &features{clock: clock.RealClock{}} }
+func newFeatures() *features {
+	f := &features{clock: clock.RealClock{}}
+	f.pods.Now = f.clock.Now
+	return f
+}
 
 // HasKubeVirt says whether there may be virtual machines on the Node. One that was not there a while ago is looked
 // for again only where virt-handler has been on the Node; it labels it.
@@ -60,6 +66,9 @@ func (f *features) rememberKubeVirt(installed bool) {
 		f.noKubeVirt = f.clock.Now()
 	}
 }
+
+// SharedPods are what the evacuations in the cluster share, for as long as it is connected.
+func (c *Cluster) SharedPods() *kubevirt.SharedPods { return &c.features.pods }
 
 // Live reads and writes the workload cluster without a cache.
 func (c *Cluster) Live() client.Client { return c.live }

@@ -45,7 +45,8 @@ func (KubeVirt) Present(ctx context.Context, cluster *workload.Cluster, node *co
 // Evacuate moves them, stops them, or waits, as an upgrade of the Node would.
 func (KubeVirt) Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
 	progress, err := kubevirt.Evacuate(ctx, kubevirt.Evacuation{
-		Client: e.Cluster.Live(), Node: e.Node, Attempt: e.Attempt, Policy: e.Policy, Since: e.Since,
+		Client: e.Cluster.Live(), Nodes: e.Cluster.CachedNodes, Pods: e.Cluster.SharedPods(),
+		Node: e.Node, Attempt: e.Attempt, Policy: e.Policy, Since: e.Since,
 	})
 	return progressOf(progress), err
 }

@@ -63,12 +63,14 @@ func (f Decision) Status() infrav1.VirtualMachineStatus {
 
 // Decide decides on every virtual machine of a Node, in the order of their names. It is pure: an evacuation, a check
 // before one and a plan of one come to the same decisions.
-func Decide(s *Snapshot, q Question) []Decision {
-	d := newDecider(s, q)
+func Decide(s *Snapshot, q Question) []Decision { return newDecider(s, q).decisions() }
+
+// decisions can be made once: they take the room that there is.
+func (d *decider) decisions() []Decision {
 	instances := []*kubevirtv1.VirtualMachineInstance{}
-	for i := range s.Instances {
-		if s.Instances[i].Status.NodeName == q.Node {
-			instances = append(instances, &s.Instances[i])
+	for i := range d.snapshot.Instances {
+		if d.snapshot.Instances[i].Status.NodeName == d.question.Node {
+			instances = append(instances, &d.snapshot.Instances[i])
 		}
 	}
 	// The largest choose first, so that what is left over fits somewhere.

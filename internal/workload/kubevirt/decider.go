@@ -5,7 +5,6 @@ package kubevirt
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
@@ -29,7 +28,7 @@ func newDecider(s *Snapshot, q Question) *decider {
 		migrations: histories(s.Migrations),
 		pods:       map[string]*corev1.Pod{},
 		targeted:   map[string]bool{},
-		targets:    newTargets(s.Nodes, s.Pods, q.Node, taintKey(s.KubeVirt)),
+		targets:    newTargets(s, q.Node),
 	}
 	for i := range s.Machines {
 		d.machines[keyOf(&s.Machines[i])] = &s.Machines[i]
@@ -49,11 +48,7 @@ func newDecider(s *Snapshot, q Question) *decider {
 
 // machineOf is the VirtualMachine that an instance belongs to; nil if there is none.
 func (d *decider) machineOf(vmi *kubevirtv1.VirtualMachineInstance) *kubevirtv1.VirtualMachine {
-	owner := metav1.GetControllerOf(vmi)
-	if owner == nil || owner.Kind != kubevirtv1.VirtualMachineGroupVersionKind.Kind {
-		return nil
-	}
-	return d.machines[vmi.Namespace+"/"+owner.Name]
+	return d.machines[machineKey(vmi).String()]
 }
 
 // strategyOf is what KubeVirt does when the Pod of an instance is evicted; empty is as good as None.

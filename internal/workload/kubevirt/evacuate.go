@@ -19,6 +19,10 @@ import (
 type Evacuation struct {
 	// Client reads and writes the workload cluster, without a cache.
 	Client client.Client
+	// Nodes are all Nodes of the cluster; they are not changed. Default: they are listed.
+	Nodes func(ctx context.Context) ([]corev1.Node, error)
+	// Pods of the cluster that several evacuations share. Default: each lists them, where it has to.
+	Pods *SharedPods
 	// Canceller of evictions; needed by Cancel. Without one, marks are left.
 	Canceller Canceller
 	// Node that is to go down. It is cordoned.
@@ -51,35 +55,28 @@ type Progress struct {
 // Virtual machines are stopped last, when nothing else is left to wait for, so that they are off no longer than they
 // have to be.
 func Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
-	if done, err := isEmpty(ctx, e.Client, e.Node.Name); err != nil || done {
-		return Progress{Done: done}, err
-	}
-	snapshot, err := readNode(ctx, e.Client, e.Node.Name)
-	if err != nil {
-		return Progress{}, err
+	snapshot, err := e.look(ctx)
+	if err != nil || snapshot == nil {
+		return Progress{Done: err == nil}, err
 	}
 	if err := e.taint(ctx, snapshot.KubeVirt); err != nil {
 		return Progress{}, err
 	}
-	pass := &pass{Evacuation: e, decider: newDecider(snapshot, e.question())}
-	pass.decisions = Decide(snapshot, e.question())
+	pass := &pass{Evacuation: e}
+	if pass.decider, pass.decisions, err = e.decideAll(ctx, snapshot); err != nil {
+		return Progress{}, err
+	}
 	if err := pass.act(ctx); err != nil {
 		if errors.Is(err, errUnanswered) {
 			return Progress{Decisions: pass.decisions, Left: pass.left(), Held: true, Message: err.Error()}, nil
 		}
 		return Progress{}, err
 	}
-	return pass.progress(ctx)
+	return pass.progress(), nil
 }
 
 func (e Evacuation) question() Question {
 	return Question{Node: e.Node.Name, Policy: e.Policy, Since: e.Since}
-}
-
-// isEmpty says whether neither an instance nor a Pod of one runs on the Node.
-func isEmpty(ctx context.Context, c client.Client, node string) (bool, error) {
-	active, err := Active(ctx, c, node)
-	return len(active) == 0, err
 }
 
 // pass is one pass over a Node.

@@ -22,8 +22,9 @@ func (w *world) migrating(ctx context.Context, name, from, by string, phase kube
 	GinkgoHelper()
 	m := &kubevirtv1.VirtualMachineInstanceMigration{ObjectMeta: w.meta(name), Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: name}}
 	m.Annotations = map[string]string{kubevirtv1.EvacuationMigrationAnnotation: from}
+	m.Labels = map[string]string{kubevirtv1.MigrationSelectorLabel: name} // as virt-api does
 	if by != "" {
-		m.Labels = map[string]string{infrav1.EvacuationLabel: "true"}
+		m.Labels[infrav1.EvacuationLabel] = "true"
 		m.Annotations[infrav1.EvacuatedByAnnotation] = by
 	}
 	Expect(live.Create(ctx, m)).To(Succeed())

@@ -29,7 +29,7 @@ func (p *pass) migrate(ctx context.Context, decision *Decision) error {
 			Namespace: decision.Namespace,
 			// One whose creation was not heard of gets the same name again, and one after a failure another.
 			Name:   "evacuation-" + digest(append([]string{p.Attempt, string(vmi.UID)}, p.migrations[keyOf(vmi)].ended...)...),
-			Labels: map[string]string{infrav1.EvacuationLabel: "true"},
+			Labels: map[string]string{infrav1.EvacuationLabel: "true", kubevirtv1.MigrationSelectorLabel: decision.Name},
 			Annotations: map[string]string{
 				infrav1.EvacuatedByAnnotation: p.Attempt,
 				// KubeVirt waits longer after each failure, for migrations with this annotation alone.
@@ -49,7 +49,7 @@ func (p *pass) migrate(ctx context.Context, decision *Decision) error {
 	return client.IgnoreNotFound(err)
 }
 
-// ownMigrations counts those of ours that have not ended.
+// ownMigrations counts those of ours, off this Node, that have not ended.
 func (p *pass) ownMigrations() int {
 	known := p.created
 	for i := range p.snapshot.Migrations {

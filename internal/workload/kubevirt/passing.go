@@ -51,6 +51,10 @@ func (t *targets) isFit(node *corev1.Node, n *needs) bool {
 // hasRoomSoon says whether there is room once a Node is what it was, and what leaves it has gone. Of a Node that nothing
 // is scheduled to, only the size is known: its Pods may be on their way to others.
 func (t *targets) hasRoomSoon(node *corev1.Node, n *needs) bool {
+	if !t.isCounted(node) && isReady(node) && !node.Spec.Unschedulable {
+		t.uncounted = append(t.uncounted, node.Name)
+		return true
+	}
 	return !isReady(node) || node.Spec.Unschedulable || lacks(t.freed[node.Name], n.lasting(node)) == ""
 }
 

@@ -4,9 +4,10 @@
 package kubevirt
 
 import (
-	"context"
 	"fmt"
 	"strings"
+
+	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
@@ -15,28 +16,28 @@ import (
 const named = 3
 
 // progress says what is left: first what does not go on by itself.
-func (p *pass) progress(ctx context.Context) (Progress, error) {
+func (p *pass) progress() Progress {
 	progress := Progress{Decisions: p.decisions, Left: p.left()}
 	if held := p.with(infrav1.VMBlock); len(held) > 0 {
 		progress.Held = true
 		progress.Message = reasons(held) + p.others(len(held))
-		return progress, nil
+		return progress
 	}
 	if progress.Left > 0 {
 		progress.Message = fmt.Sprintf("%s to leave Node %s", count(progress.Left), p.Node.Name)
-		return progress, nil
-	}
-	pods, err := launchers(ctx, p.Client, p.Node.Name)
-	if err != nil || len(pods) == 0 {
-		progress.Message = "waiting for the last virtual machines to leave Node " + p.Node.Name
-		return progress, err
+		return progress
 	}
 	names := []string{}
-	for i := range pods {
-		names = append(names, keyOf(&pods[i]))
+	for i := range p.snapshot.Pods {
+		if pod := &p.snapshot.Pods[i]; pod.Spec.NodeName == p.Node.Name && pod.Labels[kubevirtv1.AppLabel] == launcher {
+			names = append(names, keyOf(pod))
+		}
 	}
-	progress.Message = "waiting for the Pods of virtual machines to end: " + shorten(names, ", ")
-	return progress, nil
+	progress.Message = "waiting for the last virtual machines to leave Node " + p.Node.Name
+	if len(names) > 0 {
+		progress.Message = "waiting for the Pods of virtual machines to end: " + shorten(names, ", ")
+	}
+	return progress
 }
 
 func (p *pass) with(wanted infrav1.VMDecision) []Decision {

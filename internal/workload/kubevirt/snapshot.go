@@ -11,56 +11,56 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Snapshot is what decisions are made from: one list of each kind.
+// Snapshot is what decisions are made from.
 type Snapshot struct {
 	// KubeVirt is the installation; nil if there is none.
 	KubeVirt *kubevirtv1.KubeVirt
 	// Instances are the VirtualMachineInstances that decisions are made for.
 	Instances []kubevirtv1.VirtualMachineInstance
-	// Machines are all VirtualMachines.
+	// Machines are the VirtualMachines of the instances, and maybe others.
 	Machines []kubevirtv1.VirtualMachine
-	// Migrations are all VirtualMachineInstanceMigrations.
+	// Migrations are the VirtualMachineInstanceMigrations of the instances, and maybe others.
 	Migrations []kubevirtv1.VirtualMachineInstanceMigration
-	// Nodes are all Nodes, and Pods all Pods that have not ended: together they say what fits where.
+	// Nodes are all Nodes.
 	Nodes []corev1.Node
-	Pods  []corev1.Pod
+	// Pods that have not ended: those that the instances run in, those that they are being migrated to, and those that
+	// take room on Nodes.
+	Pods []corev1.Pod
+	// Counted are the names of the Nodes of which Pods has all; nil: of all of them.
+	Counted sets.Set[string]
 }
 
 // Read reads the virtual machines of all Nodes, and what decides on them, with one call for each kind.
 func Read(ctx context.Context, c client.Client) (*Snapshot, error) {
-	return read(ctx, c)
-}
-
-// readNode reads the virtual machines of one Node, and what decides on them.
-func readNode(ctx context.Context, c client.Client, node string) (*Snapshot, error) {
-	return read(ctx, c, client.MatchingLabels{kubevirtv1.NodeNameLabel: node})
-}
-
-func read(ctx context.Context, c client.Client, which ...client.ListOption) (*Snapshot, error) {
 	instances, machines := &kubevirtv1.VirtualMachineInstanceList{}, &kubevirtv1.VirtualMachineList{}
 	migrations, kubeVirts := &kubevirtv1.VirtualMachineInstanceMigrationList{}, &kubevirtv1.KubeVirtList{}
-	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
-	for _, each := range []struct {
-		list    client.ObjectList
-		options []client.ListOption
-	}{
-		{kubeVirts, nil}, {instances, which}, {machines, nil}, {migrations, nil}, {nodes, nil}, {pods, []client.ListOption{running}},
-	} {
-		if err := list(ctx, c, each.list, each.options...); err != nil {
+	nodes := &corev1.NodeList{}
+	for _, each := range []client.ObjectList{kubeVirts, instances, machines, migrations, nodes} {
+		if err := list(ctx, c, each); err != nil {
 			return nil, err
 		}
 	}
-	snapshot := &Snapshot{
-		Instances: instances.Items, Machines: machines.Items, Migrations: migrations.Items, Nodes: nodes.Items, Pods: pods.Items,
+	pods, err := allPods(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	if len(kubeVirts.Items) > 0 { // KubeVirt allows one
-		snapshot.KubeVirt = &kubeVirts.Items[0]
+	return &Snapshot{
+		KubeVirt: only(kubeVirts), Instances: instances.Items, Machines: machines.Items, Migrations: migrations.Items,
+		Nodes: nodes.Items, Pods: pods,
+	}, nil
+}
+
+// only is the installation, of which KubeVirt allows one; nil if there is none.
+func only(kubeVirts *kubevirtv1.KubeVirtList) *kubevirtv1.KubeVirt {
+	if len(kubeVirts.Items) == 0 {
+		return nil
 	}
-	return snapshot, nil
+	return &kubeVirts.Items[0]
 }
 
 // running selects Pods that have not ended.

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
@@ -23,13 +24,21 @@ type targets struct {
 	free  map[string]corev1.ResourceList
 	// freed is the room that there is once the Pods have gone that are being deleted.
 	freed map[string]corev1.ResourceList
+	// counted are the Nodes whose room is known; nil: all are. uncounted are those of the others that could take a virtual
+	// machine for which there is no room on these, the largest first.
+	counted   sets.Set[string]
+	uncounted []string
 	// drainTaint is the taint of a Node that KubeVirt evacuates.
 	drainTaint string
 }
 
 // newTargets counts the room on all Nodes but the one that is to go down.
-func newTargets(nodes []corev1.Node, pods []corev1.Pod, leaving, drainTaint string) *targets {
-	t := &targets{free: map[string]corev1.ResourceList{}, freed: map[string]corev1.ResourceList{}, drainTaint: drainTaint}
+func newTargets(s *Snapshot, leaving string) *targets {
+	nodes, pods := s.Nodes, s.Pods
+	t := &targets{
+		free: map[string]corev1.ResourceList{}, freed: map[string]corev1.ResourceList{},
+		counted: s.Counted, drainTaint: taintKey(s.KubeVirt),
+	}
 	for i := range nodes {
 		if nodes[i].Name != leaving {
 			t.nodes = append(t.nodes, &nodes[i])
@@ -58,6 +67,9 @@ func (t *targets) place(n *needs) (refusal string) {
 	var best *corev1.Node
 	reasons := map[string][]string{}
 	for _, node := range t.nodes {
+		if !t.isCounted(node) {
+			continue
+		}
 		if why := t.refuses(node, n); why != "" {
 			reasons[why] = append(reasons[why], node.Name)
 			continue
@@ -66,12 +78,43 @@ func (t *targets) place(n *needs) (refusal string) {
 			best = node
 		}
 	}
+	if best == nil && t.mayFit(n, reasons) {
+		return "" // until they are counted
+	}
 	if best == nil {
 		return noTarget(reasons)
 	}
 	take(t.free[best.Name], n.requests)
 	take(t.freed[best.Name], n.requests)
 	return ""
+}
+
+func (t *targets) isCounted(node *corev1.Node) bool {
+	return t.counted == nil || t.counted.Has(node.Name)
+}
+
+// mayFit says whether there are Nodes that are not counted and could take a virtual machine. Of the others it adds why not.
+// Once there are some, no more are looked for: they are counted first.
+func (t *targets) mayFit(n *needs, reasons map[string][]string) bool {
+	if t.counted == nil || len(t.uncounted) > 0 {
+		return len(t.uncounted) > 0
+	}
+	fit := []*corev1.Node{}
+	for _, node := range t.nodes {
+		if t.isCounted(node) {
+			continue
+		}
+		if why := t.refuses(node, n); why != "" { // whatever its Pods take
+			reasons[why] = append(reasons[why], node.Name)
+			continue
+		}
+		fit = append(fit, node)
+	}
+	slices.SortStableFunc(fit, func(a, b *corev1.Node) int { return b.Status.Allocatable.Memory().Cmp(*a.Status.Allocatable.Memory()) })
+	for _, node := range fit {
+		t.uncounted = append(t.uncounted, node.Name)
+	}
+	return len(fit) > 0
 }
 
 func (t *targets) memory(node *corev1.Node) *resource.Quantity {

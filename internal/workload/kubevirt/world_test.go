@@ -44,6 +44,8 @@ type world struct {
 	unlisted error
 	// raced happens right before the next patch; nil: nothing.
 	raced func()
+	// podLists are how Pods were listed.
+	podLists []client.ListOptions
 	// calls counts what reaches the API server, by verb.
 	calls map[string]int
 }
@@ -55,18 +57,22 @@ func newWorld(ctx context.Context) *world {
 	w := &world{namespace: namespace.Name, policy: infrav1.VMPolicyBlock, calls: map[string]int{}}
 	w.answers = w.markAndRefuse
 	w.client = w.wrap(live)
-	for _, name := range []string{nodeOne, nodeTwo} {
-		made := node(name)
-		status := made.Status
-		Expect(live.Create(ctx, made)).To(Succeed())
-		made.Status = status
-		Expect(live.Status().Update(ctx, made)).To(Succeed())
-		made.Spec.Taints = nil // every Node has one until its kubelet is there
-		Expect(live.Update(ctx, made)).To(Succeed())
-	}
+	addNode(ctx, nodeOne)
+	addNode(ctx, nodeTwo)
 	Expect(live.Create(ctx, &kubevirtv1.KubeVirt{ObjectMeta: w.meta("kubevirt")})).To(Succeed())
 	DeferCleanup(w.clear)
 	return w
+}
+
+func addNode(ctx context.Context, name string) {
+	GinkgoHelper()
+	made := node(name)
+	status := made.Status
+	Expect(live.Create(ctx, made)).To(Succeed())
+	made.Status = status
+	Expect(live.Status().Update(ctx, made)).To(Succeed())
+	made.Spec.Taints = nil // every Node has one until its kubelet is there
+	Expect(live.Update(ctx, made)).To(Succeed())
 }
 
 func (w *world) clear(ctx context.Context) {
@@ -95,6 +101,11 @@ func (w *world) wrap(inner client.WithWatch) client.Client {
 	return interceptor.NewClient(inner, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			w.calls["list"]++
+			given := client.ListOptions{}
+			given.ApplyOptions(options)
+			if _, pods := list.(*corev1.PodList); pods {
+				w.podLists = append(w.podLists, given)
+			}
 			if err := w.unlisted; err != nil {
 				w.unlisted = nil
 				return err
@@ -271,5 +282,10 @@ func (w *world) observe(ctx context.Context, version string) {
 func (w *world) leave(ctx context.Context, name string) {
 	GinkgoHelper()
 	Expect(live.Delete(ctx, w.instance(ctx, name))).To(Succeed())
+	w.leaveLauncher(ctx, name)
+}
+
+func (w *world) leaveLauncher(ctx context.Context, name string) {
+	GinkgoHelper()
 	Expect(live.Delete(ctx, &corev1.Pod{ObjectMeta: w.meta("virt-launcher-" + name)}, client.GracePeriodSeconds(0))).To(Succeed())
 }

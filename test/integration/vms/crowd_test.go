@@ -20,8 +20,9 @@ const (
 	// and counts all calls; here the lists of each look at the cluster are told apart, since a slow machine is looked at
 	// more often.
 	perMachine = 6
-	// listsPerLook is how often one look may list the same resource, however many machines there are.
-	listsPerLook = 2
+	// listsPerLook is how often one look may list the same resource, however many machines there are: Pods are listed for
+	// virt-handler, on the node, as targets of migrations, and on two nodes that have room.
+	listsPerLook = 5
 )
 
 var _ = Describe("Many virtual machines on a node", func() {
