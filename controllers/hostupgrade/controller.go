@@ -27,6 +27,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get;list;watch;patch;delete
@@ -77,6 +78,8 @@ type Reconciler struct {
 	snapshots preflight.Reader
 	// limit keeps the attempts of one workload cluster from taking all workers.
 	limit *workload.Limit
+	// drains watch what is on the Nodes that are drained.
+	drains drainwatch.Watches
 	// controller is what the Nodes of workload clusters wake.
 	controller controller.Controller
 }
@@ -84,8 +87,12 @@ type Reconciler struct {
 // Reconcile brings an attempt one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	upgrade, err := r.unlessHistory(ctx, req)
-	if err != nil || upgrade == nil || moved.Away(upgrade) {
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if upgrade == nil || moved.Away(upgrade) {
+		r.drains.Keep(req)
+		return ctrl.Result{}, nil
 	}
 	done, ok := r.limit.Begin(client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.ClusterName})
 	if !ok {
@@ -97,6 +104,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	defer func() {
+		// A pass that failed may not have come to the steps that watch.
+		if reterr == nil {
+			r.drains.Keep(req, o.watched...)
+		}
+	}()
 	if isPaused, requeue, err := r.paused(ctx, o); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}

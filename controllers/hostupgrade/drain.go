@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // drain evicts the Pods of the node, as Cluster API would: ordinary ones, and then those that serve their volumes.
 func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result, error) {
+	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
 	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node.Name, o.readyForStorage)
 	if err != nil {
 		return sequence.Result{}, err
@@ -20,11 +22,11 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 	if drained {
 		return sequence.Done(), nil
 	}
-	message := "evicting the Pods of Node " + o.node.Name
+	message, after := "evicting the Pods of Node "+o.node.Name, poll(isWatched, pollPods)
 	if blocker != "" {
-		message = blocker
+		message, after = blocker, o.pollUntold(stepDrain)
 	}
-	return sequence.Wait(pollPods, "%s%s", message, o.overdue(stepDrain, o.options.Timeouts.Drain.Duration)), nil
+	return sequence.Wait(after, "%s%s", message, o.overdue(stepDrain, o.options.Timeouts.Drain.Duration)), nil
 }
 
 // readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
@@ -43,6 +45,7 @@ func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err 
 
 // detachVolumes waits until the volumes of the evicted Pods are detached.
 func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequence.Result, error) {
+	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
 	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)
 	if err != nil {
 		return sequence.Result{}, err
@@ -52,7 +55,8 @@ func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequenc
 		return sequence.Result{}, err
 	}
 	if waitFor := slices.Concat(volumes, engines); len(waitFor) > 0 {
-		return sequence.Wait(pollPods, "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
+		// Longhorn's engines are not watched.
+		return sequence.Wait(poll(isWatched && len(engines) == 0, pollPods), "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
 			strings.Join(waitFor, ", "), o.overdue(stepDetachVolumes, o.options.Timeouts.Drain.Duration)), nil
 	}
 	return sequence.Done(), o.workload.HoldReplenishment(ctx, o.attempt)

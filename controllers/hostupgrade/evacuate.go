@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
@@ -26,6 +27,7 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 	if err != nil || !installed {
 		return sequence.Done(), err
 	}
+	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.VirtualMachines)
 	progress, err := kubevirt.Evacuate(ctx, o.evacuation())
 	if err != nil {
 		return sequence.Result{}, err
@@ -34,7 +36,13 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 	if progress.Done {
 		return sequence.Done(), nil
 	}
-	return sequence.Wait(pollVMs(progress.Left), "%s%s", progress.Message,
+	// However many leave at the same time, the Node is looked at no more often than it would be without the watch.
+	r.drains.SetPace(o.reconcileRequest(), pollVMs(progress.Left))
+	after := poll(isWatched, pollVMs(progress.Left))
+	if progress.Held {
+		after = max(pollVMs(progress.Left), o.pollUntold(stepEvacuateVMs))
+	}
+	return sequence.Wait(after, "%s%s", progress.Message,
 		o.overdue(stepEvacuateVMs, o.options.Timeouts.Evacuation.Duration)), nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // WantedOS is what the owner of a Machine (its MachineDeployment or control plane) wants by now.
@@ -66,6 +67,8 @@ type observation struct {
 	workload  *workload.Cluster
 	node      *corev1.Node
 	unreached error
+	// watched are the kinds that steps have asked to be woken by, see watchDrain.
+	watched []drainwatch.Kind
 }
 
 // attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name, and stays with one

@@ -13,18 +13,21 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
 // settle holds the slot until the node's storage is healthy again.
 func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Result, error) {
 	late := o.overdue(stepSettle, o.options.Timeouts.Settle.Duration)
+	isWatched := r.watchDrain(ctx, o, drainwatch.Volumes)
 	unattached, err := o.workload.Unattached(ctx, o.node.Name)
 	if err != nil {
 		return sequence.Result{}, err
 	}
 	if len(unattached) > 0 {
-		return sequence.Wait(pollPods, "waiting for volumes to be attached to Node %s: %s%s", o.node.Name, strings.Join(unattached, ", "), late), nil
+		return sequence.Wait(poll(isWatched, pollPods), "waiting for volumes to be attached to Node %s: %s%s",
+			o.node.Name, strings.Join(unattached, ", "), late), nil
 	}
 	snapshot, err := o.workload.Longhorn(ctx)
 	if err != nil {

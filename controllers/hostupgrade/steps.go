@@ -33,7 +33,9 @@ const (
 
 // Times after which a step looks again. What can be watched wakes it earlier.
 const (
-	pollPods    = 2 * time.Second
+	pollPods = 2 * time.Second
+	// pollWatched is for what is watched on a Node that drains, see watchDrain: it makes up for what is not.
+	pollWatched = 15 * time.Second
 	pollCluster = 5 * time.Second
 	pollHost    = 30 * time.Second
 	// pollSlots is for what others hold, whose every change is an event: it makes up for one that was missed.

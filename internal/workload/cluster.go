@@ -89,6 +89,29 @@ func (c *Cluster) WithCache(cached client.Reader) *Cluster {
 	return c
 }
 
+// WithConfig is for what needs a connection of its own, as watches do. Default: they cannot be had.
+func (c *Cluster) WithConfig(config *rest.Config) *Cluster {
+	c.config = config
+	return c
+}
+
+// errNoConfig means that a Cluster was made without a connection of its own.
+var errNoConfig = errors.New("no connection for watches")
+
+// Watcher returns a client whose watches may last: the calls of Live are ended after a while.
+func (c *Cluster) Watcher() (client.WithWatch, error) {
+	if c.config == nil {
+		return nil, errNoConfig
+	}
+	config := rest.CopyConfig(c.config)
+	config.Timeout = 0
+	watcher, err := client.NewWithWatch(config, client.Options{Scheme: c.live.Scheme(), Mapper: c.live.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to watch the workload cluster: %w", err)
+	}
+	return watcher, nil
+}
+
 // Node reads a Node live. It returns nil if there is none.
 func (c *Cluster) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
