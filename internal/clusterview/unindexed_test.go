@@ -21,8 +21,17 @@ const root = "../.."
 // listsOf are the lists of Machines, ElementalMachines, ElementalHosts and ElementalHostUpgrades in a file that are given no
 // field, by the variables that they are read into.
 func listsOf(file *ast.File) []string {
+	found := []string{}
+	for _, declared := range file.Decls {
+		found = append(found, listsIn(declared)...)
+	}
+	return found
+}
+
+// listsIn is listsOf for one function, as names are reused.
+func listsIn(function ast.Decl) []string {
 	many := map[string]bool{}
-	ast.Inspect(file, func(node ast.Node) bool {
+	ast.Inspect(function, func(node ast.Node) bool {
 		assignment, isAssignment := node.(*ast.AssignStmt)
 		if !isAssignment || len(assignment.Lhs) != 1 || len(assignment.Rhs) != 1 {
 			return true
@@ -34,14 +43,14 @@ func listsOf(file *ast.File) []string {
 		return true
 	})
 	found := []string{}
-	ast.Inspect(file, func(node ast.Node) bool {
+	ast.Inspect(function, func(node ast.Node) bool {
 		call, isCall := node.(*ast.CallExpr)
 		if !isCall || len(call.Args) < 2 {
 			return true
 		}
-		function, isSelector := call.Fun.(*ast.SelectorExpr)
+		called, isSelector := call.Fun.(*ast.SelectorExpr)
 		into, isName := call.Args[1].(*ast.Ident)
-		if isSelector && isName && function.Sel.Name == "List" && many[into.Name] && !selectsField(call) {
+		if isSelector && isName && called.Sel.Name == "List" && many[into.Name] && !selectsField(call) {
 			found = append(found, into.Name)
 		}
 		return true
