@@ -89,10 +89,12 @@ func newKubeconfigs(mgr ctrl.Manager) (client.Reader, error) {
 func newClusterCache(ctx context.Context, mgr ctrl.Manager, kubeconfigs client.Reader, o *options) (clustercache.ClusterCache, error) {
 	caching := setup.ClusterCacheCacheOptions()
 	caching.ByObject = map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: clusterview.TrimNode}}
+	clients := setup.ClusterCacheClientOptions(managerName, o.clusterQPS, o.clusterBurst)
+	clients.Timeout = workload.CallTimeout
 	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient:     kubeconfigs,
 		Cache:            caching,
-		Client:           setup.ClusterCacheClientOptions(managerName, o.clusterQPS, o.clusterBurst),
+		Client:           clients,
 		WatchFilterValue: o.watchFilter,
 	}, controller.Options{MaxConcurrentReconciles: o.workers()})
 	if err != nil {

@@ -56,6 +56,9 @@ type Reconciler struct {
 	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalHosts have to
 	// carry; put it among the hostLabels of a registration. Empty: all of them.
 	WatchFilterValue string
+
+	// limit keeps the hosts that leave one workload cluster from taking all workers.
+	limit *workload.Limit
 }
 
 // SetupWithManager adds the controller to a manager.
@@ -66,6 +69,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
 	clusterToHosts, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalHostList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to ElementalHosts: %w", err)

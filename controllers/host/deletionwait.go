@@ -29,6 +29,8 @@ const (
 	pollMachine = time.Minute
 	// pollWorkload is how soon a workload cluster that does not answer is tried again.
 	pollWorkload = 10 * time.Second
+	// crowded is for other hosts that leave the same cluster.
+	crowded = time.Second
 )
 
 // deletionWait is what the deletion of a host waits for. The zero value is a host that may go, or that is

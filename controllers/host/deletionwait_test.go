@@ -123,13 +123,6 @@ var _ = Describe("The Node of a host that is reset", func() {
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(server.Client.Delete(ctx, node))).To(Succeed()) })
 		return node
 	}
-	makeCluster := func(ctx context.Context, namespace string) *clusterv1.Cluster {
-		GinkgoHelper()
-		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"}}
-		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1"}
-		Expect(server.Client.Create(ctx, cluster)).To(Succeed())
-		return cluster
-	}
 	reset := func(ctx SpecContext, host *infrav1.ElementalHost) {
 		GinkgoHelper()
 		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
@@ -182,3 +175,12 @@ func nothing(*infrav1.ElementalHost) string      { return "" }
 func foreign(*infrav1.ElementalHost) string      { return "cloud://1" }
 func ofHost(h *infrav1.ElementalHost) string     { return "elemental://" + h.Namespace + "/" + h.Name }
 func bootOfHost(h *infrav1.ElementalHost) string { return h.Status.OS.BootID }
+
+// makeCluster makes the Cluster of the hosts in a namespace.
+func makeCluster(ctx context.Context, namespace string) *clusterv1.Cluster {
+	GinkgoHelper()
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"}}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1"}
+	Expect(server.Client.Create(ctx, cluster)).To(Succeed())
+	return cluster
+}

@@ -25,16 +25,12 @@ import (
 // controllerName is the controller's name for the connections that it is told of.
 const controllerName = "elementalhostupgrade"
 
-// slowClusters is how many workload clusters may be slow to answer at the same time before attempts of others wait for a
-// worker.
-const slowClusters = 6
-
 // SetupWithManager adds the controller to the manager, whose cache has the indexes of package attempts.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if r.Soak == 0 {
 		r.Soak = DefaultSoak
 	}
-	r.limit = workload.NewLimit(max(1, options.MaxConcurrentReconciles/slowClusters))
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	watching := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalHostUpgrade{}).

@@ -29,6 +29,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch;patch
@@ -57,6 +58,8 @@ type Reconciler struct {
 	WatchFilterValue string
 
 	controller capicontroller.Controller
+	// limit keeps the machines of one workload cluster from taking all workers.
+	limit *workload.Limit
 }
 
 // scope is what one reconcile is about.

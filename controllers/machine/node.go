@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,14 +23,32 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// reconcileNode gives the Node of the host its provider ID, by which Cluster API finds it. A provider ID
-// that somebody else gave it is never overwritten.
-func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) error {
+// crowded is how soon a machine is looked at again whose workload cluster is slow to answer for others. A Node that shows
+// up wakes its machine before.
+const crowded = 2 * time.Second
+
+// reconcileNode looks after the Node of the host, if not too many other machines of its cluster are waiting for that to answer.
+func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.cluster == nil {
-		return nil
+		return ctrl.Result{}, nil
 	}
+	done, ok := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
+	if !ok {
+		if !conditions.Has(s.machine, infrav1.ProviderIDReadyCondition) {
+			reportUnreachable(s)
+		}
+		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
+	}
+	defer done()
+	return ctrl.Result{}, r.reconcileProviderID(ctx, s)
+}
+
+// reconcileProviderID gives the Node of the host its provider ID, by which Cluster API finds it. A provider ID
+// that somebody else gave it is never overwritten.
+func (r *Reconciler) reconcileProviderID(ctx context.Context, s *scope) error {
 	remote, err := r.connect(ctx, s.cluster)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		// The connection is an event, see SetupWithManager.
@@ -38,7 +58,7 @@ func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
-	node, err := findNode(ctx, remote, s)
+	node, err := findNode(ctx, workload.WithDeadline(remote), s)
 	if err != nil {
 		return err
 	}
@@ -78,7 +98,7 @@ func reportUnreachable(s *scope) {
 
 // findNode returns the host's Node: the one that Cluster API has found, or the one with the name of the
 // host or one of its host names. It returns nil while there is none.
-func findNode(ctx context.Context, remote client.Client, s *scope) (*corev1.Node, error) {
+func findNode(ctx context.Context, remote client.Reader, s *scope) (*corev1.Node, error) {
 	for _, name := range nodeNames(s) {
 		node := &corev1.Node{}
 		err := remote.Get(ctx, client.ObjectKey{Name: name}, node)

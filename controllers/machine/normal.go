@@ -45,7 +45,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	observeHost(s)
 	provision(s)
 	continued, err := r.continueUpdate(ctx, s)
-	return util.LowestNonZeroResult(result, continued), errors.Join(err, r.reconcileNode(ctx, s), r.observeUpToDate(ctx, s))
+	crowded, nodeErr := r.reconcileNode(ctx, s)
+	result = util.LowestNonZeroResult(util.LowestNonZeroResult(result, continued), crowded)
+	return result, errors.Join(err, nodeErr, r.observeUpToDate(ctx, s))
 }
 
 // associate finds the machine's host, or claims one.

@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const controllerName = "elementalmachine"
@@ -33,6 +34,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
 	if err := association.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const (
@@ -55,6 +56,9 @@ type Reconciler struct {
 	// WatchFilter is the value of Cluster API's watch-filter label; objects without it are left alone.
 	// Empty: all objects are reconciled.
 	WatchFilter string
+
+	// limit keeps the templates of one workload cluster from taking all workers.
+	limit *workload.Limit
 }
 
 // Reconcile compares the content of a template with what its owners refer to.

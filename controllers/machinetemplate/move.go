@@ -31,6 +31,8 @@ type waiting struct {
 	reason, message string
 	// paused says that the owner is to stay paused meanwhile.
 	paused bool
+	// soon says that it is over within moments.
+	soon bool
 }
 
 // move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others, and is
@@ -65,11 +67,11 @@ func pausedFirst(candidates []placed) []placed {
 		slices.DeleteFunc(slices.Clone(candidates), isPaused))
 }
 
-// retryAfter is short where only a quiet point is missing. Where none waits, no retry is needed: what was
-// moved is seen in its owner.
+// retryAfter is short where only a quiet point is missing, or something else that lasts no longer. Where none waits, no retry
+// is needed: what was moved is seen in its owner.
 func retryAfter(waits []waiting) (after time.Duration) {
 	for _, why := range waits {
-		if why.reason == infrav1.WaitingForQuietPointReason {
+		if why.reason == infrav1.WaitingForQuietPointReason || why.soon {
 			return quietRetry
 		}
 		after = blockedRetry

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -26,6 +27,13 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	if r.Outlook == nil {
 		return nil
 	}
+	done, ok := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
+	if !ok {
+		why := waitForCluster("%s waits until Cluster %s has been looked at for other templates", owner.Describe(candidate), candidate.ClusterName())
+		why.soon = true
+		return why
+	}
+	defer done()
 	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, seen.template)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))

@@ -17,10 +17,12 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // SetupWithManager adds the reconciler to a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalMachineTemplate{}).
 		Named("elementalmachinetemplate").

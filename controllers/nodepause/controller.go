@@ -47,7 +47,8 @@ type Reconciler struct {
 	// WatchFilterValue is the value of Cluster API's watch-filter label that Clusters have to carry. Empty: all of them.
 	WatchFilterValue string
 
-	// controller is what the Nodes of workload clusters wake.
+	// controller is what the Nodes of workload clusters wake. It reconciles one Cluster once at a time, so that one which is
+	// slow to answer keeps one worker.
 	controller controller.Controller
 }
 

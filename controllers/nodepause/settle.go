@@ -61,7 +61,7 @@ func (r *Reconciler) cachedNodes(ctx context.Context, cluster client.ObjectKey) 
 		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", cluster.Name, err)
 	}
 	list := &corev1.NodeList{}
-	if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := workload.WithDeadline(reader).List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Nodes: %w", err)
 	}
 	return list.Items, nil

@@ -48,7 +48,7 @@ func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster
 	if err != nil {
 		return nil, c.unconnected(key, err)
 	}
-	cluster := New(c.management, live).WithCache(cached)
+	cluster := New(c.management, live).WithCache(WithDeadline(cached))
 	if cluster.config, err = c.cache.GetRESTConfig(ctx, key); err != nil {
 		return nil, c.unconnected(key, err)
 	}

@@ -18,6 +18,13 @@ type Limit struct {
 	active map[client.ObjectKey]int
 }
 
+// slowClusters is how many workload clusters may be slow to answer at the same time before those of others wait for a worker
+// of the same controller.
+const slowClusters = 6
+
+// LimitFor returns the Limit of a controller with that many workers.
+func LimitFor(workers int) *Limit { return NewLimit(max(1, workers/slowClusters)) }
+
 // NewLimit returns a Limit of that many reconciles for each cluster.
 func NewLimit(most int) *Limit { return &Limit{most: most, active: map[client.ObjectKey]int{}} }
 

@@ -36,6 +36,20 @@ var _ = Describe("Limit", func() {
 		ends[1]()
 	})
 
+	It("leaves workers for others", func() {
+		const workers = 20
+		limit, taken := workload.LimitFor(workers), 0
+		for {
+			if _, ok := limit.Begin(a); !ok {
+				break
+			}
+			taken++
+		}
+		Expect(taken).To(Equal(3))
+		_, ok := workload.LimitFor(1).Begin(a)
+		Expect(ok).To(BeTrue(), "the only worker")
+	})
+
 	It("bounds nothing where there is none", func() {
 		var none *workload.Limit
 		done, ok := none.Begin(a)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -37,6 +38,9 @@ const (
 	lookAgain = 10 * time.Minute
 	// pollCluster is for a workload cluster that does not answer.
 	pollCluster = 5 * time.Second
+	// crowded is for other Machines of the same cluster, each of which is looked at in less than that, unless the workload
+	// cluster is slow to answer.
+	crowded = time.Second
 )
 
 // VirtualMachines are those of workload clusters.
@@ -96,6 +100,8 @@ type Reconciler struct {
 
 	// controller is what the Nodes of workload clusters wake. Nil: they wake nobody.
 	controller controller.Controller
+	// limit keeps the Machines of one workload cluster from taking all workers.
+	limit *workload.Limit
 }
 
 // scope is what one reconcile is about. What does not exist is nil.
@@ -120,6 +126,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !association.NamesElementalMachine(s.machine.Spec.InfrastructureRef) || !s.machine.DeletionTimestamp.IsZero() && !hasHook(s.machine) {
 		return ctrl.Result{}, nil
 	}
+	done, ok := r.limit.Begin(client.ObjectKey{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName})
+	if !ok {
+		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
+	}
+	defer done()
+	return r.reconcile(ctx, s)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.observe(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -31,6 +31,7 @@ const controllerName = "predrain"
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
