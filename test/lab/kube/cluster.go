@@ -103,6 +103,13 @@ func (c *Cluster) Authority() *pki.Authority { return c.authority }
 // AuditLog is the file of the API server's audit log.
 func (c *Cluster) AuditLog() string { return c.path("audit.log") }
 
+// Through is the cluster as it is reached by another port on loopback.
+func (c *Cluster) Through(port int) *Cluster {
+	through := *c
+	through.port = port
+	return &through
+}
+
 func (c *Cluster) path(name string) string { return filepath.Join(c.options.Dir, name) }
 
 func (c *Cluster) makeCertificates(context.Context) error {
