@@ -14,6 +14,7 @@ import (
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -47,6 +48,7 @@ func StartAPI(plane *apiserver.Server, folder string, change func(*hostapi.Optio
 	manager, err := ctrl.NewManager(plane.Config, ctrl.Options{
 		Scheme:  plane.Scheme,
 		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, // as the manager's
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making manager: %w", err)

@@ -17,11 +17,11 @@ import (
 
 var writingVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
-// tally is how often the kube-apiserver was asked for hosts, registrations and Secrets.
-type tally struct{ writes, reads float64 }
+// tally is how often the kube-apiserver was asked for hosts, registrations and Secrets, and its processor time in seconds.
+type tally struct{ writes, reads, cpu float64 }
 
 func (t tally) since(before tally) tally {
-	return tally{t.writes - before.writes, t.reads - before.reads}
+	return tally{t.writes - before.writes, t.reads - before.reads, t.cpu - before.cpu}
 }
 
 // count reads the kube-apiserver's own counters. Watches are not requests of anybody's.
@@ -33,12 +33,15 @@ func count(ctx context.Context) tally {
 	Expect(err).NotTo(HaveOccurred())
 	sum := tally{}
 	for line := range strings.SplitSeq(string(text), "\n") {
-		if !strings.HasPrefix(line, "apiserver_request_total{") || !ours(line) {
+		isCPU := strings.HasPrefix(line, "process_cpu_seconds_total ")
+		if !isCPU && (!strings.HasPrefix(line, "apiserver_request_total{") || !ours(line)) {
 			continue
 		}
 		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
 		Expect(err).NotTo(HaveOccurred())
 		switch verb := label(line, "verb"); {
+		case isCPU:
+			sum.cpu = value
 		case slices.Contains(writingVerbs, verb):
 			sum.writes += value
 		case verb != "WATCH":

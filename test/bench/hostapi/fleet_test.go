@@ -5,23 +5,28 @@ package hostapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/client"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/identity"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/loop"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// host is an agent reduced to its client.
+// host is an agent reduced to its client, and to the way in which it repeats what fails.
 type host struct {
 	namespace string
 	name      string
@@ -29,81 +34,137 @@ type host struct {
 	known     wire.Desired
 	// told receives when the server answers with something new.
 	told chan time.Time
+	// failures of requests that were repeated, by their kind.
+	failures map[string]int
 }
 
 // newFleet makes hosts with an identity and a transport of their own, as in as many processes.
 func newFleet(endpoint *apitest.RegistrationEndpoint, size int) []*host {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
-	settings := config.Config{Registration: config.Registration{URI: endpoint.URI, CACert: string(server.CA), Token: endpoint.Token}}
 	hosts := make([]*host, size)
+	making := errgroup.Group{}
+	making.SetLimit(8) // each waits for its files to be on disk
 	for i := range hosts {
-		own, err := identity.Load(system.NewHost(folder), filepath.Join(folder, fmt.Sprint(i)), config.Hostname{Prefix: "m-"})
-		Expect(err).NotTo(HaveOccurred())
-		transport, err := client.NewTransport(settings)
-		Expect(err).NotTo(HaveOccurred())
-		hosts[i] = &host{
-			namespace: endpoint.Namespace,
-			name:      own.Name,
-			told:      make(chan time.Time, 1),
-			client: client.New(client.Options{
-				URI: endpoint.URI, Token: endpoint.Token, Identity: own, Transport: transport, Clock: system.WallClock{}, UserAgent: "bench",
-			}),
-		}
-		DeferCleanup(hosts[i].client.Close)
+		making.Go(func() (err error) {
+			hosts[i], err = newHost(endpoint, filepath.Join(folder, fmt.Sprint(i)))
+			return err
+		})
+	}
+	Expect(making.Wait()).To(Succeed())
+	for _, one := range hosts {
+		DeferCleanup(one.client.Close)
 	}
 	return hosts
 }
 
-// together runs a function for every host at once and returns how long the last took, and the errors.
-func together(hosts []*host, do func(*host) error) (time.Duration, []error) {
-	var (
-		mu     sync.Mutex
-		errors []error
-		all    sync.WaitGroup
-	)
+func newHost(endpoint *apitest.RegistrationEndpoint, folder string) (*host, error) {
+	own, err := identity.Load(system.NewHost(folder), folder, config.Hostname{Prefix: "m-"})
+	if err != nil {
+		return nil, err
+	}
+	transport, err := newTransport()
+	if err != nil {
+		return nil, err
+	}
+	return &host{
+		namespace: endpoint.Namespace,
+		name:      own.Name,
+		told:      make(chan time.Time, 1),
+		failures:  map[string]int{},
+		client: client.New(client.Options{
+			URI: endpoint.URI, Token: endpoint.Token, Identity: own, Transport: transport, Clock: system.WallClock{}, UserAgent: "bench",
+		}),
+	}, nil
+}
+
+// together runs a function for every host at once and returns how long each took.
+func together(hosts []*host, do func(*host) error) []time.Duration {
+	GinkgoHelper()
+	took := make([]time.Duration, len(hosts))
+	failed := make([]error, len(hosts))
+	var all sync.WaitGroup
 	begin := time.Now()
-	for _, one := range hosts {
+	for i, one := range hosts {
 		all.Go(func() {
-			if err := do(one); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errors = append(errors, err)
-			}
+			failed[i] = do(one)
+			took[i] = time.Since(begin)
 		})
 	}
 	all.Wait()
-	return time.Since(begin), errors
+	Expect(errors.Join(failed...)).NotTo(HaveOccurred())
+	return took
+}
+
+// persist repeats a request until it is answered, as the agent does.
+func (h *host) persist(ctx context.Context, request func() error) error {
+	for failures := 1; ; failures++ {
+		err := request()
+		if err == nil {
+			return nil
+		}
+		h.failures[kindOf(err)]++
+		if err := system.Wait(ctx, system.WallClock{}, retry.API.DelayAfter(err, failures)); err != nil {
+			return errors.Join(err, fmt.Errorf("host %s gave up after %d failures", h.name, failures))
+		}
+	}
+}
+
+// kindOf a failure: the status that was answered, or no answer.
+func kindOf(err error) string {
+	answer := &client.APIError{}
+	if errors.As(err, &answer) {
+		return fmt.Sprint(answer.Status)
+	}
+	return "no answer"
 }
 
 // register as the agent does: what the registration says first, then the host itself.
 func (h *host) register(ctx context.Context) error {
-	if _, err := h.client.Registration(ctx); err != nil {
+	err := h.persist(ctx, func() error {
+		_, err := h.client.Registration(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return h.client.Register(ctx)
+	return h.persist(ctx, func() error { return h.client.Register(ctx) })
 }
 
 func (h *host) report(ctx context.Context, bootID string) error {
-	return h.client.Report(ctx, wire.Report{
-		AgentVersion: "v0.5.0", Phase: wire.HostRunning, Installed: true, Addresses: []wire.Address{{Type: "Hostname", Address: h.name}},
-		OS: wire.OS{ImageURI: "oci://registry.example.com/os:1", Digest: "sha256:1", Snapshot: 1, BootMode: "active", BootID: bootID},
+	return h.persist(ctx, func() error {
+		return h.client.Report(ctx, wire.Report{
+			AgentVersion: "v0.5.0", Phase: wire.HostRunning, Installed: true, Addresses: []wire.Address{{Type: "Hostname", Address: h.name}},
+			OS: wire.OS{ImageURI: "oci://registry.example.com/os:1", Digest: "sha256:1", Snapshot: 1, BootMode: "active", BootID: bootID},
+		})
 	})
 }
 
-func (h *host) ask(ctx context.Context) (err error) {
-	h.known, _, err = h.client.Desired(ctx, "", 0)
-	return err
+// ask for what is desired, without waiting for news.
+func (h *host) ask(ctx context.Context) error {
+	return h.persist(ctx, func() (err error) {
+		h.known, _, err = h.client.Desired(ctx, "", 0)
+		return err
+	})
 }
 
-// poll waits for news, again and again until there are some or the context ends.
+// poll waits for news, again and again, until the context ends. The first wait is of any length: hosts that have been
+// there for long do not ask at the same time.
 func (h *host) poll(ctx context.Context) {
+	patience := rand.N(loop.DefaultWait)
 	for ctx.Err() == nil {
-		desired, _, err := h.client.Desired(ctx, h.known.Revision, wire.MaxWait)
-		if err == nil && desired.Revision != h.known.Revision {
-			h.known = desired
-			h.told <- time.Now()
+		var desired wire.Desired
+		err := h.persist(ctx, func() (err error) {
+			desired, _, err = h.client.Desired(ctx, h.known.Revision, patience)
+			return err
+		})
+		if err != nil {
 			return
 		}
+		if desired.Revision != "" && desired.Revision != h.known.Revision {
+			h.known = desired
+			h.told <- time.Now()
+		}
+		patience = loop.DefaultWait
 	}
 }

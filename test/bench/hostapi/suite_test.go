@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 	"time"
 
@@ -23,16 +22,18 @@ import (
 
 const (
 	// serverVariable makes this test binary the server instead of the tests.
-	serverVariable = "HOSTAPI_BENCH_SERVER"
-	hostsVariable  = "HOSTAPI_BENCH_HOSTS"
-	idleVariable   = "HOSTAPI_BENCH_IDLE"
+	serverVariable  = "HOSTAPI_BENCH_SERVER"
+	hostsVariable   = "HOSTAPI_BENCH_HOSTS"
+	idleVariable    = "HOSTAPI_BENCH_IDLE"
+	profileVariable = "HOSTAPI_BENCH_PPROF"
 )
 
 var (
 	plane  *apiserver.Server
 	server *process
-	fleet  = 1000
-	idle   = 20 * time.Second
+	fleet  size
+	// idle is as long as the garbage collector lets pass at most.
+	idle = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -52,23 +53,15 @@ func TestHostAPIBenchmark(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
-	readVariables()
-	plane = apiserver.StartForSuite()
-	server = startServer()
-})
-
-func readVariables() {
-	GinkgoHelper()
-	var err error
-	if value := os.Getenv(hostsVariable); value != "" {
-		fleet, err = strconv.Atoi(value)
-		Expect(err).NotTo(HaveOccurred(), hostsVariable)
-	}
+	fleet = chooseSize()
 	if value := os.Getenv(idleVariable); value != "" {
+		var err error
 		idle, err = time.ParseDuration(value)
 		Expect(err).NotTo(HaveOccurred(), idleVariable)
 	}
-}
+	plane = apiserver.StartForSuite()
+	server = startServer()
+})
 
 // process is the server's.
 type process struct {
@@ -111,11 +104,22 @@ func (p *process) hear(into any) {
 	Expect(json.Unmarshal(p.out.Bytes(), into)).To(Succeed())
 }
 
-// usage of the server, after it collected its garbage.
+// usage of the server as it runs.
 func (p *process) usage() usage {
 	GinkgoHelper()
-	p.say(struct{}{})
-	now := usage{}
-	p.hear(&now)
-	return now
+	return p.ask(question{})
+}
+
+// held by the server, once its garbage is collected.
+func (p *process) held() usage {
+	GinkgoHelper()
+	return p.ask(question{Collect: true})
+}
+
+func (p *process) ask(what question) usage {
+	GinkgoHelper()
+	p.say(what)
+	answer := usage{}
+	p.hear(&answer)
+	return answer
 }

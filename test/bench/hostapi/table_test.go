@@ -1,0 +1,105 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+)
+
+// figure is a line of the table.
+type figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// AtMost or AtLeast is what the figure is to be; neither where it only explains others.
+	AtMost  *float64 `json:"atMost,omitempty"`
+	AtLeast *float64 `json:"atLeast,omitempty"`
+}
+
+// result is the content of bin/bench/hostapi.json.
+type result struct {
+	size
+	Processors int      `json:"processors"`
+	Figures    []figure `json:"figures"`
+}
+
+// add a figure that is to be anything.
+func (r *result) add(name string, value float64, unit string) {
+	r.Figures = append(r.Figures, figure{Name: name, Value: value, Unit: unit})
+}
+
+func (r *result) addAtMost(name string, value, most float64, unit string) {
+	r.Figures = append(r.Figures, figure{Name: name, Value: value, Unit: unit, AtMost: &most})
+}
+
+func (r *result) addAtLeast(name string, value, least float64, unit string) {
+	r.Figures = append(r.Figures, figure{Name: name, Value: value, Unit: unit, AtLeast: &least})
+}
+
+func (f figure) aim() (aim, met string) {
+	isMet := true
+	switch {
+	case f.AtMost != nil:
+		aim, isMet = "<= "+short(*f.AtMost), f.Value <= *f.AtMost
+	case f.AtLeast != nil:
+		aim, isMet = ">= "+short(*f.AtLeast), f.Value >= *f.AtLeast
+	default:
+		return "", ""
+	}
+	if !isMet {
+		return aim, "MISSED"
+	}
+	return aim, "met"
+}
+
+// table for people.
+func (r *result) table() string {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%d hosts: %s. %d processors, which hosts, etcd and kube-apiserver share.\n\n", r.Hosts, r.Reason, r.Processors)
+	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "Figure\tMeasured\t\tAim\t")
+	for _, one := range r.Figures {
+		aim, met := one.aim()
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\n", one.Name, short(one.Value), one.Unit, aim, met)
+	}
+	_ = columns.Flush() // a bytes.Buffer takes everything
+	return text.String()
+}
+
+// report prints the table, and stores it.
+func (r *result) report() {
+	GinkgoHelper()
+	AddReportEntry(r.table(), ReportEntryVisibilityAlways)
+	root, err := repository.Root()
+	Expect(err).NotTo(HaveOccurred())
+	folder := filepath.Join(root, "bin", "bench")
+	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+	data, err := json.MarshalIndent(r, "", "  ")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "hostapi.json"), append(data, '\n'), 0o644)).To(Succeed())
+}
+
+// short has three significant digits, or all before the point.
+func short(value float64) string {
+	if value >= 100 || value == 0 {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(value, 'g', 3, 64)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
