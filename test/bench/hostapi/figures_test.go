@@ -12,49 +12,52 @@ import (
 
 // registrations of hosts at once. Whether some are lost or doubled is not measured: it must not be.
 func (r *result) registrations(took []time.Duration, asked tally, used usage, failures map[string]int) {
-	last := quantile(took, 1)
-	r.addAtLeast(fmt.Sprintf("registrations of %d hosts at once", len(took)), float64(len(took))/last.Seconds(), wantedRate, "hosts/s")
-	r.add("  until half are registered", quantile(took, 0.5).Seconds(), "s")
-	r.add("  until all are registered", last.Seconds(), "s")
-	r.add("  writes a host", asked.writes/float64(len(took)), "")
-	r.add("  reads a host", asked.reads/float64(len(took)), "")
+	r.of = fmt.Sprintf("%d registrations at once", len(took))
+	r.addAtLeast("rate", float64(len(took))/quantile(took, 1).Seconds(), wantedRate, "hosts/s")
+	r.add("until half are registered", quantile(took, 0.5).Seconds(), "s")
+	r.add("until all are registered", quantile(took, 1).Seconds(), "s")
+	r.add("writes a host", asked.writes/float64(len(took)), "")
+	r.add("reads a host", asked.reads/float64(len(took)), "")
 	r.cost(asked, used, failures, len(took))
 }
 
 // reports of hosts at once.
 func (r *result) reports(which string, took []time.Duration, asked tally, used usage, failures map[string]int) {
-	r.add(fmt.Sprintf("%s reports of %d hosts at once", which, len(took)), float64(len(took))/quantile(took, 1).Seconds(), "reports/s")
-	r.add("  writes a host", asked.writes/float64(len(took)), "")
+	r.of = fmt.Sprintf("%d %s reports at once", len(took), which)
+	r.add("rate", float64(len(took))/quantile(took, 1).Seconds(), "reports/s")
+	r.add("writes a host", asked.writes/float64(len(took)), "")
 	r.cost(asked, used, failures, len(took))
 }
 
 // cost of what hosts ask at once.
 func (r *result) cost(asked tally, used usage, failures map[string]int, hosts int) {
-	r.add("  processor time of the API a host", milliseconds(used.CPU)/float64(hosts), "ms")
-	r.add("  processor time of kube-apiserver a host", asked.cpu*1000/float64(hosts), "ms")
-	r.add("  connections that the API closed", float64(used.DroppedConnections), "")
+	r.add("processor time of the API a host", milliseconds(used.CPU)/float64(hosts), "ms")
+	r.add("processor time of kube-apiserver a host", asked.cpu*1000/float64(hosts), "ms")
+	r.add("connections that the API closed", float64(used.DroppedConnections), "")
 	for _, kind := range slices.Sorted(maps.Keys(failures)) {
-		r.add("  requests that were repeated, "+kind, float64(failures[kind]), "")
+		r.add("requests that were repeated, "+kind, float64(failures[kind]), "")
 	}
 }
 
 // idle hosts: what they used in that time, and what is held with them and was without.
 func (r *result) idle(asked tally, used, without, with usage, hosts int) {
-	r.addAtMost(fmt.Sprintf("%d idle hosts: processor time of the API", hosts), used.CPU.Seconds()/idle.Seconds(), wantedCores, "cores")
-	r.addAtMost("  resident memory of the API", mebibytes(used.RSSBytes), wantedMemory, "MiB")
-	r.add("  of which it held without connections", mebibytes(without.RSSBytes), "MiB")
-	r.add("  and holds with them, garbage collected", mebibytes(with.RSSBytes), "MiB")
-	r.add("  most that was ever resident", mebibytes(with.PeakRSSBytes), "MiB")
-	r.add("  memory of a held request", float64(with.HeapBytes+with.StackBytes-without.HeapBytes-without.StackBytes)/float64(hosts)/1024, "KiB")
-	r.addAtMost("  writes", asked.writes, 0, "")
-	r.addAtMost("  reads", asked.reads, 0, "")
+	r.of = fmt.Sprintf("%d idle hosts, for %s", hosts, idle)
+	r.addAtMost("processor time of the API", used.CPU.Seconds()/idle.Seconds(), wantedCores, "cores")
+	r.addAtMost("resident memory of the API", mebibytes(used.RSSBytes), wantedMemory, "MiB")
+	r.add("resident without connections, garbage collected", mebibytes(without.RSSBytes), "MiB")
+	r.add("resident with them, garbage collected", mebibytes(with.RSSBytes), "MiB")
+	r.add("most that was resident since the start", mebibytes(with.PeakRSSBytes), "MiB")
+	r.add("memory of a held request", float64(with.HeapBytes+with.StackBytes-without.HeapBytes-without.StackBytes)/float64(hosts)/1024, "KiB")
+	r.addAtMost("writes", asked.writes, 0, "")
+	r.addAtMost("reads", asked.reads, 0, "")
 }
 
 // labels that were brought to their hosts, the write of the label included.
-func (r *result) labels(delays []time.Duration) {
-	r.addAtMost(fmt.Sprintf("label to agent, %d labels: 99 in 100 within", len(delays)), milliseconds(quantile(delays, 0.99)), wantedDelay, "ms")
-	r.add("  half within", milliseconds(quantile(delays, 0.5)), "ms")
-	r.add("  all within", milliseconds(quantile(delays, 1)), "ms")
+func (r *result) labels(delays []time.Duration, held int) {
+	r.of = fmt.Sprintf("label to agent, the write included, %d labels at %d held connections", len(delays), held)
+	r.addAtMost("99 in 100 within", milliseconds(quantile(delays, 0.99)), wantedDelay, "ms")
+	r.add("half within", milliseconds(quantile(delays, 0.5)), "ms")
+	r.add("all within", milliseconds(quantile(delays, 1)), "ms")
 }
 
 // since says what was used since before, and what is resident now.

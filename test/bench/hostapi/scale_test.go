@@ -111,8 +111,7 @@ var _ = Describe("One replica", Ordered, func() {
 			wait(ctx, labelEvery)
 			delays = append(delays, hosts[i].label(ctx))
 		}
-		figures.add("hosts held while labels are set", float64(server.usage().HeldPolls), "")
-		figures.labels(delays)
+		figures.labels(delays, server.usage().HeldPolls)
 	}, NodeTimeout(patience))
 })
 

@@ -21,6 +21,8 @@ import (
 
 // figure is a line of the table.
 type figure struct {
+	// Of what, and what of it.
+	Of    string  `json:"of"`
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
@@ -34,19 +36,22 @@ type result struct {
 	size
 	Processors int      `json:"processors"`
 	Figures    []figure `json:"figures"`
+
+	// of what figures are added.
+	of string
 }
 
 // add a figure that is to be anything.
 func (r *result) add(name string, value float64, unit string) {
-	r.Figures = append(r.Figures, figure{Name: name, Value: value, Unit: unit})
+	r.Figures = append(r.Figures, figure{Of: r.of, Name: name, Value: value, Unit: unit})
 }
 
 func (r *result) addAtMost(name string, value, most float64, unit string) {
-	r.Figures = append(r.Figures, figure{Name: name, Value: value, Unit: unit, AtMost: &most})
+	r.Figures = append(r.Figures, figure{Of: r.of, Name: name, Value: value, Unit: unit, AtMost: &most})
 }
 
 func (r *result) addAtLeast(name string, value, least float64, unit string) {
-	r.Figures = append(r.Figures, figure{Name: name, Value: value, Unit: unit, AtLeast: &least})
+	r.Figures = append(r.Figures, figure{Of: r.of, Name: name, Value: value, Unit: unit, AtLeast: &least})
 }
 
 func (f figure) aim() (aim, met string) {
@@ -71,9 +76,14 @@ func (r *result) table() string {
 	fmt.Fprintf(&text, "%d hosts: %s. %d processors, which hosts, etcd and kube-apiserver share.\n\n", r.Hosts, r.Reason, r.Processors)
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "Figure\tMeasured\t\tAim\t")
+	of := ""
 	for _, one := range r.Figures {
+		if one.Of != of {
+			of = one.Of
+			fmt.Fprintf(columns, "%s\t\t\t\t\n", of)
+		}
 		aim, met := one.aim()
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\n", one.Name, short(one.Value), one.Unit, aim, met)
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\n", one.Name, short(one.Value), one.Unit, aim, met)
 	}
 	_ = columns.Flush() // a bytes.Buffer takes everything
 	return text.String()
