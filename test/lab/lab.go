@@ -47,6 +47,7 @@ type Lab struct {
 	env      capi.Env
 	ports    []managerPorts
 	services services
+	meter    meter
 	// workloads are the workload clusters besides the first.
 	workloads []*Workload
 }
@@ -68,6 +69,9 @@ func (l *Lab) start(ctx context.Context) error {
 	l.progress("starting in %s", l.options.Dir)
 	if _, err := os.Stat(l.options.tool("kube-apiserver")); err != nil {
 		return errors.New("bin/tools is not built: run 'make tools lab-binaries'")
+	}
+	if err := l.startMeter(); err != nil {
+		return err
 	}
 	planes, ctx := errgroup.WithContext(ctx)
 	planes.Go(func() error { return l.startManagement(ctx) })
@@ -99,6 +103,7 @@ func (l *Lab) Stop() {
 	}
 	l.stopClusters()
 	l.services.close()
+	l.meter.close()
 	if l.Registry != nil {
 		_ = l.Registry.Close()
 	}

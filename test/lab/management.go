@@ -29,6 +29,7 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.meter.add(l.Management)
 	config, err := l.Management.RESTConfig("lab")
 	if err != nil {
 		return err
@@ -122,6 +123,7 @@ func (l *Lab) newProviders() error {
 	for _, caller := range []*capi.Provider{l.Core, l.ControlPlane} {
 		caller.Args = append(caller.Args, l.clientArgs()...)
 	}
+	l.meterManagers()
 	return l.nameServices()
 }
 

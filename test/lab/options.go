@@ -62,6 +62,9 @@ type Options struct {
 	// Succeeds is a lab with a Handover. Hosts are told its address of the Elemental API, where they find ours after
 	// TakeOver, with a certificate of the authority that they know.
 	Succeeds *Lab
+	// Metered counts the bytes that our manager exchanges with API servers, see Lab.Traffic. It and Cluster API's managers find
+	// workload clusters by a Service then.
+	Metered bool
 	// Soak is how long an upgraded node is watched. Default one second.
 	Soak time.Duration
 

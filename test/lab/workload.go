@@ -96,6 +96,7 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.meter.add(cluster)
 	workload, err := connect(cluster)
 	if err != nil {
 		cluster.Stop()
@@ -188,6 +189,9 @@ func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, 
 	kubeconfig, err := l.workloadKubeconfig(ctx, workload)
 	if err != nil {
 		return err
+	}
+	if l.options.Metered {
+		kubeconfig = workload.ByService(kubeconfig)
 	}
 	authority := workload.Authority()
 	for name, data := range map[string]map[string][]byte{

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -34,6 +35,9 @@ type Provider struct {
 	Env []string
 	// Roles are files with the ClusterRoles that the manager's user is granted. None: it may do everything.
 	Roles []string
+
+	// ByService has the manager find the API server by its Service; Env says how. See kube.Cluster.ServiceName.
+	ByService bool
 
 	// Namespace of the Roles among them.
 	Namespace string
@@ -102,6 +106,9 @@ func (p *Provider) Start(ctx context.Context, env Env) error {
 		"--webhook-cert-dir=" + certs,
 		fmt.Sprintf("--health-addr=127.0.0.1:%d", p.healthPort),
 	}, p.Args...)
+	if err := p.nameServer(kubeconfig, env); err != nil {
+		return err
+	}
 	p.Process, err = process.Start(process.Spec{Name: p.Name, Path: p.Binary, Args: args, Env: p.Env, LogDir: env.Dir, Died: env.Died})
 	if err != nil {
 		return err
@@ -110,6 +117,17 @@ func (p *Provider) Start(ctx context.Context, env Env) error {
 		return err
 	}
 	return p.loaded.Webhooks().Create(ctx, env.Client)
+}
+
+func (p *Provider) nameServer(kubeconfig string, env Env) error {
+	if !p.ByService {
+		return nil
+	}
+	content, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of %s: %w", p.Name, err)
+	}
+	return os.WriteFile(kubeconfig, env.Management.ByService(content), 0o600)
 }
 
 // AwaitReady waits until the manager says it is ready.

@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -96,6 +97,15 @@ func (c *Cluster) Port() int { return c.port }
 
 // URL of the API server.
 func (c *Cluster) URL() string { return fmt.Sprintf("https://%s:%d", c.Host(), c.port) }
+
+// ServiceName is the host and port by which processes that ask a process.Proxy find the API server. It is another for each
+// cluster of a lab.
+func (c *Cluster) ServiceName() string { return fmt.Sprintf("kubernetes.default.svc:%d", c.port) }
+
+// ByService has a kubeconfig of the cluster name the API server so.
+func (c *Cluster) ByService(kubeconfig []byte) []byte {
+	return bytes.ReplaceAll(kubeconfig, []byte(c.URL()), []byte("https://"+c.ServiceName()))
+}
 
 // Authority signs the cluster's certificates.
 func (c *Cluster) Authority() *pki.Authority { return c.authority }

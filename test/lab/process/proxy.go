@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,9 +18,20 @@ import (
 type Proxy struct {
 	server  *http.Server
 	address string
-	// services are loopback ports, by host and port of what is asked for.
-	services map[string]int
+
+	mu sync.Mutex
+	// services by host and port of what is asked for.
+	services map[string]*service
 }
+
+// service is a server on loopback, and what has been exchanged with it.
+type service struct {
+	port           int
+	received, sent atomic.Int64
+}
+
+// Traffic is how many bytes processes have received from a server and sent to it, TLS included.
+type Traffic struct{ Received, Sent int64 }
 
 // NewProxy starts a Proxy.
 func NewProxy(services map[string]int) (*Proxy, error) {
@@ -30,10 +43,35 @@ func NewProxy(services map[string]int) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for a proxy: %w", err)
 	}
-	p := &Proxy{address: listener.Addr().String(), services: services}
+	p := &Proxy{address: listener.Addr().String(), services: map[string]*service{}}
+	for name, port := range services {
+		p.Add(name, port)
+	}
 	p.server = &http.Server{Handler: http.HandlerFunc(p.connect), ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }()
 	return p, nil
+}
+
+// Add a Service.
+func (p *Proxy) Add(name string, port int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.services[name] = &service{port: port}
+}
+
+// Traffic with a Service so far.
+func (p *Proxy) Traffic(name string) Traffic {
+	asked := p.service(name)
+	if asked == nil {
+		return Traffic{}
+	}
+	return Traffic{Received: asked.received.Load(), Sent: asked.sent.Load()}
+}
+
+func (p *Proxy) service(name string) *service {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.services[name]
 }
 
 // Env has a process of Go ask the proxy, but for what is on loopback.
@@ -45,12 +83,12 @@ func (p *Proxy) Env() []string {
 func (p *Proxy) Close() { _ = p.server.Close() }
 
 func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
-	port, known := p.services[request.Host]
-	if request.Method != http.MethodConnect || !known {
+	asked := p.service(request.Host)
+	if request.Method != http.MethodConnect || asked == nil {
 		http.Error(answer, "no such Service: "+request.Host, http.StatusBadGateway)
 		return
 	}
-	server, err := net.Dial("tcp", loopback(port))
+	server, err := net.Dial("tcp", loopback(asked.port))
 	if err != nil {
 		http.Error(answer, err.Error(), http.StatusBadGateway)
 		return
@@ -64,5 +102,23 @@ func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
 		_, _ = client.Close(), server.Close()
 		return
 	}
-	join(client, server)
+	join(client, &counted{Conn: server, of: asked})
+}
+
+// counted is a connection to a server whose bytes are counted.
+type counted struct {
+	net.Conn
+	of *service
+}
+
+func (c *counted) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	c.of.received.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Write(what []byte) (int, error) {
+	n, err := c.Conn.Write(what)
+	c.of.sent.Add(int64(n))
+	return n, err
 }

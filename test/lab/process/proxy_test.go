@@ -42,6 +42,10 @@ var _ = Describe("Proxy", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(response.Body.Close()).To(Succeed())
 		Expect(string(said)).To(Equal("hooks.default.svc"))
+		exchanged := proxy.Traffic("hooks.default.svc:443")
+		Expect(exchanged.Received).To(BeNumerically(">", len("hooks.default.svc")))
+		Expect(exchanged.Sent).To(BeNumerically(">", len("GET / HTTP/1.1")))
+		Expect(proxy.Traffic("other.default.svc:443")).To(BeZero())
 
 		_, err = client.Get("https://other.default.svc")
 		Expect(err).To(MatchError(ContainSubstring("Bad Gateway")))

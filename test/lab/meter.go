@@ -1,0 +1,61 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+)
+
+// meter is what stands between managers and API servers in a lab that is metered: a proxy for ours, and another for Cluster
+// API's, which find workload clusters by the same kubeconfigs.
+type meter struct{ ours, others *process.Proxy }
+
+func (l *Lab) startMeter() (err error) {
+	if !l.options.Metered {
+		return nil
+	}
+	if l.meter.ours, err = process.NewProxy(nil); err != nil {
+		return err
+	}
+	l.meter.others, err = process.NewProxy(nil)
+	return err
+}
+
+func (m meter) close() {
+	for _, proxy := range []*process.Proxy{m.ours, m.others} {
+		if proxy != nil {
+			proxy.Close()
+		}
+	}
+}
+
+// add an API server.
+func (m meter) add(cluster *kube.Cluster) {
+	for _, proxy := range []*process.Proxy{m.ours, m.others} {
+		if proxy != nil {
+			proxy.Add(cluster.ServiceName(), cluster.Port())
+		}
+	}
+}
+
+// meterManagers has managers ask the proxies.
+func (l *Lab) meterManagers() {
+	if !l.options.Metered {
+		return
+	}
+	for _, manager := range l.providers() {
+		manager.Env = append(manager.Env, l.meter.others.Env()...)
+	}
+	for _, manager := range l.Managers {
+		manager.ByService = true
+		manager.Env = append(manager.Env, l.meter.ours.Env()...)
+	}
+}
+
+// Traffic is what our manager, all replicas together, has exchanged with the API server of a cluster so far, in a lab that is
+// Metered.
+func (l *Lab) Traffic(cluster *kube.Cluster) process.Traffic {
+	return l.meter.ours.Traffic(cluster.ServiceName())
+}
