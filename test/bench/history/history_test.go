@@ -33,9 +33,10 @@ var _ = It("three nodes are upgraded beside the ended attempts of a fleet", func
 	model, err := cluster.Attempts(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(model[0].Status.Phase).To(Equal(infrav1.UpgradeSucceeded))
-	hosts := []string{}
+	hosts := map[string]string{}
 	for i := range past / perHost {
-		hosts = append(hosts, fmt.Sprintf("fleet-node-%d", i))
+		name := fmt.Sprintf("fleet-node-%d", i)
+		hosts[name] = name
 	}
 	Expect(cluster.AddHistory(ctx, &model[0], "fleet", hosts)).To(Succeed())
 	report(append(costs, rollOut(ctx, cluster, past)))

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +28,8 @@ const (
 	// renewEvery and leaseSeconds are a kubelet's.
 	renewEvery   = 10 * time.Second
 	leaseSeconds = 40
+	// renewers is how many Leases are renewed at a time.
+	renewers = 4
 )
 
 // nodes are what there is of the kubelets of all hosts.
@@ -93,7 +97,7 @@ func (n *nodes) booted(ctx context.Context, name, bootID string) error {
 	return nil
 }
 
-// renew the Leases of all Nodes, one after the other, until ctx ends.
+// renew the Leases of all Nodes until ctx ends.
 func (n *nodes) renew(ctx context.Context) {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -103,13 +107,24 @@ func (n *nodes) renew(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		n.lock.Lock()
-		joined := n.joined
-		n.lock.Unlock()
-		for _, name := range joined {
-			patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
-			_, _ = n.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).
-				Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		renewing := errgroup.Group{}
+		renewing.SetLimit(renewers)
+		for _, name := range n.names() {
+			renewing.Go(func() error { return n.renewLease(ctx, name) })
 		}
+		_ = renewing.Wait() // what was not renewed is in ten seconds
 	}
+}
+
+func (n *nodes) names() []string {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return slices.Clone(n.joined)
+}
+
+func (n *nodes) renewLease(ctx context.Context, name string) error {
+	patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+	_, err := n.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).
+		Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }

@@ -19,6 +19,8 @@ import (
 
 const (
 	lookAgain = 200 * time.Millisecond
+	// lookAtEach is how much later many objects are listed again, for each of them.
+	lookAtEach = 5 * time.Millisecond
 	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to get through it.
 	createTimeout = 3 * time.Minute
 	// controlPlaneTimeout is for one whose nodes come up one after the other.
@@ -28,8 +30,13 @@ const (
 
 // Await waits for a condition, and fails with what it last said.
 func Await(ctx context.Context, what string, timeout time.Duration, condition func(ctx context.Context) (missing string, err error)) error {
+	return awaitMany(ctx, what, 1, timeout, condition)
+}
+
+// awaitMany waits for a condition of so many objects, which are all listed each time.
+func awaitMany(ctx context.Context, what string, many int, timeout time.Duration, condition func(ctx context.Context) (missing string, err error)) error {
 	missing := ""
-	err := wait.PollUntilContextTimeout(ctx, lookAgain, timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, max(lookAgain, time.Duration(many)*lookAtEach), timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		missing, err = condition(ctx)
 		return missing == "", err
@@ -43,7 +50,7 @@ func Await(ctx context.Context, what string, timeout time.Duration, condition fu
 // AwaitHosts waits until all hosts have registered and can be taken.
 func (c *Cluster) AwaitHosts(ctx context.Context) error {
 	want := c.Options.Workers + c.Options.Spare + c.Options.ControlPlane
-	return Await(ctx, "hosts to register", c.Options.Patience, func(ctx context.Context) (string, error) {
+	return awaitMany(ctx, "hosts to register", want, c.Options.Patience, func(ctx context.Context) (string, error) {
 		hosts, err := c.Hosts(ctx)
 		installed := 0
 		for i := range hosts {
@@ -58,7 +65,7 @@ func (c *Cluster) AwaitHosts(ctx context.Context) error {
 // AwaitWorkers waits until every Machine runs and its Node is Ready, those of the control plane included.
 func (c *Cluster) AwaitWorkers(ctx context.Context) error {
 	want := c.Options.Workers + c.Options.ControlPlane
-	return Await(ctx, "Machines to run", c.Options.Patience, func(ctx context.Context) (string, error) {
+	return awaitMany(ctx, "Machines to run", want, c.Options.Patience, func(ctx context.Context) (string, error) {
 		machines, err := c.Machines(ctx)
 		running := 0
 		for i := range machines {

@@ -22,29 +22,34 @@ const (
 	writers = 8
 )
 
-// AddHistory gives the hosts of a Cluster in the namespace as many ended attempts as are kept, which are copies of one that has
-// ended. Neither the Cluster nor the hosts have to exist.
-func (c *Cluster) AddHistory(ctx context.Context, model *infrav1.ElementalHostUpgrade, cluster string, hosts []string) error {
+// AddHistory gives the hosts of a Cluster in the namespace, each with the Machine that it serves, as many ended attempts as are
+// kept, which are copies of one that has ended. Neither Cluster nor hosts nor Machines have to exist.
+func (c *Cluster) AddHistory(ctx context.Context, model *infrav1.ElementalHostUpgrade, cluster string, hosts map[string]string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for _, host := range hosts {
+	for host, machine := range hosts {
 		for i := range attemptsPerHost {
-			group.Go(func() error { return c.addEnded(ctx, model, cluster, host, i) })
+			group.Go(func() error { return c.addEnded(ctx, ended(model, cluster, host, machine, i), model) })
 		}
 	}
 	return group.Wait()
 }
 
-func (c *Cluster) addEnded(ctx context.Context, model *infrav1.ElementalHostUpgrade, cluster, host string, number int) error {
+func ended(model *infrav1.ElementalHostUpgrade, cluster, host, machine string, number int) *infrav1.ElementalHostUpgrade {
 	made := &infrav1.ElementalHostUpgrade{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: model.Namespace, Name: fmt.Sprintf("%s-past-%d", host, number),
-			Labels:      map[string]string{clusterv1.ClusterNameLabel: cluster, infrav1.MachineNameLabel: host},
+			Labels:      map[string]string{clusterv1.ClusterNameLabel: cluster, infrav1.MachineNameLabel: machine},
 			Annotations: map[string]string{infrav1.EndedAnnotation: string(model.Status.Phase)},
 		},
 		Spec: *model.Spec.DeepCopy(),
 	}
-	made.Spec.ClusterName, made.Spec.HostName, made.Spec.MachineName, made.Spec.ElementalMachineName = cluster, host, host, host
+	made.Spec.ClusterName, made.Spec.HostName, made.Spec.MachineName, made.Spec.ElementalMachineName = cluster, host, machine, machine
+	return made
+}
+
+func (c *Cluster) addEnded(ctx context.Context, made, model *infrav1.ElementalHostUpgrade) error {
+	host := made.Spec.HostName
 	if err := c.Lab.Kube.Create(ctx, made); err != nil {
 		return fmt.Errorf("adding an ended attempt of host %s: %w", host, err)
 	}
