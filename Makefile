@@ -254,5 +254,5 @@ mutate: tools ## Change one condition at a time, and fail if no test notices it:
 	go run ./hack/mutate $(MUTATE)
 
 .PHONY: bench
-bench: tools tools-kubevirt lab-binaries ## Measure scale: ended attempts, hosts, slow clusters, virtual machines
+bench: tools tools-kubevirt lab-binaries ## Measure scale: ended attempts, rollouts by the size of the cluster, hosts, slow clusters, virtual machines
 	$(GO_TEST_LAB) ./test/bench/... $(GINKGO_FLAGS)

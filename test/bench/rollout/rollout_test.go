@@ -1,0 +1,94 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// most nodes that are upgraded of a cluster, and models that attempts are copied from.
+	most, models = 20, 1
+	// idleTime is how long the manager is looked at that has nothing to do.
+	idleTime = time.Minute
+)
+
+var _ = Describe("The nodes of a pool are upgraded", Ordered, func() {
+	results := []figures{}
+	for _, size := range sizes {
+		It(fmt.Sprintf("in a cluster of %d nodes", size), func(ctx SpecContext) {
+			results = append(results, measure(ctx, size))
+			report(results) // what there is so far stays if the next size fails
+		})
+	}
+	AfterAll(func() { tell(results) })
+})
+
+// measure a cluster of that many nodes, in a lab of its own.
+func measure(ctx context.Context, size int) figures {
+	GinkgoHelper()
+	b := newBench(ctx, suite.StartLab(ctx, lab.Options{Metered: true}), size)
+	result := figures{Nodes: size, Upgraded: b.upgraded}
+	b.addHistory(ctx)
+	b.rest(ctx)
+	b.measureIdle(ctx, &result)
+	b.measureRollout(ctx, &result)
+	b.rest(ctx)
+	b.measureLeaderChange(ctx, &result)
+	return result
+}
+
+// measureIdle is what the manager of a cluster costs to which nothing happens.
+func (b *bench) measureIdle(ctx context.Context, result *figures) {
+	GinkgoHelper()
+	before := b.sample(ctx)
+	select {
+	case <-ctx.Done():
+	case <-time.After(idleTime):
+	}
+	after := b.sample(ctx)
+	result.IdleCPU = (after[cpu] - before[cpu]) / idleTime.Seconds()
+	result.Memory = after[memory] / mebi
+	result.IdleReceived = (after[received] - before[received]) / kibi / idleTime.Seconds()
+}
+
+// measureRollout upgrades the nodes of the pool.
+func (b *bench) measureRollout(ctx context.Context, result *figures) {
+	GinkgoHelper()
+	wanted := suite.Push(ctx, b.cluster, image.OS{})
+	before, began := b.sample(ctx), time.Now()
+	Expect(b.cluster.PatchPool(ctx, pool, wanted)).To(Succeed())
+	b.awaitImage(ctx, pool, wanted)
+	ended := time.Now()
+	spent := b.sample(ctx).less(before)
+	result.Seconds, result.MemoryAfter = ended.Sub(began).Seconds()/float64(b.upgraded), spent[memoryNow]/mebi
+	result.CPU = spent[cpu] / float64(b.upgraded)
+	result.Management = b.requests(spent, b.cluster.Lab.Management)
+	result.Workload = b.requests(spent, b.cluster.Workload())
+	b.readAudit(ctx, wanted, began, ended, result)
+}
+
+// measureLeaderChange kills the manager and starts it anew.
+func (b *bench) measureLeaderChange(ctx context.Context, result *figures) {
+	GinkgoHelper()
+	l := b.cluster.Lab
+	before, began := b.traffic(), time.Now()
+	l.Provider.Process.Kill()
+	Expect(l.Provider.Process.Restart()).To(Succeed())
+	Expect(l.Provider.AwaitReady(ctx)).To(Succeed())
+	settled, after := b.awaitSettled(ctx)
+	result.Leader = leaderChange{
+		Seconds: settled.Sub(began).Seconds(), CPU: after[cpu], Memory: after[memory] / mebi, Reconciles: after.sum(reconciles),
+		Received: (after[received] - before) / mebi,
+	}
+}

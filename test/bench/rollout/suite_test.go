@@ -1,0 +1,38 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+const (
+	sizesVariable = "ROLLOUT_BENCH_NODES"
+	// fewest nodes of a cluster: one that attempts are copied from, and as many as are upgraded or wait for it at a time.
+	fewest = models + unavailable
+)
+
+// sizes of the clusters, in nodes.
+var sizes []int
+
+func TestRolloutBenchmark(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(10 * time.Minute)
+	for word := range strings.SplitSeq(cmp.Or(os.Getenv(sizesVariable), "10,100,1000"), ",") {
+		size, err := strconv.Atoi(word)
+		if err != nil || size < fewest {
+			t.Fatalf("%s: %q is not a number of nodes, or less than %d", sizesVariable, word, fewest)
+		}
+		sizes = append(sizes, size)
+	}
+	RunSpecs(t, "Rollout benchmark")
+}
