@@ -85,7 +85,7 @@ type Reconciler struct {
 }
 
 // Reconcile brings an attempt one step further.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	upgrade, err := r.unlessHistory(ctx, req)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -99,15 +99,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
 	}
 	defer done()
+	return r.reconcile(ctx, upgrade)
+}
+
+// reconcile observes the attempt, does what its state asks for, and stores it.
+func (r *Reconciler) reconcile(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (_ ctrl.Result, reterr error) {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("attempt", attemptOf(upgrade)))
 	o, err := r.observe(ctx, upgrade)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	defer func() {
-		// A pass that failed may not have come to the steps that watch.
+		// A reconcile that failed may not have come to the steps that watch.
 		if reterr == nil {
-			r.drains.Keep(req, o.watched...)
+			r.drains.Keep(o.reconcileRequest(), o.watched...)
 		}
 	}()
 	if isPaused, requeue, err := r.paused(ctx, o); err != nil || isPaused || requeue {

@@ -114,7 +114,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		}, MatchError(errInjected), errInjected.Error()),
 	)
 
-	It("is rolled out to all others where one cannot be let go that was held for it and refers to another by now", func() {
+	It("is rolled out to all others where one cannot be unpaused that was paused for it and refers to another by now", func() {
 		w.patch(imageB)
 		w.reconcileOnce()
 		patch(mds[theOne], func() { mds[theOne].Spec.Template.Spec.InfrastructureRef.Name = "other" })
@@ -128,14 +128,14 @@ var _ = Describe("One template of 30 Clusters", func() {
 		}
 		get(w.template)
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring("releasing MachineDeployment md-" + theOne + ": " + errInjected.Error()))
+		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring("unpausing MachineDeployment md-" + theOne + ": " + errInjected.Error()))
 
 		w.reconciler, _ = newReconciler()
 		Expect(settle()).To(Succeed())
 		Expect(get(mds[theOne]).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 	})
 
-	It("has those pointed first that are held, before the cluster of another is looked at", func() {
+	It("has those pointed first that are paused for it, before the cluster of another is looked at", func() {
 		w.patch(imageB)
 		w.reconcileOnce()
 		w.answerPauses()

@@ -239,7 +239,9 @@ var _ = Describe("A template", func() {
 
 	It("says what came in the way of a rollout that is under way, and changes no reference for it", func() {
 		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
-		patch(machine, func() { machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"} })
+		patch(machine, func() {
+			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: w.md.Spec.ClusterName, clusterv1.MachineDeploymentNameLabel: "md"}
+		})
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0), "it is looked at again")

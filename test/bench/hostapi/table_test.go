@@ -55,7 +55,7 @@ func (r *result) addAtLeast(name string, value, least float64, unit string) {
 }
 
 func (f figure) aim() (aim, met string) {
-	isMet := true
+	var isMet bool
 	switch {
 	case f.AtMost != nil:
 		aim, isMet = "<= "+short(*f.AtMost), f.Value <= *f.AtMost
