@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command manager is the Elemental infrastructure provider of Cluster API: its controllers and
-// webhooks, the runtime extension that updates Machines in place, and the API that hosts talk to.
+// webhooks, the runtime extension that updates Machines in place, and the API for hosts.
 package main

@@ -1,5 +1,5 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package existing reads objects that need not exist: what a controller observes is there or not, and either is a fact.
+// Package existing reads objects that may not exist, and returns absence as a value instead of an error.
 package existing

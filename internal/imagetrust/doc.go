@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imagetrust is the one rule of whose signature an image needs, and of when a signature counts. Webhooks refuse by it
-// what the agent could not check by. The agent imports it: it needs no Kubernetes. The keys, certificates
-// and signatures themselves are left to sigstore's libraries.
+// Package imagetrust decides whose signature an image needs, and whether a signature is accepted. The agent verifies images with it, and
+// webhooks reject rules that it could not apply. It must not import Kubernetes packages, because the agent imports it. Keys,
+// certificates and signatures are handled by sigstore's libraries.
 package imagetrust

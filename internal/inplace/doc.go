@@ -1,8 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inplace looks for anything that would make Cluster API replace Machines instead of updating them
-// in place: feature gates that are off, an extension that is not asked, a strategy with a surge. It is
-// looked for before a reference is changed, because afterwards nothing of ours is asked any more. The names by which our own
-// extension is known are here, too.
+// Package inplace checks the preconditions for in-place updates: feature gates, the ExtensionConfig, the rollout strategy. If one is not
+// met, Cluster API replaces Machines instead of updating them. They are checked before a reference is changed, because after that
+// Cluster API does not call the provider any more. The package also has the names of our own extension's handlers.
 package inplace

@@ -1,9 +1,9 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics counts objects when Prometheus asks for it. A gauge that is counted from the manager's
-// cache needs no memory: it is right after a restart and after a change of the leader, and never drifts
-// from what the API server has. Only the leader counts, so that the sum over all replicas is right.
+// Package metrics has gauges that count objects in the manager's cache when Prometheus scrapes them. They keep no
+// state, so they are correct after a restart and after a leader change, and do not drift from the API server.
+// Only the leader reports them; otherwise the sum over all replicas would be wrong.
 //
-// Counters and histograms of what happens are beside the code that it happens in.
+// Counters and histograms of events are in the packages in which the events occur.
 package metrics

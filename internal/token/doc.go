@@ -6,9 +6,8 @@
 //	registration token: sub = aud = registration URI, signed with the registration's private key
 //	host token:         sub = host name, aud = registration URI, signed with the host's own key
 //
-// Both are signed with EdDSA (Ed25519), and verification demands alg, sub, aud and exp: the predecessor
-// looked at none of the three claims, so that any token signed with the right key opened any door, for
-// ever.
+// Both are signed with EdDSA (Ed25519), and verification requires alg, sub, aud and exp. Without these checks a
+// token signed with the right key would be valid for every endpoint and forever.
 //
-// The package knows nothing of Kubernetes, so that the agent can use it as well.
+// The package must not import Kubernetes packages, because the agent imports it.
 package token

@@ -1,8 +1,8 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is the JSON that the Elemental API and the agents exchange. Both sides import it, and
-// the agent imports nothing of Kubernetes, so neither does this package.
+// Package wire defines the JSON that the Elemental API and the agents exchange. Both sides import it. It must not
+// import Kubernetes packages, because the agent must not.
 //
 // Paths are relative to the registration URI,
 // https://<endpoint>/elemental/v1/namespaces/<namespace>/registrations/<registration>:
@@ -13,7 +13,7 @@
 //	POST   hosts/<host>/report    host token                 Report -> 204
 //	GET    hosts/<host>/bootstrap host token                 -> Bootstrap, 404 while there is none
 //	GET    hosts/<host>/reset     host token                 -> Reset
-//	GET    hosts/<host>/authorities host token              -> Authorities, 404 where the API has none of its own
+//	GET    hosts/<host>/authorities host token              -> Authorities, 404 if the API does not publish authorities
 //	DELETE hosts/<host>           host token                 202: the host resets itself now
-//	POST   hosts/<host>/wiped     host token                 204: the host has been reset, and is forgotten
+//	POST   hosts/<host>/wiped     host token                 204: the host has been wiped, and its ElementalHost is removed
 package wire
