@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apitest is an Elemental API for the agent's tests: the routes of internal/wire over TLS, one
-// registration, everything in memory. It checks tokens as the real one does, holds requests, records
-// what it was told, and fails when it is asked to.
+// registration, everything in memory. It verifies tokens like the real one, keeps long-poll requests pending,
+// records what was reported, and fails on demand.
 package apitest

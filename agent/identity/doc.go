@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity is who a host is: an Ed25519 key that never leaves it, and a name. Both are made
-// once, before the host registers, and kept in the work directory; a host that lost its key is
-// another host.
+// Package identity is the identity of a host: an Ed25519 key that never leaves it, and a name. Both are
+// created once, before the host registers, and kept in the work directory. A host that has lost its key
+// has to register as a new host.
 package identity

@@ -1,13 +1,13 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image brings an OS image to the host before anything is changed there: it resolves a
+// Package image fetches an OS image before anything is changed on the host: it resolves a
 // reference over verified TLS to the digest of the manifest for this platform, downloads what that
 // manifest names into an OCI layout, checking every byte, and serves it on the loopback interface to the
 // elemental CLI - which by itself would pull anew, by tag, without verifying any certificate.
 //
-// Where there is no disk to keep an image on, it is relayed instead: see Store.Relay.
+// If there is no disk to store an image on, it is relayed instead: see Store.Relay.
 //
 // One directory per image, named by the digest's hex. A blob appears under its name only when it is
-// complete and verified, so a download that was cut off goes on with the next blob.
+// complete and verified, so an interrupted download resumes with the next blob.
 package image

@@ -1,11 +1,10 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loop is the agent's life: fetch what is desired, act, report.
+// Package loop is the agent's main loop: fetch the desired state, act, report.
 //
-// Fetching is one request that the API holds until there is something new, so an idle agent is one
-// open connection and no timer of its own. Acting happens beside it, on the latest desired state; a
-// newer one is seen while an act is under way, and interrupts it where that is safe. Nothing is
-// remembered between two acts but what is on disk: every act starts from the whole desired state and
-// from what the host is.
+// Fetching is one request that stays pending at the API until the desired state changes, so an idle agent
+// has one open connection and no timer. Acting runs concurrently, on the latest desired state; a newer one
+// interrupts it where that is safe. Only state on disk is kept between two acts: every act starts from
+// the whole desired state and the observed state of the host.
 package loop

@@ -1,10 +1,10 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package osplugin is what the agent needs of an operating system: to know what is booted, to write
-// an image, to choose the next boot, to bootstrap, to reset. The order in which these are used, and
-// what survives a crash in between, is the business of packages upgrade and phase; a plugin does one
-// thing at a time and keeps no position.
+// Package osplugin is the interface between the agent and an operating system: to determine what is booted,
+// to write an image, to select the next boot, to bootstrap, to reset. The order of these operations, and
+// crash recovery, are in packages upgrade and phase; a plugin performs single operations and keeps no
+// position.
 //
 // Plugins: elemental drives the elemental CLI, GRUB and systemd; dummy keeps everything in the work
 // directory.

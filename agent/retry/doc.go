@@ -1,5 +1,5 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry says how long to wait after a failure. It is the only place in the agent that does.
+// Package retry computes the backoff after a failure, for all of the agent.
 package retry

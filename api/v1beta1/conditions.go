@@ -5,20 +5,20 @@ package v1beta1
 
 // Condition types and reasons of ElementalCluster.
 const (
-	// CAPIClusterReadyCondition says whether the ElementalCluster has an owning Cluster.
+	// CAPIClusterReadyCondition reports whether the ElementalCluster has an owning Cluster.
 	CAPIClusterReadyCondition = "CAPIClusterReady"
 	MissingClusterOwnerReason = "MissingClusterOwner"
 
-	// ControlPlaneEndpointReadyCondition says whether spec.controlPlaneEndpoint is set.
+	// ControlPlaneEndpointReadyCondition reports whether spec.controlPlaneEndpoint is set.
 	ControlPlaneEndpointReadyCondition = "ControlPlaneEndpointReady"
 	MissingControlPlaneEndpointReason  = "MissingControlPlaneEndpoint"
 
-	// KubeconfigUsableCondition says whether the kubeconfig of the Cluster is one that the manager uses. It is there once the
-	// Secret CLUSTER-kubeconfig is.
+	// KubeconfigUsableCondition reports whether the manager accepts the kubeconfig of the Cluster. It is set once the
+	// Secret CLUSTER-kubeconfig exists.
 	KubeconfigUsableCondition = "KubeconfigUsable"
 	KubeconfigRefusedReason   = "KubeconfigRefused"
 
-	// NodesUpToDateCondition says whether all nodes run the OS that their owners want. Its message is the
+	// NodesUpToDateCondition reports whether all nodes run the OS that their owners want. Its message is the
 	// status line of the cluster.
 	NodesUpToDateCondition = "NodesUpToDate"
 	NodesUpToDateReason    = "NodesUpToDate"
@@ -28,15 +28,15 @@ const (
 	NodesWaitingReason     = "NodesWaiting"
 	NoNodesReason          = "NoNodes"
 
-	// PauseNodesKnownCondition says whether all names of strategy.pauseNodes are nodes of the cluster. It is there while
-	// the strategy is manual, or was so for a rollout that runs.
+	// PauseNodesKnownCondition reports whether all names of strategy.pauseNodes are nodes of the cluster. It is set while
+	// the strategy is manual, or was when a running rollout began.
 	PauseNodesKnownCondition = "PauseNodesKnown"
 	UnknownNodesReason       = "UnknownNodes"
 )
 
 // Condition types and reasons of ElementalMachine.
 const (
-	// AssociationReadyCondition says whether an ElementalHost serves the ElementalMachine.
+	// AssociationReadyCondition reports whether an ElementalHost serves the ElementalMachine.
 	AssociationReadyCondition               = "AssociationReady"
 	MissingMachineOwnerReason               = "MissingMachineOwner"
 	MissingAssociatedClusterReason          = "MissingAssociatedCluster"
@@ -47,13 +47,13 @@ const (
 	AssociatedHostReplacedReason            = "AssociatedHostReplaced"
 	InvalidSelectorReason                   = "InvalidSelector"
 
-	// HostReadyCondition says whether the associated host has been bootstrapped.
+	// HostReadyCondition reports whether the associated host has been bootstrapped.
 	HostReadyCondition            = "HostReady"
 	HostWaitingForInstallReason   = "HostWaitingForInstall"
 	HostWaitingForOSReason        = "HostWaitingForOS"
 	HostWaitingForBootstrapReason = "HostWaitingForBootstrap"
 
-	// ProviderIDReadyCondition says whether the Node carries the provider ID of the ElementalMachine.
+	// ProviderIDReadyCondition reports whether the Node carries the provider ID of the ElementalMachine.
 	ProviderIDReadyCondition                = "ProviderIDReady"
 	NodeNotFoundReason                      = "NodeNotFound"
 	NodeProviderIDMismatchReason            = "NodeProviderIDMismatch"
@@ -61,8 +61,8 @@ const (
 	WaitingForControlPlaneInitializedReason = "WaitingForControlPlaneInitialized"
 	WorkloadClusterUnreachableReason        = "WorkloadClusterUnreachable"
 
-	// UpToDateCondition says whether the ElementalMachine's OS is the one its template asks for, and
-	// its host runs it. It compares contents, where CAPI's condition of that name compares names.
+	// UpToDateCondition reports whether the ElementalMachine specifies the OS of its template, and its
+	// host runs that OS. It compares contents, whereas CAPI's condition of that name compares names.
 	UpToDateCondition       = "UpToDate"
 	TemplateDiffersReason   = "TemplateDiffers"
 	HostRunsOtherOSReason   = "HostRunsOtherOS"
@@ -71,20 +71,20 @@ const (
 	OSNotManagedReason      = "OSNotManaged"
 	HostOSUnknownReason     = "HostOSUnknown"
 
-	// OSDriftedCondition is True while the host runs another OS than the ElementalMachine asks for outside
-	// of any attempt, as after a fallback weeks later.
+	// OSDriftedCondition is True while the host runs an OS other than the one that the ElementalMachine specifies,
+	// outside of any attempt, for example after a fallback weeks later.
 	OSDriftedCondition        = "OSDrifted"
 	HostFellBackReason        = "HostFellBack"
 	NotDriftedReason          = "NotDrifted"
 	AttemptNotSucceededReason = "AttemptNotSucceeded"
 	HostNotBootstrappedReason = "HostNotBootstrapped"
 
-	// DeletingCondition says what the deletion of the object waits for.
+	// DeletingCondition reports what the deletion of the object waits for.
 	DeletingCondition        = "Deleting"
 	WaitingForHostIdleReason = "WaitingForHostIdle"
 
-	// EvacuatingCondition is on the ElementalMachine while the deletion of its Machine waits for the virtual machines of
-	// its Node; it says for which.
+	// EvacuatingCondition is set on the ElementalMachine while the deletion of its Machine waits for virtual machines of
+	// its Node; the message names them.
 	EvacuatingCondition             = "Evacuating"
 	EvacuatingVirtualMachinesReason = "EvacuatingVirtualMachines"
 	EvacuationHeldReason            = "EvacuationHeld"
@@ -92,35 +92,35 @@ const (
 
 // Condition types and reasons of ElementalHost.
 const (
-	// ApprovedCondition says whether an operator, or the registration's policy, vouches for the host.
+	// ApprovedCondition reports whether an operator, or the registration's policy, has approved the host.
 	ApprovedCondition        = "Approved"
 	WaitingForApprovalReason = "WaitingForApproval"
 
-	// IdentityInUseTwiceCondition is True while boots alternate in what is reported under one key: two machines have it. It is
-	// absent otherwise.
+	// IdentityInUseTwiceCondition is True while the boot ids reported with one key alternate, which means that two machines
+	// have that key. It is absent otherwise.
 	IdentityInUseTwiceCondition = "IdentityInUseTwice"
 	BootIDsAlternateReason      = "BootIDsAlternate"
 
-	// WorkDirVolatileCondition is True while the host would forget with a reboot who it is and what it was doing. It is absent
-	// otherwise.
+	// WorkDirVolatileCondition is True while the host would lose its identity and the state of its attempt with a reboot. It is
+	// absent otherwise.
 	WorkDirVolatileCondition = "WorkDirVolatile"
 	LostWithRebootReason     = "LostWithReboot"
 
-	// RegistrationReadyCondition says whether the host has registered.
+	// RegistrationReadyCondition reports whether the host has registered.
 	RegistrationReadyCondition = "RegistrationReady"
 	RegistrationFailedReason   = "RegistrationFailed"
 
-	// InstallationReadyCondition says whether the host has an installed OS.
+	// InstallationReadyCondition reports whether the host has an installed OS.
 	InstallationReadyCondition   = "InstallationReady"
 	WaitingForInstallationReason = "WaitingForInstallation"
 	InstallationFailedReason     = "InstallationFailed"
 
-	// BootstrapReadyCondition says whether the host has applied its bootstrap data.
+	// BootstrapReadyCondition reports whether the host has applied its bootstrap data.
 	BootstrapReadyCondition   = "BootstrapReady"
 	WaitingForBootstrapReason = "WaitingForBootstrap"
 	BootstrapFailedReason     = "BootstrapFailed"
 
-	// ResetReadyCondition says whether a requested reset has been carried out.
+	// ResetReadyCondition reports whether a requested reset has been carried out.
 	ResetReadyCondition   = "ResetReady"
 	WaitingForResetReason = "WaitingForReset"
 	ResetFailedReason     = "ResetFailed"
@@ -128,7 +128,7 @@ const (
 	DeniedKeysFullReason  = "DeniedKeysFull"
 	ServesNoMachineReason = "ServesNoMachine"
 
-	// OSVersionReadyCondition says whether the host runs the OS that its spec asks for.
+	// OSVersionReadyCondition reports whether the host runs the OS of its spec.
 	OSVersionReadyCondition             = "OSVersionReady"
 	WaitingForOSReconcileReason         = "WaitingForOSReconcile"
 	InPlaceUpdateNotPendingReason       = "InPlaceUpdateNotPending"
@@ -149,31 +149,31 @@ const (
 	CompetingExtensionReason      = "CompetingExtension"
 	UnsupportedStrategyReason     = "UnsupportedStrategy"
 	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
-	// UpdateRefusedReason: the API server refuses, in a dry run, what KubeadmControlPlane would write.
+	// UpdateRefusedReason: the API server rejects, in a dry run, what KubeadmControlPlane would write.
 	UpdateRefusedReason = "UpdateRefused"
 	CloneChangedReason  = "CloneChanged"
 	NotBlockedReason    = "NotBlocked"
 
-	// RolledOutCondition says whether all owners refer to the template's content.
+	// RolledOutCondition reports whether all owners refer to the template's content.
 	RolledOutCondition         = "RolledOut"
 	WaitingForQuietPointReason = "WaitingForQuietPoint"
 	RolledOutReason            = "RolledOut"
 	WaitingForClusterReason    = "WaitingForCluster"
 	ManagedByTopologyReason    = "ManagedByTopology"
 	BlockedReason              = "Blocked"
-	// PreflightBlockedReason: something that a preflight check found stands against the start of the rollout.
+	// PreflightBlockedReason: a preflight check blocks the start of the rollout.
 	PreflightBlockedReason = "PreflightBlocked"
 
-	// ReferenceRevertedCondition is True while an owner was reverted to the template itself by
-	// somebody after it had been pointed to a clone.
+	// ReferenceRevertedCondition is True if another party has reverted an owner to the template itself after
+	// it had been pointed to a clone.
 	ReferenceRevertedCondition = "ReferenceReverted"
 	RevertedByOtherReason      = "RevertedByOther"
 	NotRevertedReason          = "NotReverted"
 )
 
-// OSVersionResolvedCondition of an ElementalMachineTemplate says whether its managedOSVersionName was looked
-// up to an image. The reasons are those of AssociationReady and UpToDate of an ElementalMachine, and of
-// OSVersionReady of an ElementalHost, as well.
+// OSVersionResolvedCondition of an ElementalMachineTemplate reports whether its managedOSVersionName was resolved
+// to an image. AssociationReady and UpToDate of an ElementalMachine, and OSVersionReady of an ElementalHost, have
+// the same reasons.
 const (
 	OSVersionResolvedCondition          = "OSVersionResolved"
 	ManagedOSVersionsNotInstalledReason = "ManagedOSVersionsNotInstalled"
@@ -185,27 +185,27 @@ const (
 
 // Condition types and reasons of ElementalRegistration.
 const (
-	// RegistrationTokenReadyCondition says whether hosts can register.
+	// RegistrationTokenReadyCondition reports whether hosts can register.
 	RegistrationTokenReadyCondition = "TokenReady"
 	MissingAPIEndpointReason        = "MissingAPIEndpoint"
 	SigningKeyFailedReason          = "SigningKeyFailed"
 
-	// HostTemplatesValidCondition says whether hostLabels and hostAnnotations name known SMBIOS data.
+	// HostTemplatesValidCondition reports whether hostLabels and hostAnnotations name known SMBIOS data.
 	HostTemplatesValidCondition = "HostTemplatesValid"
 	UnknownSMBIOSFieldReason    = "UnknownSMBIOSField"
 )
 
 // Condition types and reasons of ElementalHostUpgrade.
 const (
-	// UpgradeProgressingCondition is True while the attempt has steps left to do; its message is the
+	// UpgradeProgressingCondition is True while the attempt has not ended; its message has the current
 	// step and what it waits for.
 	UpgradeProgressingCondition = "Progressing"
-	// UpgradeSucceededCondition is True once the host runs the wanted OS and serves again, and False,
-	// with the end as its reason, when the attempt ended otherwise.
+	// UpgradeSucceededCondition is True once the host runs the desired OS and serves again, and False,
+	// with the phase as its reason, when the attempt ended otherwise.
 	UpgradeSucceededCondition = "Succeeded"
 
-	// FormerOSHealthyCondition says, after a roll-back, whether the host found its former OS good. While it
-	// is False and the node is cordoned, not even another image is tried.
+	// FormerOSHealthyCondition reports, after a rollback, whether the former OS passed its assessment. While it
+	// is False and the node is cordoned, no other image is tried either.
 	FormerOSHealthyCondition = "FormerOSHealthy"
 	FormerOSGoodReason       = "FormerOSGood"
 	FormerOSNotGoodReason    = "FormerOSNotGood"

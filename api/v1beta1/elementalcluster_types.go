@@ -8,23 +8,23 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// ElementalClusterSpec is what an operator asks of an ElementalCluster.
+// ElementalClusterSpec is the desired state of an ElementalCluster.
 type ElementalClusterSpec struct {
 	// controlPlaneEndpoint is the address of the cluster's API server.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// nodeUpgradeOption says how the nodes of the cluster are upgraded in place.
+	// nodeUpgradeOption configures how the nodes of the cluster are upgraded in place.
 	// +optional
 	NodeUpgradeOption NodeUpgradeOption `json:"nodeUpgradeOption,omitempty,omitzero"`
 
-	// imageVerification says whose signature the OS images of the cluster's hosts need. It is asked as it is when an attempt
-	// begins and when it is triggered. Default: none.
+	// imageVerification defines whose signature the OS images of the cluster's hosts need. The rules in force when an attempt
+	// begins, and again when it is triggered, apply. Default: none.
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
-// ElementalClusterStatus is what is observed of an ElementalCluster.
+// ElementalClusterStatus is the observed state of an ElementalCluster.
 type ElementalClusterStatus struct {
 	// conditions of the ElementalCluster: Ready, CAPIClusterReady, ControlPlaneEndpointReady, NodesUpToDate,
 	// PauseNodesKnown, KubeconfigUsable, Paused.
@@ -45,7 +45,7 @@ type ElementalClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// upgradeSlots are the attempts admitted to disrupt a node at this moment. A slot is taken by an
+	// upgradeSlots are the attempts that may currently disrupt a node. A slot is taken by an
 	// update that carries the object's resourceVersion, so that two attempts never take the same one.
 	// +optional
 	// +listType=map
@@ -53,22 +53,22 @@ type ElementalClusterStatus struct {
 	UpgradeSlots []UpgradeSlot `json:"upgradeSlots,omitempty"`
 }
 
-// UpgradeSlot is one of the cluster's nodeUpgradeOption.maxConcurrent slots, while it is taken.
+// UpgradeSlot is one of the cluster's nodeUpgradeOption.maxConcurrent slots, while it is occupied.
 type UpgradeSlot struct {
-	// attempt is the id of the attempt that holds the slot.
+	// attempt is the id of the attempt that occupies the slot.
 	Attempt string `json:"attempt"`
 	// upgrade is the name of the ElementalHostUpgrade.
 	Upgrade string `json:"upgrade"`
-	// controlPlane is true if the slot is held for a control plane node, of which there is one at a
-	// time whatever maxConcurrent says.
+	// controlPlane is true if the slot is occupied for a control plane node. Control plane nodes are
+	// upgraded one at a time regardless of maxConcurrent.
 	// +optional
 	ControlPlane bool `json:"controlPlane,omitempty"`
 }
 
-// InitializationStatus is the part of a status through which Cluster API learns that the
-// infrastructure exists.
+// InitializationStatus is the part of a status that tells Cluster API that the infrastructure is
+// provisioned.
 type InitializationStatus struct {
-	// provisioned is true once the infrastructure is provisioned. It never turns back.
+	// provisioned is true once the infrastructure is provisioned. It never becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }

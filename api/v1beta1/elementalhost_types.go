@@ -9,14 +9,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// ElementalHostSpec is what is asked of a host.
+// ElementalHostSpec is the desired state of a host.
 type ElementalHostSpec struct {
 	// bootstrapSecret holds the bootstrap data of the Machine that the host serves.
 	// +optional
 	BootstrapSecret *corev1.ObjectReference `json:"bootstrapSecret,omitempty"`
 
 	// machineRef is the ElementalMachine that the host serves. It is the lock of the association: a
-	// host with a machineRef is taken.
+	// host with a machineRef is in use.
 	// +optional
 	MachineRef *corev1.ObjectReference `json:"machineRef,omitempty"`
 
@@ -24,7 +24,7 @@ type ElementalHostSpec struct {
 	// +optional
 	PubKey string `json:"pubKey,omitempty"`
 
-	// approved says that the host is what it claims to be. A host that is not approved is not
+	// approved is true if the identity of the host has been verified. A host that is not approved is not
 	// associated and gets no bootstrap data. Registrations with approval Auto set it.
 	// +optional
 	Approved bool `json:"approved,omitempty"`
@@ -36,21 +36,20 @@ type ElementalHostSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 
-	// imageVerification says whose signature the image in osVersionManagement needs. It is the registration's, and
-	// the cluster's, if that has one, while the host serves a Machine.
+	// imageVerification defines whose signature the image in osVersionManagement needs. It is copied from the registration
+	// or, while the host serves a Machine, from the cluster if that has one.
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 
-	// upgrade is the attempt that the host takes part in. It is written by the upgrade controller
-	// alone: the host prepares for it at once, and carries it out when InPlaceUpgradeLabel is
-	// "pending".
+	// upgrade is the current attempt on the host. Only the upgrade controller writes it. The host
+	// prepares the attempt at once, and carries it out when InPlaceUpgradeLabel is "pending".
 	// +optional
 	Upgrade *HostUpgradeRequest `json:"upgrade,omitempty"`
 }
 
-// HostUpgradeRequest asks a host to take part in an attempt.
+// HostUpgradeRequest tells a host to prepare an attempt.
 type HostUpgradeRequest struct {
-	// attempt is the id of the attempt; a host never carries the same one out twice.
+	// attempt is the id of the attempt; a host never carries out the same attempt twice.
 	// +kubebuilder:validation:MinLength=1
 	Attempt string `json:"attempt"`
 
@@ -58,11 +57,11 @@ type HostUpgradeRequest struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// prefetch says what to do with the image before the trigger.
+	// prefetch defines what to do with the image before the trigger.
 	// +optional
 	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
 
-	// imageVerification says whose signature the image needs: what the ElementalCluster asks for.
+	// imageVerification of the ElementalCluster: whose signature the image needs.
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 
@@ -73,11 +72,11 @@ type HostUpgradeRequest struct {
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 }
 
-// MaxBootIDs is how many boots status.bootIDs holds: as few as show that one has come back.
+// MaxBootIDs is the maximum length of status.bootIDs: the smallest that shows that a boot has come back.
 const MaxBootIDs = 3
 
-// ElementalHostStatus is what is observed of a host. All but the conditions, keyFingerprint and bootIDs is what its agent
-// reported, and it reports all of it again whenever it connects anew.
+// ElementalHostStatus is the observed state of a host. All fields except the conditions, keyFingerprint and bootIDs are
+// reported by its agent, which reports all of them again whenever it reconnects.
 type ElementalHostStatus struct {
 	// conditions of the host: Ready, Approved, RegistrationReady, InstallationReady, BootstrapReady,
 	// OSVersionReady, ResetReady, IdentityInUseTwice, WorkDirVolatile, Paused.
@@ -87,13 +86,13 @@ type ElementalHostStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// keyFingerprint is the SHA-256 of the host's public key, as "elemental-agent status" shows it on the host's console: an
-	// operator compares the two before setting spec.approved.
+	// keyFingerprint is the SHA-256 of the host's public key, as shown by "elemental-agent status" on the host's console.
+	// Compare the two before you set spec.approved.
 	// +optional
 	KeyFingerprint string `json:"keyFingerprint,omitempty"`
 
-	// bootIDs are the boots that the host reported last, the present one first. One that comes back means that two machines
-	// report with the same key: a boot id is never used again.
+	// bootIDs are the boots that the host reported last, the current one first. Boot ids are unique, so if one comes back,
+	// two machines report with the same key.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=3
@@ -103,7 +102,7 @@ type ElementalHostStatus struct {
 	// +optional
 	Phase HostPhase `json:"phase,omitempty"`
 
-	// message says more about phase when something is wrong.
+	// message explains phase if there is a problem.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -121,7 +120,7 @@ type ElementalHostStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// os is what the host booted.
+	// os is the booted OS.
 	// +optional
 	OS HostOS `json:"os,omitempty,omitzero"`
 
@@ -129,7 +128,7 @@ type ElementalHostStatus struct {
 	// +optional
 	Agent HostAgent `json:"agent,omitempty,omitzero"`
 
-	// upgrade is how far the host is with the attempt in spec.upgrade.
+	// upgrade is the host's progress with the attempt in spec.upgrade.
 	// +optional
 	Upgrade *HostUpgradeStatus `json:"upgrade,omitempty"`
 }
@@ -146,12 +145,12 @@ const (
 	HostPhaseRunning                HostPhase = "Running"
 	HostPhaseTriggeringReset        HostPhase = "Triggering Reset"
 	HostPhaseResetting              HostPhase = "Resetting"
-	// HostPhaseReset: the host has been wiped. No agent reports it; the Elemental API is told otherwise.
+	// HostPhaseReset: the host has been wiped. It is set by the Elemental API, not reported as a phase by agents.
 	HostPhaseReset                HostPhase = "Reset"
 	HostPhaseReconcilingOSVersion HostPhase = "Reconciling OS Version"
 )
 
-// HostOS is the OS that a host booted, judged by the booted snapshot and never by the next default.
+// HostOS is the OS that a host booted, determined by the booted snapshot and not by the default of the next boot.
 type HostOS struct {
 	// imageURI the booted snapshot was made from.
 	// +optional
@@ -181,18 +180,18 @@ type HostAgent struct {
 	// version of the agent.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// volatileWorkDir says why what the agent keeps is lost with the next reboot; empty where it is not.
+	// volatileWorkDir is the reason why the agent's state would be lost with the next reboot; empty if it would not.
 	// +optional
 	VolatileWorkDir string `json:"volatileWorkDir,omitempty"`
-	// lastSeen is when the agent last said something new. An idle agent says nothing.
+	// lastSeen is the time of the agent's last report. An idle agent does not report.
 	// +optional
 	LastSeen metav1.Time `json:"lastSeen,omitempty,omitzero"`
 }
 
-// HostUpgradePhase is how far a host is with an attempt.
+// HostUpgradePhase is the phase of an attempt on a host.
 type HostUpgradePhase string
 
-// Phases of an attempt on a host, in their order; the last three are ends.
+// Phases of an attempt on a host, in their order; the last three are final.
 const (
 	// HostUpgradeAcknowledged: the agent knows of the attempt.
 	HostUpgradeAcknowledged HostUpgradePhase = "Acknowledged"
@@ -202,19 +201,19 @@ const (
 	HostUpgradeFetched HostUpgradePhase = "Fetched"
 	// HostUpgradeApplying: the image is being written. From here on nothing can be undone.
 	HostUpgradeApplying HostUpgradePhase = "Applying"
-	// HostUpgradeRebooting: the image is written and the host goes down.
+	// HostUpgradeRebooting: the image is written and the host reboots.
 	HostUpgradeRebooting HostUpgradePhase = "Rebooting"
-	// HostUpgradeAssessing: the host has booted and judges its boot.
+	// HostUpgradeAssessing: the host has booted and assesses its boot.
 	HostUpgradeAssessing HostUpgradePhase = "Assessing"
-	// HostUpgradeSucceeded: the wanted OS is booted and good.
+	// HostUpgradeSucceeded: the desired OS is booted and passed its assessment.
 	HostUpgradeSucceeded HostUpgradePhase = "Succeeded"
 	// HostUpgradeFailed: the attempt ended before a reboot; the host is unchanged.
 	HostUpgradeFailed HostUpgradePhase = "Failed"
-	// HostUpgradeRolledBack: the host rebooted and runs another OS than the wanted one.
+	// HostUpgradeRolledBack: the host rebooted and runs an OS other than the desired one.
 	HostUpgradeRolledBack HostUpgradePhase = "RolledBack"
 )
 
-// HostUpgradeStatus is how far a host is with an attempt.
+// HostUpgradeStatus is the progress of a host with an attempt.
 type HostUpgradeStatus struct {
 	// attempt is the id of the attempt.
 	Attempt string `json:"attempt"`
@@ -232,37 +231,37 @@ type HostUpgradeStatus struct {
 	// fromBootID is the boot in which the image was applied.
 	// +optional
 	FromBootID string `json:"fromBootID,omitempty"`
-	// healthy says, after a roll-back, whether the former OS was assessed as good.
+	// healthy is, after a rollback, whether the former OS passed its assessment.
 	// +optional
 	Healthy bool `json:"healthy,omitempty"`
-	// message says what is wrong.
+	// message describes the problem, if any.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// checks that the host made of itself before and after its reboot, in their order. Where there are more than fit here, those
-	// that passed are left out first.
+	// checks are the results of the checks that the host ran before and after its reboot, in order. If there are more than fit
+	// here, those that passed are omitted first.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Checks []HostCheck `json:"checks,omitempty"`
-	// progress of what the host does in this phase, as far as that is counted. It is a few seconds old, and gone when that is done.
+	// progress of the current operation of the host, if it is measured. It is a few seconds old, and removed when that is done.
 	// +optional
 	Progress *HostUpgradeProgress `json:"progress,omitempty"`
 }
 
-// HostUpgradeProgress is how far a host is with what takes long in an attempt.
+// HostUpgradeProgress is the progress of a host with a long operation of an attempt.
 type HostUpgradeProgress struct {
-	// stage is what the host does: Download, Write, or Verify, which compares what is on the disk with what was to be written.
+	// stage is the operation: Download, Write, or Verify, which compares what is on the disk with what should have been written.
 	Stage string `json:"stage"`
 	// bytes that are done.
 	Bytes int64 `json:"bytes"`
-	// totalBytes that there are to do; 0 where nobody knows.
+	// totalBytes of the operation; 0 if unknown.
 	// +optional
 	TotalBytes int64 `json:"totalBytes,omitempty"`
 }
 
-// The rule about pubKey is at the root and not at spec, where it would not be asked when all of spec is
-// taken away.
+// The rule about pubKey is at the root and not at spec, because there it would not be evaluated when all of spec is
+// removed.
 
 // ElementalHost is a machine with an Elemental OS that has registered.
 //

@@ -5,8 +5,8 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ElementalHostUpgradeSpec says which host is brought to which OS. A person may change approved, cancel and release; all
-// else is immutable: by the rules below, and osVersionManagement, which has no schema that they could read, by the
+// ElementalHostUpgradeSpec defines which host is upgraded to which OS. Users may change approved, cancel and release; all
+// other fields are immutable: by the rules below and, for osVersionManagement, which has no schema for such rules, by the
 // ValidatingAdmissionPolicy in config/policy.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try anew"
@@ -29,34 +29,34 @@ type ElementalHostUpgradeSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	HostName string `json:"hostName"`
 
-	// templateName is the ElementalMachineTemplate the wanted OS comes from.
+	// templateName is the ElementalMachineTemplate that specifies the desired OS.
 	// +optional
 	TemplateName string `json:"templateName,omitempty"`
 
-	// osVersionHash identifies the wanted OS, for people and for other attempts: the SHA-256 of osVersionManagement without
-	// fields like debug. The manager computes it anew, and an attempt that declares another fails.
+	// osVersionHash identifies the desired OS, for users and for other attempts: the SHA-256 of osVersionManagement without
+	// fields like debug. The manager computes it itself, and an attempt with a different value fails.
 	// +optional
 	OSVersionHash string `json:"osVersionHash,omitempty"`
 
-	// imageURI of the wanted OS, for people. An attempt that declares another than osVersionManagement fails.
+	// imageURI of the desired OS, for users. An attempt fails if it differs from osVersionManagement.
 	// +kubebuilder:validation:MinLength=1
 	ImageURI string `json:"imageURI"`
 
-	// osVersionManagement is the wanted OS: what the host is offered, and what is compared with what the Machine's owner wants.
+	// osVersionManagement is the desired OS. It is sent to the host, and compared with what the Machine's owner wants.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`
 
-	// options are the nodeUpgradeOption of the rollout, as they were when it was first seen.
+	// options are the nodeUpgradeOption that was in force when the rollout began.
 	// +optional
 	Options NodeUpgradeOption `json:"options,omitempty,omitzero"`
 
-	// approved lets a paused node go on. It is the same as removing the pause annotation from its Node.
+	// approved resumes the upgrade of a paused node. It has the same effect as removing the pause annotation from its Node.
 	// +optional
 	Approved bool `json:"approved,omitempty"`
 
-	// cancel aborts the attempt: what can be undone is undone, and the host keeps its OS. After the
-	// host has begun to write the image it is too late.
+	// cancel aborts the attempt: its changes are undone, and the host keeps its OS. It has no effect
+	// after the host has begun to write the image.
 	// +optional
 	Cancel bool `json:"cancel,omitempty"`
 
@@ -68,35 +68,35 @@ type ElementalHostUpgradeSpec struct {
 // UpgradePhase is the state of an attempt.
 type UpgradePhase string
 
-// Phases of an attempt. All but Pending and Progressing are ends; HostLost is one that the host can
-// come back from.
+// Phases of an attempt. All except Pending and Progressing are final, except that an attempt continues
+// from HostLost if its host comes back.
 const (
 	UpgradePending     UpgradePhase = "Pending"
 	UpgradeProgressing UpgradePhase = "Progressing"
-	// UpgradeSucceeded: the host runs the wanted OS and its node serves again.
+	// UpgradeSucceeded: the host runs the desired OS and its node serves again.
 	UpgradeSucceeded UpgradePhase = "Succeeded"
 	// UpgradeRolledBack: the host fell back to its former OS.
 	UpgradeRolledBack UpgradePhase = "RolledBack"
 	// UpgradeFailed: the attempt ended before the reboot.
 	UpgradeFailed UpgradePhase = "Failed"
-	// UpgradeSuperseded: the machine's owner wants another OS by now.
+	// UpgradeSuperseded: the machine's owner now wants another OS.
 	UpgradeSuperseded UpgradePhase = "Superseded"
-	// UpgradeAborted: a person cancelled the attempt, or the machine is being deleted.
+	// UpgradeAborted: a user cancelled the attempt, or the machine is being deleted.
 	UpgradeAborted UpgradePhase = "Aborted"
-	// UpgradeHostLost: the host has not booted within the time-out.
+	// UpgradeHostLost: the host has not booted within the timeout.
 	UpgradeHostLost UpgradePhase = "HostLost"
 )
 
-// ElementalHostUpgradeStatus reports an attempt. It holds nothing that could not be observed again.
+// ElementalHostUpgradeStatus is the observed state of an attempt. Everything in it can be observed again.
 type ElementalHostUpgradeStatus struct {
-	// conditions of the attempt: Progressing, Succeeded, Paused; after a roll-back FormerOSHealthy.
+	// conditions of the attempt: Progressing, Succeeded, Paused; after a rollback FormerOSHealthy.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// attempt is the id that every mark of the attempt carries.
+	// attempt is the id of the attempt, which is recorded in all its annotations on other objects.
 	// +optional
 	Attempt string `json:"attempt,omitempty"`
 
@@ -104,12 +104,12 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	Phase UpgradePhase `json:"phase,omitempty"`
 
-	// step the attempt is at, as "Drain (7/14)".
+	// step is the current step of the attempt, for example "Drain (7/14)".
 	// +optional
 	Step string `json:"step,omitempty"`
 
-	// progress of the host with what takes long, as "Download: 412 of 1024 MiB"; empty where nothing is under way that is counted.
-	// It is read when the attempt is looked at anyway, and may be half a minute old.
+	// progress of a long operation of the host, for example "Download: 412 of 1024 MiB"; empty if there is none.
+	// It is updated when the attempt is reconciled for other reasons, and may be half a minute old.
 	// +optional
 	Progress string `json:"progress,omitempty"`
 
@@ -129,25 +129,25 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	From HostOS `json:"from,omitempty,omitzero"`
 
-	// to is the OS that the host runs since.
+	// to is the OS that the host runs after the upgrade.
 	// +optional
 	To HostOS `json:"to,omitempty,omitzero"`
 
-	// preflight are the checks that did not pass when they were last run.
+	// preflight lists the checks that did not pass when they were last run.
 	// +optional
 	// +listType=map
 	// +listMapKey=check
 	Preflight []PreflightResult `json:"preflight,omitempty"`
 
-	// checks that the host made of itself before and after its reboot, as it last reported them in this attempt.
+	// checks are the results of the checks that the host ran before and after its reboot, as it last reported them in this attempt.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Checks []HostCheck `json:"checks,omitempty"`
 
-	// virtualMachines are those that ran on the node when it was evacuated, each with what was decided for it. Those
-	// that hold the evacuation come first where there are more than fit here.
+	// virtualMachines are those that ran on the node when it was evacuated, with the decision for each. If there are more
+	// than fit here, those that block the evacuation are listed first.
 	// +optional
 	// +listType=map
 	// +listMapKey=namespace
@@ -155,7 +155,7 @@ type ElementalHostUpgradeStatus struct {
 	// +kubebuilder:validation:MaxItems=1000
 	VirtualMachines []VirtualMachineStatus `json:"virtualMachines,omitempty"`
 
-	// steps entered so far, with their times.
+	// steps that have begun, with their times.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -170,24 +170,24 @@ type ElementalHostUpgradeStatus struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
-// UpgradeStepStatus is when a step was entered and left.
+// UpgradeStepStatus has the times at which a step began and ended.
 type UpgradeStepStatus struct {
 	// name of the step.
 	Name string `json:"name"`
-	// startedAt is when the step was entered.
+	// startedAt is when the step began.
 	StartedAt metav1.Time `json:"startedAt"`
-	// finishedAt is when it was found done.
+	// finishedAt is when the step was observed to be done.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
-// VMDecision is what becomes of a virtual machine when its node is evacuated.
+// VMDecision is how a virtual machine is handled when its node is evacuated.
 // +kubebuilder:validation:Enum=Migrate;Shutdown;ShutdownAndRestore;Block;Ignore
 type VMDecision string
 
 // Decisions on a virtual machine.
 const (
-	// VMMigrate moves it to another node without a restart.
+	// VMMigrate live-migrates it to another node.
 	VMMigrate VMDecision = "Migrate"
 	// VMShutdown stops it; it stays off.
 	VMShutdown VMDecision = "Shutdown"
@@ -195,11 +195,11 @@ const (
 	VMShutdownAndRestore VMDecision = "ShutdownAndRestore"
 	// VMBlock leaves it running, and the upgrade waits.
 	VMBlock VMDecision = "Block"
-	// VMIgnore is for one of which nothing runs any more, or that is going already.
+	// VMIgnore: it has ended, or is already being stopped or deleted.
 	VMIgnore VMDecision = "Ignore"
 )
 
-// VirtualMachineStatus is what was decided for a virtual machine, and why.
+// VirtualMachineStatus is the decision for a virtual machine, and its reason.
 type VirtualMachineStatus struct {
 	// namespace of the VirtualMachineInstance.
 	Namespace string `json:"namespace"`
@@ -213,7 +213,7 @@ type VirtualMachineStatus struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// PreflightVerdict is what a check found.
+// PreflightVerdict is the verdict of a preflight check.
 // +kubebuilder:validation:Enum=Pass;Warn;Block
 type PreflightVerdict string
 
@@ -224,13 +224,13 @@ const (
 	PreflightBlock PreflightVerdict = "Block"
 )
 
-// PreflightResult is what a check found, and what to do about it.
+// PreflightResult is the result of a check, and what to do about it.
 type PreflightResult struct {
 	// check that was run.
 	Check string `json:"check"`
 	// verdict of the check.
 	Verdict PreflightVerdict `json:"verdict"`
-	// object that the verdict is about, as "Node/node-2".
+	// object that the verdict concerns, for example "Node/node-2".
 	// +optional
 	Object string `json:"object,omitempty"`
 	// message says what is wrong and what to do.
@@ -238,7 +238,7 @@ type PreflightResult struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ElementalHostUpgrade is one attempt to bring one host to one OS version.
+// ElementalHostUpgrade is one attempt to upgrade one host to one OS version.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalhostupgrades,scope=Namespaced,categories=cluster-api,shortName=ehu

@@ -9,7 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// ElementalMachineSpec is what an operator, or a template, asks of an ElementalMachine.
+// ElementalMachineSpec is the desired state of an ElementalMachine.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID is set once: delete the Machine to have it replaced on another host"
 type ElementalMachineSpec struct {
@@ -20,7 +20,7 @@ type ElementalMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID string `json:"providerID,omitempty"`
 
-	// selector says which ElementalHosts may serve the machine. Nil: any.
+	// selector selects the ElementalHosts that may serve the machine. Nil: any.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -36,7 +36,7 @@ type ElementalMachineSpec struct {
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 }
 
-// ElementalMachineStatus is what is observed of an ElementalMachine.
+// ElementalMachineStatus is the observed state of an ElementalMachine.
 type ElementalMachineStatus struct {
 	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, UpToDate,
 	// OSDrifted, Deleting, Evacuating, Paused.

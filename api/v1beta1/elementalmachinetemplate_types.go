@@ -10,21 +10,21 @@ import (
 
 // ElementalMachineTemplateSpec holds the template.
 type ElementalMachineTemplateSpec struct {
-	// template from which ElementalMachines are made.
+	// template from which ElementalMachines are created.
 	Template ElementalMachineTemplateResource `json:"template"`
 }
 
-// ElementalMachineTemplateResource is the ElementalMachine to be made.
+// ElementalMachineTemplateResource is the ElementalMachine to be created.
 type ElementalMachineTemplateResource struct {
-	// metadata of the ElementalMachines made.
+	// metadata of the ElementalMachines created.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec of the ElementalMachines made.
+	// spec of the ElementalMachines created.
 	// +optional
 	Spec ElementalMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// ElementalMachineTemplateStatus is what is observed of the rollout of a template.
+// ElementalMachineTemplateStatus is the observed state of the rollout of a template.
 type ElementalMachineTemplateStatus struct {
 	// conditions of the template: RolledOut, RolloutBlocked, ReferenceReverted, OSVersionResolved.
 	// +optional

@@ -9,84 +9,83 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ApprovalPolicy says who vouches for the hosts of a registration.
+// ApprovalPolicy defines who approves the hosts of a registration.
 // +kubebuilder:validation:Enum=Manual;Auto
 type ApprovalPolicy string
 
 // Approval policies.
 const (
-	// ApprovalManual leaves a new host unapproved until a person sets its spec.approved.
+	// ApprovalManual leaves a new host unapproved until an operator sets its spec.approved.
 	ApprovalManual ApprovalPolicy = "Manual"
-	// ApprovalAuto approves every host that knows the registration token.
+	// ApprovalAuto approves every host that presents the registration token.
 	ApprovalAuto ApprovalPolicy = "Auto"
 )
 
-// RegistrationKeySecretType is the type of the Secrets that the manager makes, which hold the signing keys of registrations. A
-// policy (config/policy) lets it make no others.
+// RegistrationKeySecretType is the type of the Secrets that the manager creates, which contain the signing keys of registrations. A
+// policy (config/policy) keeps it from creating others.
 const RegistrationKeySecretType corev1.SecretType = "infrastructure.cluster.x-k8s.io/registration-key"
 
-// ElementalRegistrationSpec says how hosts register and what they are told then.
+// ElementalRegistrationSpec defines how hosts register and how they are configured.
 type ElementalRegistrationSpec struct {
-	// hostLabels are put on every host of the registration. Placeholders, as "System Information/UUID" in
-	// braces after a dollar sign, stand for what the host's SMBIOS data says; a label of which a value is
-	// missing is left out.
+	// hostLabels are set on every host of the registration. Placeholders, such as "System Information/UUID" in
+	// braces after a dollar sign, are replaced by the host's SMBIOS data; a label with a missing value is omitted.
 	// +optional
 	HostLabels map[string]string `json:"hostLabels,omitempty"`
 
-	// hostAnnotations are put on every host of the registration, with SMBIOS data as in hostLabels.
+	// hostAnnotations are set on every host of the registration, with SMBIOS data as in hostLabels.
 	// +optional
 	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
 
-	// approval says who vouches for new hosts. Default Manual.
+	// approval defines who approves new hosts. Default Manual.
 	// +optional
 	// +kubebuilder:default=Manual
 	Approval ApprovalPolicy `json:"approval,omitempty"`
 
-	// maxHosts is how many hosts the registration takes. Beyond it they are refused until there are fewer; those that
-	// have registered are kept. Several managers that serve hosts at once can exceed it by a few. Default: no bound.
+	// maxHosts is the maximum number of hosts of the registration. When it is reached new hosts are refused until there are
+	// fewer; registered hosts are kept. Several replicas of the manager can exceed it by a few. Default: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxHosts *int32 `json:"maxHosts,omitempty"`
 
-	// maxPending is how many of the registration's hosts may be unapproved before no other unapproved host is taken.
-	// Several managers that serve hosts at once can exceed it by a few. Default: no bound.
+	// maxPending is the maximum number of unapproved hosts of the registration. When it is reached other unapproved hosts are
+	// refused. Several replicas of the manager can exceed it by a few. Default: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxPending *int32 `json:"maxPending,omitempty"`
 
 	// privateKeyRef is the Secret with the key that signs registration tokens. Default: a Secret with
-	// the registration's name, made when it is missing.
+	// the registration's name, created if it does not exist.
 	// +optional
 	PrivateKeyRef *corev1.ObjectReference `json:"privateKeyRef,omitempty"`
 
-	// deniedKeys are keys of hosts whose ElementalHost was deleted. None of them registers again until a person takes it off
-	// the list. The host controller adds to it; at most 1000.
+	// deniedKeys are keys of hosts whose ElementalHost was deleted. They cannot register again until an operator removes them
+	// from the list. The host controller adds keys; at most 1000.
 	// +optional
 	// +listType=map
 	// +listMapKey=pubKey
 	// +kubebuilder:validation:MaxItems=1000
 	DeniedKeys []DeniedKey `json:"deniedKeys,omitempty"`
 
-	// imageVerification says whose signature an OS image needs that a host is installed with, reset to, or upgraded to
-	// before it serves a cluster. A cluster's own takes its place. Default: none.
+	// imageVerification defines whose signature an OS image needs with which a host is installed or reset, or to which it is
+	// upgraded before it serves a cluster. That of a cluster takes precedence. Default: none.
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 
-	// config is handed to the agent.
+	// config is passed to the agent.
 	// +optional
 	Config RegistrationConfig `json:"config,omitempty,omitzero"`
 }
 
-// MaxDeniedKeys of a registration. An ElementalHost whose key finds no room is not let go.
+// MaxDeniedKeys of a registration. The finalizer of an ElementalHost is not removed while there is no room for its key.
 const MaxDeniedKeys = 1000
 
-// DeniedKeyReset says whether the host of a denied key has to reset itself.
+// DeniedKeyReset is whether the host of a denied key has to reset itself.
 // +kubebuilder:validation:Enum=Pending;Done
 type DeniedKeyReset string
 
 // Resets of hosts whose key is denied.
 const (
-	// DeniedKeyResetPending: the host has not said that it has been wiped, and is told to reset itself when it asks.
+	// DeniedKeyResetPending: the host has not reported that it has been wiped, and is told to reset itself when it connects.
 	DeniedKeyResetPending DeniedKeyReset = "Pending"
 	// DeniedKeyResetDone: the host has been wiped since, and has another key.
 	DeniedKeyResetDone DeniedKeyReset = "Done"
@@ -102,8 +101,8 @@ type DeniedKey struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host"`
-	// reset says whether the host has to reset itself: Pending until it has said that it has been wiped, Done from then
-	// on. Empty if nobody has asked it to.
+	// reset is whether the host has to reset itself: Pending until it has reported that it has been wiped, then Done.
+	// Empty if no reset was requested.
 	// +optional
 	Reset DeniedKeyReset `json:"reset,omitempty"`
 	// since is when the ElementalHost was deleted.
@@ -111,7 +110,7 @@ type DeniedKey struct {
 	Since metav1.Time `json:"since,omitempty,omitzero"`
 }
 
-// RegistrationConfig is what an agent is configured with.
+// RegistrationConfig is the configuration of an agent and its host.
 type RegistrationConfig struct {
 	// cloudConfig is applied to the host when it is installed.
 	// +optional
@@ -155,8 +154,8 @@ type Registration struct {
 	// caCert that the agent trusts, PEM-encoded. Written by the registration controller.
 	// +optional
 	CACert string `json:"caCert,omitempty"`
-	// tokenDuration is how long a registration token is valid; it is renewed at half of it. Default
-	// and upper bound 8760h (a year).
+	// tokenDuration is how long a registration token is valid; it is renewed after half of it. Default
+	// and maximum 8760h (a year).
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="tokenDuration has to be more than 0s and at most 8760h"
 	TokenDuration *metav1.Duration `json:"tokenDuration,omitempty"`
@@ -170,13 +169,13 @@ type AgentConfig struct {
 	// workDir is where the agent keeps its state. Default /var/lib/elemental/agent.
 	// +optional
 	WorkDir string `json:"workDir,omitempty"`
-	// hostname says how a host gets its name.
+	// hostname defines how a host gets its name.
 	// +optional
 	Hostname Hostname `json:"hostname,omitempty,omitzero"`
-	// noSmbios keeps the agent from sending SMBIOS data, and so out of labels and annotations.
+	// noSmbios keeps the agent from sending SMBIOS data, so that labels and annotations cannot use them.
 	// +optional
 	NoSMBIOS bool `json:"noSmbios,omitempty"`
-	// debug makes the agent verbose.
+	// debug enables debug logs of the agent.
 	// +optional
 	Debug bool `json:"debug,omitempty"`
 	// osPlugin is "elemental" (default) or "dummy".
@@ -185,8 +184,8 @@ type AgentConfig struct {
 	// reconciliation is how long the agent waits after a failed request. Default 10s.
 	// +optional
 	Reconciliation *metav1.Duration `json:"reconciliation,omitempty"`
-	// stableWindow is how long a boot has to be good after an upgrade, with the same kubelet, before it is relied upon, up to 5m.
-	// Default 30s.
+	// stableWindow is how long the checks of a boot after an upgrade have to hold, with the same kubelet process, before the boot
+	// has passed its assessment, up to 5m. Default 30s.
 	// +optional
 	StableWindow *metav1.Duration `json:"stableWindow,omitempty"`
 	// insecureAllowHttp allows a registration URI with http.
@@ -195,27 +194,27 @@ type AgentConfig struct {
 	// insecureSkipTlsVerify skips the verification of the API's certificate.
 	// +optional
 	InsecureSkipTLSVerify bool `json:"insecureSkipTlsVerify,omitempty"`
-	// insecureRegistries are prefixes of the names of OS images, in whole parts as in imageVerification: what they begin is
-	// fetched over TLS without verification, or over plain HTTP where its registry speaks no TLS. All other images are fetched
-	// over verified TLS only. Default: none.
+	// insecureRegistries are prefixes of the names of OS images, in whole path components as in imageVerification: images that
+	// match are fetched over TLS without verification, or over plain HTTP if the registry does not support TLS. All other images
+	// are fetched over verified TLS only. Default: none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
 	InsecureRegistries []string `json:"insecureRegistries,omitempty"`
-	// useSystemCertPool trusts the system's certificate authorities besides caCert.
+	// useSystemCertPool trusts the system's certificate authorities in addition to caCert.
 	// +optional
 	UseSystemCertPool bool `json:"useSystemCertPool,omitempty"`
-	// postInstall says what to do after an installation.
+	// postInstall is the action after an installation.
 	// +optional
 	PostInstall PostAction `json:"postInstall,omitempty,omitzero"`
-	// postReset says what to do after a reset.
+	// postReset is the action after a reset.
 	// +optional
 	PostReset PostAction `json:"postReset,omitempty,omitzero"`
 }
 
-// Hostname says how a host gets its name.
+// Hostname defines how a host gets its name.
 type Hostname struct {
 	// useExisting keeps the name that the host has.
 	// +optional
@@ -225,7 +224,7 @@ type Hostname struct {
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// PostAction is what to do after an installation or a reset.
+// PostAction is an action after an installation or a reset.
 type PostAction struct {
 	// powerOff the host.
 	// +optional
@@ -235,7 +234,7 @@ type PostAction struct {
 	Reboot bool `json:"reboot,omitempty"`
 }
 
-// ElementalRegistrationStatus is what is observed of a registration.
+// ElementalRegistrationStatus is the observed state of a registration.
 type ElementalRegistrationStatus struct {
 	// conditions of the registration: Ready, TokenReady, HostTemplatesValid, Paused.
 	// +optional
@@ -245,7 +244,7 @@ type ElementalRegistrationStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ElementalRegistration is a door through which hosts register.
+// ElementalRegistration is an endpoint at which hosts register.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalregistrations,scope=Namespaced,categories=cluster-api,shortName=ereg

@@ -13,19 +13,19 @@ const (
 	EventHostRegistered = "HostRegistered"
 	// EventIdentityInUseTwice (ElementalHost): two machines report with the key of one host.
 	EventIdentityInUseTwice = "IdentityInUseTwice"
-	// EventBootstrapHandedOut (ElementalHost): the host was given the bootstrap data of its Machine. The message has the address and
-	// the key of who asked, as those of the next three have.
+	// EventBootstrapHandedOut (ElementalHost): the host received the bootstrap data of its Machine. The message has the address and
+	// the key of the caller, as do those of the next three.
 	EventBootstrapHandedOut = "BootstrapHandedOut"
-	// EventHostNameTaken (ElementalHost): somebody with another key tried to register under the host's name.
+	// EventHostNameTaken (ElementalHost): a caller with another key tried to register under the host's name.
 	EventHostNameTaken = "HostNameTaken"
-	// EventHostLeaves (ElementalHost): the host has begun to reset itself and asked to be deleted.
+	// EventHostLeaves (ElementalHost): the host has begun to reset itself and requested its deletion.
 	EventHostLeaves = "HostLeaves"
-	// EventBootstrapWithheld (ElementalHost): the host asked for bootstrap data that are not those of a Machine it serves.
+	// EventBootstrapWithheld (ElementalHost): the host requested bootstrap data that are not those of a Machine it serves.
 	EventBootstrapWithheld = "BootstrapWithheld"
-	// EventHostKeyDenied (ElementalHost): the host was deleted, and its key is denied until a person lets it in again. The
-	// message says whether the host has still to reset itself.
+	// EventHostKeyDenied (ElementalHost): the host was deleted, and its key is denied until an operator allows it again. The
+	// message says whether the host still has to reset itself.
 	EventHostKeyDenied = "HostKeyDenied"
-	// EventUnmanagedUpgradeStarted (ElementalHost): a person triggered an upgrade and the host has begun.
+	// EventUnmanagedUpgradeStarted (ElementalHost): a user triggered an upgrade and the host has begun.
 	EventUnmanagedUpgradeStarted = "UnmanagedUpgradeStarted"
 	// EventUnmanagedUpgradeEnded (ElementalHost): it ended; the message says how.
 	EventUnmanagedUpgradeEnded = "UnmanagedUpgradeEnded"
@@ -33,29 +33,29 @@ const (
 	// EventEvacuationEnded (Machine): its deletion does not wait any more for the virtual machines of its Node.
 	EventEvacuationEnded = "EvacuationEnded"
 
-	// EventOSDrifted (ElementalMachine): the host runs another OS than it was brought to.
+	// EventOSDrifted (ElementalMachine): the host runs an OS other than the one it was upgraded to.
 	EventOSDrifted = "OSDrifted"
-	// EventOSDriftEnded (ElementalMachine): the host runs the right OS again, or is being brought to it.
+	// EventOSDriftEnded (ElementalMachine): the host runs the right OS again, or is being upgraded to it.
 	EventOSDriftEnded = "OSDriftEnded"
 
 	// EventRolloutStarted (ElementalMachineTemplate): owners were pointed to a clone.
 	EventRolloutStarted = "RolloutStarted"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.
 	EventRolloutBlocked = "RolloutBlocked"
-	// EventReferenceReverted (owner): somebody turned the owner back to the source template.
+	// EventReferenceReverted (owner): another party reverted the owner to the source template.
 	EventReferenceReverted = "ReferenceReverted"
 	// EventInPlaceRefused (ElementalMachineTemplate, ElementalMachine): a change cannot be made in place.
 	EventInPlaceRefused = "InPlaceUpdateRefused"
 
-	// EventUpgradeStep (ElementalHostUpgrade): a step was entered.
+	// EventUpgradeStep (ElementalHostUpgrade): a step began.
 	EventUpgradeStep = "UpgradeStep"
 	// EventUpgradeEnded (ElementalHostUpgrade): the attempt ended; the message says how.
 	EventUpgradeEnded = "UpgradeEnded"
 	// EventPreflightWaived (ElementalHostUpgrade, ElementalMachineTemplate): a preflight check was waived by annotation.
 	EventPreflightWaived = "PreflightWaived"
-	// EventDigestQuarantined (ElementalCluster): an image rolled back and is offered to no further host.
+	// EventDigestQuarantined (ElementalCluster): a host rolled back from an image, which is not offered to other hosts any more.
 	EventDigestQuarantined = "DigestQuarantined"
-	// EventUnknownPauseNodes (ElementalCluster, ElementalMachineTemplate): strategy.pauseNodes names what is no node.
+	// EventUnknownPauseNodes (ElementalCluster, ElementalMachineTemplate): strategy.pauseNodes contains a name that is not a node.
 	EventUnknownPauseNodes = "UnknownPauseNodes"
 	// EventQuarantineLifted (ElementalCluster): a host succeeded with an image that was quarantined.
 	EventQuarantineLifted = "QuarantineLifted"

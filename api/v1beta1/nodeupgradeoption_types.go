@@ -5,7 +5,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NodeUpgradeMode says whether node upgrades run by themselves.
+// NodeUpgradeMode is whether nodes are upgraded without approval.
 // +kubebuilder:validation:Enum=auto;manual
 type NodeUpgradeMode string
 
@@ -15,7 +15,7 @@ const (
 	NodeUpgradeModeManual NodeUpgradeMode = "manual"
 )
 
-// PrefetchPolicy says what a host does with the image before its node is touched.
+// PrefetchPolicy is what a host does with the image before its node is cordoned.
 // +kubebuilder:validation:Enum=Download;Stage;None
 type PrefetchPolicy string
 
@@ -23,26 +23,26 @@ type PrefetchPolicy string
 const (
 	// PrefetchDownload resolves, downloads and verifies the image.
 	PrefetchDownload PrefetchPolicy = "Download"
-	// PrefetchStage also writes the passive slot, where the booted snapshot provably stays the default. The elemental
-	// CLI has no such command, so that it has the effect of Download.
+	// PrefetchStage would also write the passive snapshot while the booted one stays the default. The elemental
+	// CLI has no such command, so it has the effect of Download.
 	PrefetchStage PrefetchPolicy = "Stage"
 	// PrefetchNone only resolves the image to a digest.
 	PrefetchNone PrefetchPolicy = "None"
 )
 
-// ReplacementPolicy says what becomes of a change that cannot be made in place.
+// ReplacementPolicy is the policy for changes that cannot be made in place.
 // +kubebuilder:validation:Enum=Deny;Allow
 type ReplacementPolicy string
 
 // Replacement policies.
 const (
-	// ReplacementDeny stops the rollout, so that no host is ever reset because of it.
+	// ReplacementDeny stops the rollout, so that it never resets a host.
 	ReplacementDeny ReplacementPolicy = "Deny"
 	// ReplacementAllow lets Cluster API replace the Machines.
 	ReplacementAllow ReplacementPolicy = "Allow"
 )
 
-// VMPolicy says what becomes of virtual machines that cannot live-migrate.
+// VMPolicy is the policy for virtual machines that cannot be live-migrated.
 // +kubebuilder:validation:Enum=Block;Migrate;Shutdown;ShutdownAndRestore
 type VMPolicy string
 
@@ -54,7 +54,7 @@ const (
 	VMPolicyShutdownAndRestore VMPolicy = "ShutdownAndRestore"
 )
 
-// RollbackPolicy says what becomes of a node whose host fell back to its former OS.
+// RollbackPolicy is the policy for nodes whose host fell back to its former OS.
 // +kubebuilder:validation:Enum=Uncordon;KeepCordoned
 type RollbackPolicy string
 
@@ -64,48 +64,48 @@ const (
 	RollbackKeepCordoned RollbackPolicy = "KeepCordoned"
 )
 
-// NodeUpgradeOption says how the nodes of a cluster are upgraded in place. The options in force when
-// a rollout is first seen hold for the whole of it.
+// NodeUpgradeOption configures how the nodes of a cluster are upgraded in place. The options in force when
+// a rollout begins apply to the whole rollout.
 type NodeUpgradeOption struct {
-	// strategy says which nodes wait for a person before they are cordoned.
+	// strategy defines which nodes wait for approval before they are cordoned.
 	// +optional
 	Strategy NodeUpgradeStrategy `json:"strategy,omitempty,omitzero"`
 
-	// maxConcurrent is how many nodes of the cluster may be disrupted at a time. Control plane nodes
-	// are upgraded one at a time whatever it says. Default 1.
+	// maxConcurrent is the maximum number of nodes of the cluster that are disrupted at a time. Control
+	// plane nodes are always upgraded one at a time. Default 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
-	// prefetch says what a host does with the image before its node is touched. Default Download. Stage has the effect of
-	// Download: the elemental CLI cannot write a snapshot without making it the default of the next boot.
+	// prefetch defines what a host does with the image before its node is cordoned. Default Download. Stage has the effect of
+	// Download, because the elemental CLI cannot write a snapshot without making it the default of the next boot.
 	// +optional
 	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
 
-	// replacement says what becomes of a change that cannot be made in place. Default Deny: no host is
-	// ever reset by a rollout.
+	// replacement is the policy for changes that cannot be made in place. Default Deny: a rollout never
+	// resets a host.
 	// +optional
 	Replacement ReplacementPolicy `json:"replacement,omitempty"`
 
-	// vmPolicy says what becomes of virtual machines that cannot live-migrate. Default Block.
+	// vmPolicy is the policy for virtual machines that cannot be live-migrated. Default Block.
 	// +optional
 	VMPolicy VMPolicy `json:"vmPolicy,omitempty"`
 
-	// onRollback says what becomes of a node whose host fell back to its former OS and found that
-	// good. Default Uncordon.
+	// onRollback is the policy for a node whose host fell back to its former OS, if that passed its
+	// assessment. Default Uncordon.
 	// +optional
 	OnRollback RollbackPolicy `json:"onRollback,omitempty"`
 
-	// timeouts of the steps. When one passes, the upgrade holds and says so; only the time-out of the
+	// timeouts of the steps. When one expires, the upgrade keeps waiting and reports it; only the timeout of the
 	// reboot ends it.
 	// +optional
 	Timeouts UpgradeTimeouts `json:"timeouts,omitempty,omitzero"`
 }
 
-// NodeUpgradeStrategy says which nodes wait for a person before they are cordoned. The names are
-// those of Harvester's nodeUpgradeOption.
+// NodeUpgradeStrategy defines which nodes wait for approval before they are cordoned. The fields are
+// named as in Harvester's nodeUpgradeOption.
 type NodeUpgradeStrategy struct {
-	// mode "auto" (default) upgrades node after node; "manual" pauses the nodes in pauseNodes.
+	// mode "auto" (default) upgrades one node after another; "manual" pauses the nodes in pauseNodes.
 	// +optional
 	Mode NodeUpgradeMode `json:"mode,omitempty"`
 	// pauseNodes are the names of the nodes that pause in mode "manual". Empty: all of them.
@@ -122,8 +122,8 @@ type UpgradeTimeouts struct {
 	// drain of the node. Default 30m.
 	// +optional
 	Drain *metav1.Duration `json:"drain,omitempty"`
-	// reboot, from the trigger to a new boot of the host. Default 30m. When it passes, the attempt is
-	// HostLost and MachineHealthChecks see the Machine again.
+	// reboot, from the trigger to a new boot of the host. Default 30m. When it expires, the attempt is
+	// HostLost and MachineHealthChecks apply to the Machine again.
 	// +optional
 	Reboot *metav1.Duration `json:"reboot,omitempty"`
 	// assessment of the booted host and node. Default 15m.

@@ -9,8 +9,8 @@ import "k8s.io/apimachinery/pkg/runtime"
 // OSVersion; other keys are passed to the agent's OS plugin as they are.
 const OSVersionKey = "osVersion"
 
-// OSVersionManagement is what an OS plugin is told about the OS a host has to run. The map is open,
-// so that another plugin can define its own keys.
+// OSVersionManagement specifies the OS of a host for its OS plugin. The map is open, so that other
+// plugins can define their own keys.
 type OSVersionManagement map[string]runtime.RawExtension
 
 // OSVersion is the value of the key "osVersion" as the elemental OS plugin reads it.
@@ -19,13 +19,13 @@ type OSVersion struct {
 	// A reference without a scheme is an OCI reference.
 	ImageURI string `json:"imageUri,omitempty"`
 	// ManagedOSVersionName is a ManagedOSVersion of the Elemental operator, in the same namespace, whose
-	// image takes the place of ImageURI. It is looked up once, when it is first asked for.
+	// image is used instead of ImageURI. It is looked up once, when the name is first set.
 	ManagedOSVersionName string `json:"managedOSVersionName,omitempty"`
 	// ResolvedFrom is the ManagedOSVersionName that ImageURI was looked up for. The provider writes it;
-	// where it is another, ImageURI does not count.
+	// if it differs from ManagedOSVersionName, ImageURI is ignored.
 	ResolvedFrom string `json:"resolvedFrom,omitempty"`
 	// UpgradeRecovery also upgrades the recovery system of the host. Default false.
 	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
-	// Debug makes the elemental CLI verbose. It does not identify an OS: toggling it upgrades nothing.
+	// Debug enables debug output of the elemental CLI. It is not part of the OS's identity: changing it starts no upgrade.
 	Debug bool `json:"debug,omitempty"`
 }
