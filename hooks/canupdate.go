@@ -37,7 +37,7 @@ func (h *Handlers) CanUpdateMachine(ctx context.Context, req *runtimehooksv1.Can
 	}
 }
 
-// permits says whether Cluster API may go on, which means to replace the Machines where the patch does
+// permits reports whether Cluster API may go on, which means to replace the Machines where the patch does
 // not cover all. It sets status and message.
 func (h *Handlers) permits(ctx context.Context, c *change, err error, resp runtimehooksv1.ResponseObject) bool {
 	log := ctrl.LoggerFrom(ctx)

@@ -38,7 +38,7 @@ type observation struct {
 	pinned string
 }
 
-// unmanaged says whether a Machine is asked for no image, and its ElementalMachine, past the cache, names none: there is
+// unmanaged reports whether a Machine is asked for no image, and its ElementalMachine, past the cache, names none: there is
 // nothing to do then, whatever has become of its host.
 func (h *Handlers) unmanaged(ctx context.Context, asked *question) (bool, error) {
 	if !asked.isUnmanaged {
@@ -154,7 +154,7 @@ func (o *observation) readAttempts(ctx context.Context, reader client.Reader) er
 	return nil
 }
 
-// satisfied says whether the host, by itself, is what is wanted: booted into the image, and in nobody's
+// satisfied reports whether the host, by itself, is what is wanted: booted into the image, and in nobody's
 // hands.
 func (o *observation) satisfied() bool {
 	if o.host.Spec.Upgrade != nil || o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending {
@@ -166,7 +166,7 @@ func (o *observation) satisfied() bool {
 	return o.wanted.isImageOnly() || slices.Contains(o.succeeded, o.wanted.hash())
 }
 
-// runs says whether a host booted an image. Digests decide where both are known: a tag may have moved.
+// runs reports whether a host booted an image. Digests decide where both are known: a tag may have moved.
 func runs(host *infrav1.ElementalHost, image, digest string) bool {
 	booted := host.Status.OS
 	if !slices.Contains(bootModes, booted.BootMode) {

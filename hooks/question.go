@@ -18,12 +18,12 @@ import (
 // are read by that name. What else it says can only keep something from being done, where it is not what was read.
 type question struct {
 	machine client.ObjectKey
-	// isOurs says whether the infrastructure machine of the request is an ElementalMachine, elemental is its key, and hash
+	// isOurs reports whether the infrastructure machine of the request is an ElementalMachine, elemental is its key, and hash
 	// that of its OS.
 	isOurs    bool
 	elemental client.ObjectKey
 	hash      string
-	// isUnmanaged says whether the request asks for no image.
+	// isUnmanaged reports whether the request asks for no image.
 	isUnmanaged bool
 }
 

@@ -80,7 +80,7 @@ func (o *observation) translate() (deed, answer) {
 	return nothing, inProgress(progressMessage(o.attempt))
 }
 
-// broughtWanted says whether the attempt under the wanted key, which has succeeded, asked for what is wanted, and the host still
+// broughtWanted reports whether the attempt under the wanted key, which has succeeded, asked for what is wanted, and the host still
 // runs that. Its name is no proof of it: one that was made up may have any.
 func (o *observation) broughtWanted() bool {
 	return osversion.Hash(o.attempt.Spec.OSVersionManagement) == o.wanted.hash() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest)
@@ -117,7 +117,7 @@ func leaving(attempt *infrav1.ElementalHostUpgrade) answer {
 	return answer{retryAfter: requestedRetrySeconds, message: progressMessage(attempt)}
 }
 
-// mayBeCordoned says whether an ended attempt has left its node cordoned: by policy, or because the
+// mayBeCordoned reports whether an ended attempt has left its node cordoned: by policy, or because the
 // former OS was not good either.
 func mayBeCordoned(attempt *infrav1.ElementalHostUpgrade) bool {
 	return attempt.Status.Phase == infrav1.UpgradeRolledBack &&

@@ -50,7 +50,7 @@ func (w *wantedOS) upgradeName() string {
 	return rollout.UpgradeName(w.machine.Name, w.template(), w.hash())
 }
 
-// isImageOnly says whether the booted image is all there is to see of the wanted OS. The recovery
+// isImageOnly reports whether the booted image is all there is to see of the wanted OS. The recovery
 // system, and what other OS plugins manage, cannot be seen on a host.
 func (w *wantedOS) isImageOnly() bool {
 	return len(w.elemental.Spec.OSVersionManagement) == 1 && !w.version.UpgradeRecovery

@@ -241,7 +241,7 @@ func (a *API) registration(w http.ResponseWriter, r *http.Request) {
 	answer(w, wire.Registration{Config: a.config, ImageVerification: a.verification})
 }
 
-// knows says whether a request carries the registration's token.
+// knows reports whether a request carries the registration's token.
 func (a *API) knows(r *http.Request) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()

@@ -98,7 +98,7 @@ func readProcess(host *system.Host, pid string) (process, error) {
 	return process{pid: pid, name: named[:end], started: fields[startField], args: args}, nil
 }
 
-// ofHost says whether root runs a process outside of all containers: it has no number but the host's, and no Pod's control group, which
+// ofHost reports whether root runs a process outside of all containers: it has no number but the host's, and no Pod's control group, which
 // a kubelet always calls kubepods. Source: proc_pid_status(5), kubernetes pkg/kubelet/cm.
 func ofHost(host *system.Host, pid string) (bool, error) {
 	directory := host.Path(filepath.Join(processDir, pid))

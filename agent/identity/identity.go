@@ -92,7 +92,7 @@ func Read(workDir string) (*Identity, error) {
 	return &Identity{Name: strings.TrimSpace(string(name)), key: key}, nil
 }
 
-// Exists says whether the work directory holds a whole identity.
+// Exists reports whether the work directory holds a whole identity.
 func Exists(workDir string) bool {
 	for _, file := range []string{KeyFile, NameFile} {
 		if _, err := os.Stat(filepath.Join(workDir, file)); err != nil {
@@ -102,7 +102,7 @@ func Exists(workDir string) bool {
 	return true
 }
 
-// Same says whether two directories hold the same key.
+// Same reports whether two directories hold the same key.
 func Same(one, other string) (bool, error) {
 	first, err := loadKey(filepath.Join(one, KeyFile))
 	if err != nil {
@@ -112,7 +112,7 @@ func Same(one, other string) (bool, error) {
 	return err == nil && first.Equal(second), err
 }
 
-// IsPredecessors says whether the identity is one of the predecessor's agent, which Load has not seen yet: a
+// IsPredecessors reports whether the identity is one of the predecessor's agent, which Load has not seen yet: a
 // key without a name.
 func IsPredecessors(workDir string) bool {
 	_, key := os.Stat(filepath.Join(workDir, KeyFile))

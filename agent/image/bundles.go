@@ -47,7 +47,7 @@ func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, d
 	return refused(reasons...), nil
 }
 
-// isItsOwn says whether an error is about one bundle, which must not hide those after it: anybody who can push may have made it.
+// isItsOwn reports whether an error is about one bundle, which must not hide those after it: anybody who can push may have made it.
 func isItsOwn(err error) bool {
 	var (
 		syntax *json.SyntaxError

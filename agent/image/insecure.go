@@ -16,7 +16,7 @@ import (
 
 var errPlainHTTP = errors.New("refusing to speak plain HTTP")
 
-// isInsecure says whether the operator has listed a repository as one that may be read without verified TLS.
+// isInsecure reports whether the operator has listed a repository as one that may be read without verified TLS.
 func (s *Store) isInsecure(repository name.Repository) bool {
 	return slices.ContainsFunc(s.insecure, func(written string) bool {
 		prefix, err := imageuri.ParsePrefix(written)

@@ -121,7 +121,7 @@ func (b *pacedBody) watch(due <-chan time.Time) {
 	}
 }
 
-// judge says whether enough came in a period that is over, and when to look again.
+// judge reports whether enough came in a period that is over, and when to look again.
 func (b *pacedBody) judge() (next time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 	maxReasons = 3
 )
 
-// Verify says whether an image that was resolved has a signature that counts; a *Terminal error says why it has none. The
+// Verify reports whether an image that was resolved has a signature that counts; a *Terminal error says why it has none. The
 // signature may be one of the image itself or of the index that its URI names, which cosign signs unless it is told
 // otherwise: whoever signs an index signs the digests in it.
 func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerification) error {
@@ -204,7 +204,7 @@ func contentOf(image v1.Image, layer v1.Descriptor) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(content, layer.Size))
 }
 
-// isMissing says whether a registry has answered that there is nothing of that name.
+// isMissing reports whether a registry has answered that there is nothing of that name.
 func isMissing(err error) bool {
 	var answer *transport.Error
 	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound

@@ -271,7 +271,7 @@ func (l *Loop) actOn(ctx context.Context, desired wire.Desired, newer <-chan str
 	return l.Actor.Act(ctx, desired, newer, withdrawn)
 }
 
-// withdraws says whether the latest state gives up the attempt that is being prepared.
+// withdraws reports whether the latest state gives up the attempt that is being prepared.
 func withdraws(latest, acting wire.Desired) bool {
 	if acting.Upgrade == nil {
 		return false

@@ -33,7 +33,7 @@ func (m *mailbox) put(desired wire.Desired) {
 	m.newer = make(chan struct{})
 }
 
-// sameAs says whether a state asks for what the former one did. That there is a report by now, or none any more, is
+// sameAs reports whether a state asks for what the former one did. That there is a report by now, or none any more, is
 // nothing to act on, though it has a revision of its own.
 func sameAs(former, desired wire.Desired) bool {
 	if former.Unreported != desired.Unreported {

@@ -137,7 +137,7 @@ type Space struct {
 
 // RecoverySpace is where the recovery system is written, beside the present one.
 type RecoverySpace struct {
-	// Known says whether it could be measured.
+	// Known reports whether it could be measured.
 	Known bool
 	// Free is in bytes.
 	Free int64
@@ -190,7 +190,7 @@ type Resetter interface {
 
 // Installer makes things last over an installation or a reset.
 type Installer interface {
-	// Installed says whether the host has an installed OS, which live media has not.
+	// Installed reports whether the host has an installed OS, which live media has not.
 	Installed() bool
 	// InstallHostname gives the host a name at every boot.
 	InstallHostname(ctx context.Context, name string) error

@@ -52,7 +52,7 @@ func MarkBootstrapped(workDir string) error {
 	return mark.set(bootstrapMark{Phase: bootstrapDone})
 }
 
-// Done says whether the host is bootstrapped.
+// Done reports whether the host is bootstrapped.
 func (b *BootstrapMark) Done() bool { return b.get().Phase == bootstrapDone }
 
 func (b *BootstrapMark) get() bootstrapMark {

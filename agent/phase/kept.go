@@ -31,7 +31,7 @@ type KeptReset struct {
 // NewOrder is the Order of a reset that is asked for now.
 func NewOrder(clock system.Clock) string { return clock.Now().UTC().Format(time.RFC3339Nano) }
 
-// ReadKeptReset says whether there is one. Without an identity there is none: agents of former releases remove the identity
+// ReadKeptReset reports whether there is one. Without an identity there is none: agents of former releases remove the identity
 // and not the file when they have reset the host.
 func ReadKeptReset(dir string) (kept KeptReset, found bool, err error) {
 	found, err = system.ReadJSON(filepath.Join(dir, KeptResetFile), &kept)

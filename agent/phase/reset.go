@@ -30,7 +30,7 @@ type resetMark struct {
 	Key string `json:"key,omitempty"`
 }
 
-// ResetDone says whether the work directory is from before a reset that has been carried out: it lies on a
+// ResetDone reports whether the work directory is from before a reset that has been carried out: it lies on a
 // partition that the reset did not format, and the host has a new key since.
 func ResetDone(workDir, key string) (bool, error) {
 	mark := resetMark{}
@@ -68,7 +68,7 @@ func (p *Phases) resetOptions(ctx context.Context) (*wire.Reset, error) {
 	return nil, nil
 }
 
-// refuses says whether the API would answer the same again.
+// refuses reports whether the API would answer the same again.
 func refuses(err error) bool {
 	for _, refusal := range []error{client.ErrUnauthorized, client.ErrForbidden, client.ErrNotFound, client.ErrRefused} {
 		if errors.Is(err, refusal) {
@@ -96,7 +96,7 @@ func (p *Phases) keepReset(given *wire.Reset) error {
 	return KeepReset(dir, from, next)
 }
 
-// ResetPending says whether a reset was asked for that has not been carried out. Such a host must not
+// ResetPending reports whether a reset was asked for that has not been carried out. Such a host must not
 // be taken for a new one.
 func (p *Phases) ResetPending() (bool, error) {
 	marked, err := system.ReadJSON(p.mark(ResetMarkFile), &resetMark{})

@@ -49,10 +49,10 @@ func ForgetResetTries(directory string) error {
 	return system.RemoveTree(filepath.Dir(directory), filepath.Base(directory))
 }
 
-// Exhausted says whether the host is not to be tried to be reset again until that is ordered anew.
+// Exhausted reports whether the host is not to be tried to be reset again until that is ordered anew.
 func (t *ResetTries) Exhausted() bool { return t.Count >= maxResetRuns }
 
-// WithoutImages says whether the next try is to be made with the recovery system's own image: those that the registration names
+// WithoutImages reports whether the next try is to be made with the recovery system's own image: those that the registration names
 // may be what makes it fail.
 func (t *ResetTries) WithoutImages() bool { return t.Count >= maxImageRuns }
 

@@ -37,7 +37,7 @@ func (p *Phases) upgrade(ctx context.Context, request request) (bool, error) {
 	return false, nil
 }
 
-// carriesOut says whether Advance will do more than prepare.
+// carriesOut reports whether Advance will do more than prepare.
 func (p *Phases) carriesOut(want *wire.Upgrade) bool {
 	return p.Machine.Marker().InFlight() || (want != nil && want.Apply && !p.finished(want))
 }

@@ -66,5 +66,5 @@ func (p Policy) DelayAfter(err error, failures int) time.Duration {
 	return max(p.Delay(failures), asked+rand.N(asked/4+1))
 }
 
-// Exhausted says whether that many failures in a row are too many.
+// Exhausted reports whether that many failures in a row are too many.
 func (p Policy) Exhausted(failures int) bool { return p.Attempts > 0 && failures >= p.Attempts }

@@ -35,11 +35,11 @@ func NewHost(root string) *Host {
 // Path resolves an absolute host path beneath the root.
 func (h *Host) Path(path string) string { return filepath.Join(h.Root, path) }
 
-// Real says whether the root is the machine's own: only then do disks have to be flushed for a boot
+// Real reports whether the root is the machine's own: only then do disks have to be flushed for a boot
 // loader to read them.
 func (h *Host) Real() bool { return filepath.Clean(h.Root) == "/" }
 
-// Exists says whether there is something at a host path. What cannot be looked at does not exist.
+// Exists reports whether there is something at a host path. What cannot be looked at does not exist.
 func (h *Host) Exists(path string) bool {
 	_, err := os.Stat(h.Path(path))
 	return err == nil

@@ -44,7 +44,7 @@ func RemoveStale(root, former string) error {
 	})
 }
 
-// stale says whether a file of the former tree would be taken for the new one and is not. What a symbolic link leads to outside of
+// stale reports whether a file of the former tree would be taken for the new one and is not. What a symbolic link leads to outside of
 // that tree is none of its files.
 func stale(former *os.Root, path, relative string) (bool, error) {
 	is, err := os.Lstat(path)

@@ -78,7 +78,7 @@ func (m *Machine) acknowledge(want *wire.Upgrade) (bool, error) {
 	return true, m.save(Marker{Attempt: want.Attempt, Phase: wire.PhaseAcknowledged})
 }
 
-// pinnedElsewhere says whether the rollout was pinned to another digest after this host had resolved
+// pinnedElsewhere reports whether the rollout was pinned to another digest after this host had resolved
 // the image by itself.
 func pinnedElsewhere(marker Marker, want *wire.Upgrade) bool {
 	return want.Digest != "" && want.Digest != marker.Digest

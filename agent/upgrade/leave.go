@@ -14,7 +14,7 @@ import (
 // errUnfinished is what is wrong with a snapshot that was booted before its upgrade had come to its end.
 var errUnfinished = errors.New("it was booted before it was completely written; was the power lost?")
 
-// strayed says whether the host runs a snapshot that nothing vouches for. The former OS is another one then: to write an image from
+// strayed reports whether the host runs a snapshot that nothing vouches for. The former OS is another one then: to write an image from
 // here would cost the last snapshot that is good.
 func strayed(facts osplugin.Facts, marker Marker) bool {
 	return facts.Unfinished && facts.Snapshot != 0 && facts.Snapshot != marker.FromSnapshot

@@ -20,7 +20,7 @@ import (
 // Images fetches and serves OS images; image.Store does.
 type Images interface {
 	Resolve(ctx context.Context, uri, digest string) (image.Image, error)
-	// Verify says whether an image that was resolved is signed as is asked for; nil asks for nothing.
+	// Verify reports whether an image that was resolved is signed as is asked for; nil asks for nothing.
 	Verify(ctx context.Context, wanted image.Image, by *wire.ImageVerification) error
 	Download(ctx context.Context, wanted image.Image) error
 	// Downloaded is how many bytes of an image are there by now.
@@ -80,7 +80,7 @@ type Options struct {
 	Log *slog.Logger
 	// WorkDir holds the marker.
 	WorkDir string
-	// Bootstrapped says whether the host is a node.
+	// Bootstrapped reports whether the host is a node.
 	Bootstrapped func() bool
 	// Volatile says why the marker is lost with the next reboot, in that boot mode; empty where it is not.
 	Volatile func(mode string) string

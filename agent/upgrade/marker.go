@@ -79,10 +79,10 @@ var (
 	inFlightPhases = []string{wire.PhaseApplying, wire.PhaseRebooting, wire.PhaseAssessing, PhaseReverting}
 )
 
-// Finished says whether the attempt has ended.
+// Finished reports whether the attempt has ended.
 func (m Marker) Finished() bool { return slices.Contains(endPhases, m.Phase) }
 
-// InFlight says whether the attempt can no longer be undone and has not ended.
+// InFlight reports whether the attempt can no longer be undone and has not ended.
 func (m Marker) InFlight() bool { return slices.Contains(inFlightPhases, m.Phase) }
 
 // Wire is the attempt as it is reported; nil when there is none.

@@ -73,7 +73,7 @@ func (m *Machine) verified(ctx context.Context, want *wire.Upgrade, uri string) 
 	return resolved, m.persist(ctx, func() error { return m.Images.Verify(ctx, resolved, want.ImageVerification) })
 }
 
-// checkDownload says whether what was downloaded is too large for the host once it is unpacked.
+// checkDownload reports whether what was downloaded is too large for the host once it is unpacked.
 func (m *Machine) checkDownload(ctx context.Context, downloaded bool) (message string, err error) {
 	if !downloaded {
 		return "", nil
@@ -109,7 +109,7 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hasPassed says whether the image has passed what is asked by now. One that has passed other rules, or by another root, is looked at
+// hasPassed reports whether the image has passed what is asked by now. One that has passed other rules, or by another root, is looked at
 // again. A root that cannot be had any more takes nothing back: a node that has been drained by then would wait for it in vain.
 func hasPassed(marker Marker, want *wire.Upgrade) bool {
 	asked := verificationOf(want)
@@ -170,7 +170,7 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 	return m.shortOnRecovery(ctx, *marker)
 }
 
-// prefetch says whether it has downloaded the image.
+// prefetch reports whether it has downloaded the image.
 func (m *Machine) prefetch(ctx context.Context, want *wire.Upgrade, resolved image.Image) (bool, error) {
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {

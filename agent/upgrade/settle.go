@@ -121,10 +121,10 @@ func (s *steady) look(verdict *assess.Verdict, clock system.Clock) {
 	verdict.Include(stableCheck, stable, clock.Now())
 }
 
-// over says whether the time is up.
+// over reports whether the time is up.
 func (s *steady) over() bool { return s.now >= s.until }
 
-// late says whether the time is up. A boot that is good by then has more of it to stay so, once; and so has, to become good, one that an
+// late reports whether the time is up. A boot that is good by then has more of it to stay so, once; and so has, to become good, one that an
 // agent sees for the first time shortly before.
 func (s *steady) late() bool {
 	limit := max(s.until, s.began+s.window)

@@ -75,7 +75,7 @@ func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 // replace, and may be compressed less. A recovery system that turns out not to fit fails, and the CLI says so.
 const packedDivisor = 2
 
-// shortOnRecovery says whether the recovery partition is too full for another recovery system beside the present one.
+// shortOnRecovery reports whether the recovery partition is too full for another recovery system beside the present one.
 func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, error) {
 	if !marker.UpgradeRecovery {
 		return "", nil

@@ -16,10 +16,10 @@ func UpgradeEnds() []UpgradePhase {
 	return []UpgradePhase{UpgradeSucceeded, UpgradeRolledBack, UpgradeFailed, UpgradeSuperseded, UpgradeAborted}
 }
 
-// IsEnd says whether the phase is one of UpgradeEnds.
+// IsEnd reports whether the phase is one of UpgradeEnds.
 func (p UpgradePhase) IsEnd() bool { return slices.Contains(UpgradeEnds(), p) }
 
-// IsActive says whether an attempt in this phase has steps left to do and is at them, or about to be. HostLost is
+// IsActive reports whether an attempt in this phase has steps left to do and is at them, or about to be. HostLost is
 // not: nothing is done until the host comes back, and so the phase is neither an end nor active.
 func (p UpgradePhase) IsActive() bool { return !p.IsEnd() && p != UpgradeHostLost }
 

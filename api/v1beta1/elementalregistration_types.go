@@ -251,7 +251,7 @@ type ElementalRegistrationStatus struct {
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","clusterctl.cluster.x-k8s.io/move="}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether hosts can register"
-// +kubebuilder:printcolumn:name="Approval",type="string",JSONPath=".spec.approval",description="Who vouches for new hosts"
+// +kubebuilder:printcolumn:name="Approval",type="string",JSONPath=".spec.approval",description="Who approves new hosts"
 // +kubebuilder:printcolumn:name="URI",type="string",JSONPath=".spec.config.elemental.registration.uri",description="Where hosts register",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalRegistration struct {

@@ -23,7 +23,7 @@ const (
 	// EventBootstrapWithheld (ElementalHost): the host requested bootstrap data that are not those of a Machine it serves.
 	EventBootstrapWithheld = "BootstrapWithheld"
 	// EventHostKeyDenied (ElementalHost): the host was deleted, and its key is denied until an operator allows it again. The
-	// message says whether the host still has to reset itself.
+	// message reports whether the host still has to reset itself.
 	EventHostKeyDenied = "HostKeyDenied"
 	// EventUnmanagedUpgradeStarted (ElementalHost): a user triggered an upgrade and the host has begun.
 	EventUnmanagedUpgradeStarted = "UnmanagedUpgradeStarted"

@@ -37,7 +37,7 @@ func readExplained(path string) (explanations, error) {
 	return explained, nil
 }
 
-// has says whether a mutant is explained.
+// has reports whether a mutant is explained.
 func (e explanations) has(m mutant) bool { return e[m.key()] > 0 }
 
 // check fails where what is explained of a folder's files is none of their mutants: it would explain, one day, what nobody has looked at.

@@ -72,7 +72,7 @@ func readPackage(ctx context.Context, root, folder string) (*source, error) {
 	return s, nil
 }
 
-// compiles says whether a package does with one of its changes.
+// compiles reports whether a package does with one of its changes.
 func (s *source) compiles(m mutant) bool {
 	files := maps.Clone(s.files)
 	changed, err := parser.ParseFile(token.NewFileSet(), m.file, m.apply(s.contents[m.file]), parser.SkipObjectResolution)

@@ -89,7 +89,7 @@ func (f *finder) count(n *ast.IncDecStmt, id int) {
 	f.switches = append(f.switches, edit{f.offset(n.TokPos), 2, fmt.Sprintf(" = mutantCount(%s, mutantTried %s %d)", f.text(n.X), is, id)})
 }
 
-// decided says whether a condition is evaluated when the program runs: a constant cannot be switched.
+// decided reports whether a condition is evaluated when the program runs: a constant cannot be switched.
 func (f *finder) decided(n ast.Expr, ids ...int) bool {
 	if f.info.Types[n].Value != nil {
 		return false

@@ -128,12 +128,12 @@ func ownerMachine(elemental *infrav1.ElementalMachine) string {
 	return ""
 }
 
-// NamesElementalMachine says whether the spec.infrastructureRef of a Machine names an ElementalMachine, of any version.
+// NamesElementalMachine reports whether the spec.infrastructureRef of a Machine names an ElementalMachine, of any version.
 func NamesElementalMachine(ref clusterv1.ContractVersionedObjectReference) bool {
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalMachine"
 }
 
-// NamesElementalCluster says whether the spec.infrastructureRef of a Cluster names an ElementalCluster, of any version.
+// NamesElementalCluster reports whether the spec.infrastructureRef of a Cluster names an ElementalCluster, of any version.
 func NamesElementalCluster(ref clusterv1.ContractVersionedObjectReference) bool {
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "ElementalCluster"
 }

@@ -29,13 +29,13 @@ func Recorded(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.ClaimingHostAnnotation]
 }
 
-// Serves says whether a host is the machine's. UIDs change with `clusterctl move`, so a reference with
+// Serves reports whether a host is the machine's. UIDs change with `clusterctl move`, so a reference with
 // an old UID counts where the machine names the host too.
 func Serves(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	return locked(host, machine) && !hoststate.Released(host)
 }
 
-// locked says whether the lock of a host is the machine's.
+// locked reports whether the lock of a host is the machine's.
 func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	ref := host.Spec.MachineRef
 	if ref == nil || ref.Name != machine.Name {
@@ -85,7 +85,7 @@ func imageVerification(
 	return RegisteredRules(ctx, registrations, host)
 }
 
-// Replaced says whether the host is another than the one that the machine names: that one's
+// Replaced reports whether the host is another than the one that the machine names: that one's
 // ElementalHost was removed, and a host has registered under its name since. Whoever knows the
 // registration's token can do that, so such a host is never taken for the former one. A host with a lock
 // is not asked: UIDs change with `clusterctl move`.
@@ -94,7 +94,7 @@ func Replaced(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bo
 	return ref != nil && ref.Name == host.Name && ref.UID != "" && ref.UID != host.UID && host.Spec.MachineRef == nil
 }
 
-// claimable says whether a host is free, read past the cache, or lost its lock although the machine
+// claimable reports whether a host is free, read past the cache, or lost its lock although the machine
 // names it.
 func claimable(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	if Replaced(host, machine) {

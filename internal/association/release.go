@@ -57,12 +57,12 @@ func (c *Claimer) claimedNames(ctx context.Context, machine *infrav1.ElementalMa
 	return names, nil
 }
 
-// isAsked says whether a host is asked to reset itself, or has done so.
+// isAsked reports whether a host is asked to reset itself, or has done so.
 func isAsked(host *infrav1.ElementalHost) bool {
 	return hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
 }
 
-// isLeftBehind says whether a host has registered anew in place of the machine's, and has still to be reset. Its first report
+// isLeftBehind reports whether a host has registered anew in place of the machine's, and has still to be reset. Its first report
 // comes after its registration, and the machine may be gone by then: a host that has not said what it is may be bootstrapped.
 func isLeftBehind(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	if hoststate.Bootstrapped(host) {

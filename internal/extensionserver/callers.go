@@ -83,6 +83,6 @@ func WithVerifiedCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, verifiedKey{}, true)
 }
 
-// IsCallerVerified says whether the caller of a hook has shown a client certificate that the manager was told to trust. Without
+// IsCallerVerified reports whether the caller of a hook has shown a client certificate that the manager was told to trust. Without
 // an authority to verify them by, no caller is.
 func IsCallerVerified(ctx context.Context) bool { return ctx.Value(verifiedKey{}) != nil }

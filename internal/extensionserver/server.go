@@ -72,7 +72,7 @@ func New(options Options) (*Server, error) {
 	return &Server{Server: server, address: net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port))}, nil
 }
 
-// Ready says whether the server listens. A handshake would fail without a client certificate, so none is tried.
+// Ready reports whether the server listens. A handshake would fail without a client certificate, so none is tried.
 func (s *Server) Ready(*http.Request) error {
 	if s.listening.Load() {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// Ids of attempts that no ElementalHostUpgrade stands behind begin with one of these. The hash of the OS
-// that spec asks for follows, so that what was done for one OS is not taken for another's.
+// Prefixes of the ids of attempts without an ElementalHostUpgrade. The hash of the OS in spec follows, so that
+// the outcome for one OS is not mistaken for that of another.
 const (
-	// manualAttemptPrefix: a person set InPlaceUpgradeLabel to "pending".
+	// manualAttemptPrefix: a user set InPlaceUpgradeLabel to "pending".
 	manualAttemptPrefix = "manual-"
 	// idleAttemptPrefix: the host serves nothing yet, and gets its OS before it does.
 	idleAttemptPrefix = "idle-"
 )
 
-// ManualAttempt is the id of the run that a person's trigger means; empty where there is nothing to
-// upgrade to. It ends with the number of the run, which goes up in the write that records the end of the
-// one before: an agent never carries the same id out twice, and a retry is another run.
+// ManualAttempt is the id of the run that a user's trigger starts; empty if there is nothing to
+// upgrade to. It ends with the number of the run, which is incremented by the write that records the end of the
+// previous run: an agent never carries out the same id twice, and a retry is another run.
 func ManualAttempt(host *infrav1.ElementalHost) string {
 	hash := osversion.Hash(host.Spec.OSVersionManagement)
 	if hash == "" {
@@ -33,8 +33,8 @@ func ManualAttempt(host *infrav1.ElementalHost) string {
 }
 
 // IdleAttempt is the id of the attempt by which a host that serves nothing gets its OS; empty where there
-// is nothing to upgrade to. Once a person's run for that OS has ended badly it is that run's: under
-// another id the agent would try by itself what has just failed.
+// is nothing to upgrade to. After a manual run for that OS has failed it is the id of that run: with
+// another id the agent would retry what has just failed.
 func IdleAttempt(host *infrav1.ElementalHost) string {
 	hash := osversion.Hash(host.Spec.OSVersionManagement)
 	if hash == "" {
@@ -47,10 +47,10 @@ func IdleAttempt(host *infrav1.ElementalHost) string {
 	return idleAttemptPrefix + hash
 }
 
-// Unmanaged says whether an attempt is one that a person triggered.
+// Unmanaged reports whether an attempt was triggered by a user.
 func Unmanaged(attempt string) bool { return strings.HasPrefix(attempt, manualAttemptPrefix) }
 
-// ManualUpgrades is how many runs by hand the host has ended. What is no number counts as none.
+// ManualUpgrades is the number of manual runs that have ended on the host. An invalid annotation counts as none.
 func ManualUpgrades(host *infrav1.ElementalHost) uint64 {
 	ended, err := strconv.ParseUint(host.Annotations[infrav1.ManualUpgradesAnnotation], 10, 32)
 	if err != nil {
@@ -59,7 +59,7 @@ func ManualUpgrades(host *infrav1.ElementalHost) uint64 {
 	return ended
 }
 
-// RecordOutcome puts the end of an attempt, one of the InPlaceUpgrade values, where a move keeps it.
+// RecordOutcome records the outcome of an attempt, one of the InPlaceUpgrade values, in metadata, which a move preserves.
 func RecordOutcome(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus, outcome string) {
 	if host.Annotations == nil {
 		host.Annotations = map[string]string{}
@@ -71,21 +71,21 @@ func RecordOutcome(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatu
 	host.Labels[infrav1.InPlaceUpgradeLabel] = outcome
 }
 
-// LastOutcome reads what RecordOutcome has recorded; all is empty where nothing is.
+// LastOutcome reads what RecordOutcome has recorded; all values are empty if nothing is recorded.
 func LastOutcome(host *infrav1.ElementalHost) (attempt, outcome, digest string) {
 	attempt, end, _ := strings.Cut(host.Annotations[infrav1.LastAttemptAnnotation], "=")
 	outcome, digest, _ = strings.Cut(end, "@")
 	return attempt, outcome, digest
 }
 
-// UpgradedByHand says whether what the host runs is what a person's run brought it to.
+// UpgradedByHand reports whether the host runs the OS to which a manual run has upgraded it.
 func UpgradedByHand(host *infrav1.ElementalHost) bool {
 	attempt, outcome, digest := LastOutcome(host)
 	booted := host.Status.OS.Digest
 	return Unmanaged(attempt) && outcome == infrav1.InPlaceUpgradeDone && (booted == "" || digest == "" || booted == digest)
 }
 
-// WithoutProgress is what is reported of an attempt without how far it is with what takes long, on which nothing depends.
+// WithoutProgress is the reported status of an attempt without its progress, which no controller depends on.
 func WithoutProgress(status *infrav1.HostUpgradeStatus) *infrav1.HostUpgradeStatus {
 	if status == nil || status.Progress == nil {
 		return status

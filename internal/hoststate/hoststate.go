@@ -7,16 +7,16 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// labelTrue is the value of the labels that say a plain yes.
+// labelTrue is the value of boolean labels that are set.
 const labelTrue = "true"
 
-// Reported says whether the host's agent has reported to this management cluster. `clusterctl move`
-// carries no status, so a moved host is silent until its agent connects anew.
+// Reported reports whether the host's agent has reported to this management cluster. `clusterctl move`
+// does not preserve status, so a moved host has not reported until its agent reconnects.
 func Reported(host *infrav1.ElementalHost) bool {
 	return host.Status.Phase != "" || host.Status.Agent.Version != "" || !host.Status.Agent.LastSeen.IsZero()
 }
 
-// Installed says whether the host has an installed OS. The label stands in for a host that has not
+// Installed reports whether the host has an installed OS. The label stands in for a host that has not
 // reported yet.
 func Installed(host *infrav1.ElementalHost) bool {
 	if Reported(host) {
@@ -25,18 +25,18 @@ func Installed(host *infrav1.ElementalHost) bool {
 	return HasLabel(host, infrav1.InstalledLabel)
 }
 
-// Bootstrapped says whether the host has applied its bootstrap data: by its report, which comes first, or by
-// its label, which outlives a move, and an agent that has lost its memory.
+// Bootstrapped reports whether the host has applied its bootstrap data: by its report, which is set first, or by
+// its label, which is preserved by a move and when an agent loses its state.
 func Bootstrapped(host *infrav1.ElementalHost) bool {
 	return host.Status.Bootstrapped || HasLabel(host, infrav1.BootstrappedLabel)
 }
 
-// HasLabel says whether one of the host's yes-or-no labels says yes.
+// HasLabel reports whether one of the host's boolean labels is "true".
 func HasLabel(host *infrav1.ElementalHost, label string) bool {
 	return host.Labels[label] == labelTrue
 }
 
-// SetLabel sets one of the host's yes-or-no labels, or takes it away. It says whether that was a change.
+// SetLabel sets or removes one of the host's boolean labels, and returns whether that was a change.
 func SetLabel(host *infrav1.ElementalHost, label string, yes bool) bool {
 	if !yes {
 		_, found := host.Labels[label]
@@ -53,7 +53,7 @@ func SetLabel(host *infrav1.ElementalHost, label string, yes bool) bool {
 	return true
 }
 
-// Released says whether the host is on its way out: it is asked to reset itself, has done so, or is
+// Released reports whether the host is no longer available: it is told to reset itself, has done so, or is
 // being deleted.
 func Released(host *infrav1.ElementalHost) bool {
 	return HasLabel(host, infrav1.NeedsResetLabel) ||
@@ -61,9 +61,9 @@ func Released(host *infrav1.ElementalHost) bool {
 		!host.DeletionTimestamp.IsZero()
 }
 
-// Entrusted says whether the manager or a person has entrusted the host with anything, or asked it to reset itself: it serves
-// a machine, has served one, or was to. None of this can a host propose. What it reports of itself does not count: anybody
-// who can register could say so.
+// Entrusted reports whether the manager or an operator has trusted the host or told it to reset itself: it serves a machine,
+// has served one, or was about to. A host cannot propose any of these labels itself. Its own reports are ignored, because anyone
+// who can register could report them.
 func Entrusted(host *infrav1.ElementalHost) bool {
 	return host.Spec.MachineRef != nil ||
 		host.Labels[infrav1.ElementalMachineNameLabel] != "" ||
@@ -71,18 +71,18 @@ func Entrusted(host *infrav1.ElementalHost) bool {
 		HasLabel(host, infrav1.NeedsResetLabel)
 }
 
-// OwesReset says whether the host has been given what it has to lose again before it is anybody else's: it was entrusted with
-// something, or is approved and says that it is part of a cluster.
+// OwesReset reports whether the host has to be reset before it can be used again: it was trusted, or it is approved and reports
+// that it is part of a cluster.
 func OwesReset(host *infrav1.ElementalHost) bool {
 	return Entrusted(host) || (host.Spec.Approved && Bootstrapped(host))
 }
 
-// WasReset says whether the host has said that it has been wiped. The label outlives a move.
+// WasReset reports whether the host has reported that it was wiped. The label is preserved by a move.
 func WasReset(host *infrav1.ElementalHost) bool {
 	return host.Status.Phase == infrav1.HostPhaseReset || HasLabel(host, infrav1.ResetLabel)
 }
 
-// Free says whether the host can be claimed: approved, installed, never bootstrapped, and nobody's.
+// Free reports whether the host can be claimed: approved, installed, never bootstrapped, and not claimed or released.
 func Free(host *infrav1.ElementalHost) bool {
 	return host.Spec.Approved &&
 		host.Spec.MachineRef == nil &&
@@ -91,8 +91,8 @@ func Free(host *infrav1.ElementalHost) bool {
 		!Released(host)
 }
 
-// Interruptible says whether the host's agent may be asked for something else. It may not while it
-// writes an image, reboots or judges its boot: a reset in between would leave half a snapshot.
+// Interruptible reports whether the desired state of the host may change. It must not while the agent
+// writes an image, reboots or assesses its boot: a reset in between would leave a partial snapshot.
 func Interruptible(host *infrav1.ElementalHost) bool {
 	upgrade := host.Status.Upgrade
 	if upgrade == nil {
@@ -106,7 +106,7 @@ func Interruptible(host *infrav1.ElementalHost) bool {
 	}
 }
 
-// Ended says whether a phase is one of the ends of an attempt.
+// Ended reports whether a phase is one of the ends of an attempt.
 func Ended(phase infrav1.HostUpgradePhase) bool {
 	switch phase {
 	case infrav1.HostUpgradeSucceeded, infrav1.HostUpgradeFailed, infrav1.HostUpgradeRolledBack:
@@ -116,7 +116,7 @@ func Ended(phase infrav1.HostUpgradePhase) bool {
 	}
 }
 
-// ManagedAttemptActive says whether the upgrade controller has asked for an attempt that the host has
+// ManagedAttemptActive reports whether the upgrade controller has asked for an attempt that the host has
 // not reported the end of. The trigger label is the attempt's as long as it is.
 func ManagedAttemptActive(host *infrav1.ElementalHost) bool {
 	if host.Spec.Upgrade == nil {
@@ -156,7 +156,7 @@ func OSStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
 	return host.Status.Upgrade
 }
 
-// Pending says whether the host is triggered, in either spelling of the label.
+// Pending reports whether the host is triggered, in either spelling of the label.
 func Pending(host *infrav1.ElementalHost) bool {
 	return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending ||
 		host.Labels[infrav1.InPlaceUpdateLabel] == infrav1.InPlaceUpgradePending

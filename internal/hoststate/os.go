@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// Match says whether a host runs an OS.
+// Match reports whether a host runs an OS.
 type Match string
 
 // Values of Match.
@@ -23,7 +23,7 @@ const (
 	MatchOther Match = "Other"
 )
 
-// Runs says whether the host has booted the OS that an osVersionManagement asks for. What counts is
+// Runs reports whether the host has booted the OS that an osVersionManagement asks for. What counts is
 // the booted snapshot's image: its URI, or its digest where the URI names one or a host upgrade that
 // succeeded has resolved one.
 func Runs(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) Match {
@@ -41,7 +41,7 @@ func Runs(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) Match
 	return MatchOther
 }
 
-// succeededWith says whether the host's last attempt was for this OS, succeeded, and what it booted
+// succeededWith reports whether the host's last attempt was for this OS, succeeded, and what it booted
 // then is what it runs now.
 func succeededWith(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
 	request, status := host.Spec.Upgrade, host.Status.Upgrade

@@ -5,14 +5,14 @@ package hoststate
 
 import infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 
-// State is what a host is there for at this moment; it is in exactly one.
+// State is the current use of a host; it is in exactly one state.
 type State string
 
 // States of a host. The first that is true of a host is its state.
 const (
 	// StateResetting: its machine has released it, or it is being deleted.
 	StateResetting State = "Resetting"
-	// StateUnapproved: nobody vouches for it.
+	// StateUnapproved: it is not approved.
 	StateUnapproved State = "Unapproved"
 	// StateInstalling: it has no installed OS.
 	StateInstalling State = "Installing"

@@ -8,7 +8,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// Convert into the words of the wire, without the trusted root. Nil stays nil.
+// Convert to the wire format, without the trusted root. Nil stays nil.
 func Convert(of *infrav1.ImageVerification) *wire.ImageVerification {
 	if of == nil {
 		return nil

@@ -25,19 +25,19 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 
-// maxTrustedRoot is how large a trusted root may be, in bytes; sigstore's own has 7 KiB. Hosts read answers of 2 MiB.
+// maxTrustedRoot is the maximum size of a trusted root, in bytes; sigstore's own has 7 KiB. Hosts accept answers of up to 2 MiB.
 const maxTrustedRoot = 256 << 10
 
 const (
-	// rootLife is how long a ConfigMap is not read again, whatever was found: whoever has the token of a registration can make us
-	// ask.
+	// rootLife is how long the result of a read is reused. It limits the load on the API server, because anyone with the token of a
+	// registration can cause reads.
 	rootLife = 5 * time.Second
 	// readTimeout of one read.
 	readTimeout = 5 * time.Second
 )
 
-// Roots puts trusted roots into what hosts are told. They are in no ElementalHost and in no cache, and read when they are needed;
-// hosts that come at once share one read. To be used by pointer.
+// Roots adds trusted roots to the rules of hosts. They are not copied to ElementalHosts and not cached by informers, but read when
+// they are needed; concurrent requests share one read. To be used by pointer.
 type Roots struct {
 	// Live reads past the cache.
 	Live client.Reader
@@ -49,7 +49,7 @@ type Roots struct {
 	read    map[types.NamespacedName]trustedRoot
 }
 
-// trustedRoot is what lies in a ConfigMap, or why nothing of use does.
+// trustedRoot is the content of a ConfigMap, or the reason why it cannot be used.
 type trustedRoot struct {
 	content json.RawMessage
 	problem string
@@ -57,8 +57,9 @@ type trustedRoot struct {
 	until time.Time
 }
 
-// Complete returns what a host is told of whose signature images need, with the root that it refers to. What it is given is others'
-// too. A root that is missing, forbidden or unusable is no error, but said in its place: only who needs it has to wait for it.
+// Complete returns the rules of a host with the trusted root that they refer to. Its argument is shared and not modified. A
+// root that is missing, forbidden or invalid is not an error; its reason is returned in its place, so that only hosts that need the
+// root have to wait.
 func (t *Roots) Complete(ctx context.Context, namespace string, asked *wire.ImageVerification) (*wire.ImageVerification, error) {
 	if asked == nil || asked.TrustedRootRef == "" {
 		return asked, nil
@@ -72,7 +73,7 @@ func (t *Roots) Complete(ctx context.Context, namespace string, asked *wire.Imag
 	return &completed, nil
 }
 
-// find what was read a moment ago, or read it.
+// find returns a root that was read within rootLife, or reads it.
 func (t *Roots) find(ctx context.Context, name types.NamespacedName) (trustedRoot, error) {
 	if found, fresh := t.remembered(name); fresh {
 		return found, nil
@@ -91,7 +92,7 @@ func (t *Roots) find(ctx context.Context, name types.NamespacedName) (trustedRoo
 	return found, nil
 }
 
-// remembered forgets what is too old, so that there is not more in memory than was asked for in rootLife.
+// remembered drops expired entries, which bounds memory to the roots that were requested within rootLife.
 func (t *Roots) remembered(name types.NamespacedName) (trustedRoot, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +102,7 @@ func (t *Roots) remembered(name types.NamespacedName) (trustedRoot, bool) {
 	return found, fresh
 }
 
-// readOnce does not end with the caller who asks first, for others wait for the same answer.
+// readOnce is not cancelled with its first caller, because others wait for the same result.
 func (t *Roots) readOnce(ctx context.Context, name types.NamespacedName) (trustedRoot, error) {
 	found, err, _ := t.reading.Do(name.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
@@ -129,7 +130,7 @@ func (t *Roots) readOnce(ctx context.Context, name types.NamespacedName) (truste
 	return found.(trustedRoot), nil
 }
 
-// rootIn refuses what would make the answer invalid or huge. Whether it is a trusted root is for the host to find out.
+// rootIn rejects content that would make the answer invalid or too large. Hosts validate the trusted root itself.
 func rootIn(name types.NamespacedName, config *corev1.ConfigMap) trustedRoot {
 	content, found := config.Data[infrav1.TrustedRootKey]
 	const remedy = `put sigstore's trusted root there, as "cosign trusted-root create --with-default-services" writes it`

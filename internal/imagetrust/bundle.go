@@ -28,7 +28,7 @@ const (
 	digestPrefix = "sha256:"
 )
 
-// VerifyBundle says whether a bundle is a signature of the image with this digest, by one of the rule's keys or identities. The
+// VerifyBundle reports whether a bundle is a signature of the image with this digest, by one of the rule's keys or identities. The
 // text of an error is for operators.
 func (r *Rule) VerifyBundle(digest string, content []byte) error {
 	sum, err := hex.DecodeString(strings.TrimPrefix(digest, digestPrefix))

@@ -37,7 +37,7 @@ type logEntry struct {
 	}
 }
 
-// verifyCertified says whether a certificate of one of the identities signed the payload.
+// verifyCertified reports whether a certificate of one of the identities signed the payload.
 func (i identities) verifyCertified(signature, payload []byte, annotations map[string]string) error {
 	signed, err := certifiedBundle(signature, payload, annotations)
 	if err != nil {

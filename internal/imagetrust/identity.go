@@ -103,7 +103,7 @@ func compileRoot(verification *wire.ImageVerification) (*verify.Verifier, string
 	return verifier, ""
 }
 
-// verify says whether a certificate of one of the identities signed the artifact.
+// verify reports whether a certificate of one of the identities signed the artifact.
 func (i identities) verify(signed verify.SignedEntity, artifact verify.ArtifactPolicyOption) (*verify.VerificationResult, error) {
 	if len(i.allowed) == 0 {
 		return nil, errors.New("it was made without a key (keyless), and the rule has no identities")

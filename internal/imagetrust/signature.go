@@ -28,7 +28,7 @@ const (
 // Tag under which the signatures of a digest lie, in the repository of the image.
 func Tag(digest string) string { return strings.Replace(digest, ":", "-", 1) + ".sig" }
 
-// Verify says whether the signature of a payload is by one of the rule's keys or identities and the payload is about the image
+// Verify reports whether the signature of a payload is by one of the rule's keys or identities and the payload is about the image
 // with this digest. The signature comes first: what it does not cover says nothing. The text of an error is for operators.
 func (r *Rule) Verify(digest string, signed []byte, annotations map[string]string) error {
 	if err := r.verifySignature(signed, annotations); err != nil {

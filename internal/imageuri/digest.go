@@ -7,5 +7,5 @@ import "regexp"
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// IsDigest says whether a text is the digest of a manifest, sha256:<64 hex digits>.
+// IsDigest reports whether a text is the digest of a manifest, sha256:<64 hex digits>.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }

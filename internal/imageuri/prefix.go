@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Begins says whether a name begins with a prefix in whole parts: registry.test/os is none of registry.test/oss.
+// Begins reports whether a name begins with a prefix in whole parts: registry.test/os is none of registry.test/oss.
 func Begins(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
 
 // ParsePrefix returns a prefix in the form that the names of repositories have, in which docker.io has another name.

@@ -27,13 +27,13 @@ import (
 var GroupVersionKind = schema.GroupVersionKind{Group: "elemental.cattle.io", Version: "v1beta1", Kind: "ManagedOSVersion"}
 
 const (
-	// container is the one type that a host can be upgraded to.
+	// container is the only type to which a host can be upgraded.
 	container = "container"
-	// Retry is how soon a version that cannot be looked up is tried again. ManagedOSVersions are not watched.
+	// Retry is the interval at which a failed lookup is retried. ManagedOSVersions are not watched.
 	Retry = 15 * time.Second
 )
 
-// Problem is why a ManagedOSVersion has no image for a host, in words of a condition.
+// Problem is the reason and message of a condition for a ManagedOSVersion without an image for hosts.
 type Problem struct{ Reason, Message string }
 
 // Resolver looks up ManagedOSVersions.
@@ -42,9 +42,9 @@ type Resolver struct {
 	Live client.Reader
 }
 
-// Resolve returns an osVersionManagement with the image of the ManagedOSVersion it names, in the namespace
-// of what names it. One that names none, or that has its image, is returned as it is. A problem is what a
-// person has to solve.
+// Resolve returns an osVersionManagement with the image of the ManagedOSVersion it names, in the given
+// namespace. One that names none, or that has its image already, is returned unchanged. A problem has to be
+// solved by a user.
 func (r Resolver) Resolve(ctx context.Context, namespace string, wanted infrav1.OSVersionManagement) (infrav1.OSVersionManagement, *Problem, error) {
 	name := osversion.Unresolved(wanted)
 	if name == "" {

@@ -8,8 +8,8 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
-// Away says whether an object lives on in another management cluster. clusterctl annotates it before it deletes it, and the
-// Cluster, whose pause holds all controllers, may be gone by then: its objects without owners go in no order.
+// Away reports whether an object was moved to another management cluster. clusterctl annotates it before it deletes it. The pause
+// of the Cluster is not sufficient, because objects without owners are deleted in any order, so the Cluster may be gone by then.
 // Source: clusterctl's object mover, deleteSourceObject.
 func Away(object metav1.Object) bool {
 	_, away := object.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]

@@ -84,10 +84,10 @@ func Hash(management infrav1.OSVersionManagement) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Same says whether two osVersionManagements mean the same OS.
+// Same reports whether two osVersionManagements mean the same OS.
 func Same(a, b infrav1.OSVersionManagement) bool { return Hash(a) == Hash(b) }
 
-// SameImage says whether two image URIs mean the same image. "oci:", "oci://" and no scheme at all
+// SameImage reports whether two image URIs mean the same image. "oci:", "oci://" and no scheme at all
 // are spellings of one another, as they are for the elemental CLI.
 func SameImage(a, b string) bool { return trimScheme(a) == trimScheme(b) }
 

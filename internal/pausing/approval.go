@@ -10,12 +10,12 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// ApprovedFor is the rollout for which a person has let the node of a Machine go on; empty where there is none.
+// ApprovedFor is the rollout for which an operator has approved the node of a Machine; empty if there is none.
 func ApprovedFor(machine client.Object) string {
 	return machine.GetAnnotations()[infrav1.ApprovedRolloutAnnotation]
 }
 
-// SetApproved records, in memory, the rollout that the node of a Machine was let go on for. An empty one forgets it.
+// SetApproved records, in memory, the rollout for which the node of a Machine was approved. An empty name removes the record.
 func SetApproved(machine client.Object, rollout string) {
 	if rollout != "" {
 		annotations.AddAnnotations(machine, map[string]string{infrav1.ApprovedRolloutAnnotation: rollout})

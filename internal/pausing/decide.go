@@ -3,32 +3,32 @@
 
 package pausing
 
-// Action is what is to be done about the marks of a Node.
+// Action is what to do about the pause annotations of a Node.
 type Action string
 
 // Actions.
 const (
-	// Leave the marks as they are.
+	// Leave the annotations unchanged.
 	Leave Action = "Leave"
-	// Pause the Node in the rollout's name, or take note of the pause that a person has set.
+	// Pause the Node in the rollout's name, or record that the rollout has observed an operator's pause.
 	Pause Action = "Pause"
-	// Approve: a person has taken the pause away. Record that on the Machine, and then Clear.
+	// Approve: an operator has removed the pause. Record that on the Machine, and then Clear.
 	Approve Action = "Approve"
-	// Clear what a rollout has set. A pause of a person stays.
+	// Clear the annotations that a rollout has set. An operator's pause stays.
 	Clear Action = "Clear"
 )
 
-// Due says what a rollout means for a Node.
+// Due is what a rollout requires of a Node.
 type Due struct {
-	// Rollout that the Node has still to be upgraded by; empty where none has.
+	// Rollout that has not upgraded the Node yet; empty if there is none.
 	Rollout string
-	// ByPolicy says whether the rollout's strategy pauses the Node.
+	// ByPolicy reports whether the rollout's strategy pauses the Node.
 	ByPolicy bool
-	// Approved says whether a person has let the Node go on for this rollout.
+	// Approved reports whether an operator has approved the Node for this rollout.
 	Approved bool
 }
 
-// Decide says what is to be done about the marks of a Node.
+// Decide returns what to do about the pause annotations of a Node.
 func Decide(marks Marks, due Due) Action {
 	switch {
 	case due.Rollout == "" || due.Approved:

@@ -9,12 +9,12 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Marks are what a Node says of its pause.
+// Marks are the pause annotations of a Node.
 type Marks struct {
-	// Paused says whether there is a pause, whoever set it, and Value is what it says.
+	// Paused reports whether the Node is paused, by anyone, and Value is the annotation's value.
 	Paused bool
 	Value  string
-	// By is the rollout that paused the Node, or took note of a person's pause; empty where none did.
+	// By is the rollout that paused the Node, or has observed an operator's pause; empty if there is none.
 	By string
 }
 
@@ -24,11 +24,11 @@ func MarksOf(node client.Object) Marks {
 	return Marks{Paused: paused, Value: value, By: node.GetAnnotations()[infrav1.PausedByAnnotation]}
 }
 
-// Own says whether the pause is one that we set, and may take away.
+// Own reports whether the pause was set by a rollout. No other pause may be removed.
 func (m Marks) Own() bool { return m.Paused && m.By != "" && m.Value == m.By }
 
 // RolloutOf is the name of the rollout that an attempt belongs to: the template whose content is rolled out. A
-// clone's name is never used twice, so nothing of one rollout is taken for the next one's. An attempt of no known
+// clone's name is never used twice, so annotations of one rollout do not apply to the next. An attempt without a known
 // template is a rollout of its own.
 func RolloutOf(upgrade *infrav1.ElementalHostUpgrade) string {
 	if upgrade.Spec.TemplateName != "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // Pool names the MachineDeployment or control plane of a Machine, or of its ElementalMachine, by its labels; empty
-// where it has none. Cluster API updates so many Machines of a pool at a time, and a paused one counts.
+// if it has none. Cluster API limits how many Machines of a pool are updated at a time, and a paused one counts.
 func Pool(labels map[string]string) string {
 	if name := labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
 		return "MachineDeployment/" + name
@@ -25,7 +25,7 @@ func Pool(labels map[string]string) string {
 }
 
 // Blocking are those of the unfinished attempts in a pool that keep its other nodes waiting because they are paused, by
-// their nodes: all of them, or none as long as any other is under way, which may make room by itself.
+// their nodes: all of them, or none while any other attempt is in progress, whose end would let another node begin.
 func Blocking(unfinished []*infrav1.ElementalHostUpgrade, isPaused func(*infrav1.ElementalHostUpgrade) bool) []*infrav1.ElementalHostUpgrade {
 	for _, attempt := range unfinished {
 		if !isPaused(attempt) {

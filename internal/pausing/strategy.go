@@ -9,7 +9,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Names says whether the strategy pauses a node; "manual" with no names pauses them all.
+// Names reports whether the strategy pauses a node; "manual" with no names pauses them all.
 func Names(strategy infrav1.NodeUpgradeStrategy, node string) bool {
 	if strategy.Mode != infrav1.NodeUpgradeModeManual {
 		return false
@@ -17,8 +17,8 @@ func Names(strategy infrav1.NodeUpgradeStrategy, node string) bool {
 	return len(strategy.PauseNodes) == 0 || slices.Contains(strategy.PauseNodes, node)
 }
 
-// Unknown are the names of the strategy, sorted, that are no nodes of the cluster. In mode "auto" they are not
-// looked at.
+// Unknown are the names of the strategy, sorted, that are not nodes of the cluster. In mode "auto" they are
+// ignored.
 func Unknown(strategy infrav1.NodeUpgradeStrategy, nodes []string) []string {
 	unknown := []string{}
 	if strategy.Mode != infrav1.NodeUpgradeModeManual {

@@ -30,9 +30,9 @@ type Content struct {
 	LookedUp string
 }
 
-// CloneName is the name of the clone that carries one content of a template to the owners in one cluster. A
-// content never comes back, so neither does the name: Cluster API deletes a Machine when a
-// MachineDeployment returns to the name of a template whose MachineSet is half rolled out.
+// CloneName is the name of the clone of one content of a template for the owners in one cluster. Names must never be
+// reused: Cluster API deletes a Machine when a MachineDeployment returns to the name of a template whose MachineSet
+// is partly rolled out.
 func CloneName(content Content, cluster string) string {
 	parts := []string{string(content.UID), strconv.FormatInt(content.Generation, 10), cluster}
 	if content.LookedUp != "" {
@@ -41,13 +41,13 @@ func CloneName(content Content, cluster string) string {
 	return suffixed(content.Template, digest(cloneSuffix, parts...))
 }
 
-// UpgradeName is the name of the attempt to bring the host of a Machine to the OS of a template. A hook
-// that is called again finds the attempt by it.
+// UpgradeName is the name of the attempt to upgrade the host of a Machine to the OS of a template. It is
+// deterministic, so that a hook that is called again finds the attempt.
 func UpgradeName(machine, template, osHash string) string {
 	return suffixed(machine, digest(upgradeSuffix, machine, template, osHash))
 }
 
-// LabelValue is a name as the value of a label: the name itself, or a hash of one that is too long.
+// LabelValue converts a name to the value of a label: the name itself, or a hash if it is too long.
 func LabelValue(name string) string { return format.MustFormatValue(name) }
 
 func suffixed(name, suffix string) string {

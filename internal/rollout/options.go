@@ -21,8 +21,8 @@ func Snapshot(options infrav1.NodeUpgradeOption) (string, error) {
 	return string(encoded), nil
 }
 
-// FromAnnotation reads the options of a rollout off its template. found is false where they were never
-// recorded. An annotation that cannot be read is an error: it may have said Deny.
+// FromAnnotation reads the options of a rollout from its template. found is false if they were never
+// recorded. An invalid annotation is an error and not ignored, because its replacement policy may have been Deny.
 func FromAnnotation(template client.Object) (options infrav1.NodeUpgradeOption, found bool, err error) {
 	value, found := template.GetAnnotations()[infrav1.RolloutOptionsAnnotation]
 	if !found {

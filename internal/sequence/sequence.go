@@ -51,10 +51,10 @@ func End(outcome, format string, args ...any) Result {
 	return Result{kind: end, Outcome: outcome, Message: fmt.Sprintf(format, args...)}
 }
 
-// IsDone says whether the step is done.
+// IsDone reports whether the step is done.
 func (r Result) IsDone() bool { return r.kind == done }
 
-// IsEnd says whether the sequence ended at the step.
+// IsEnd reports whether the sequence ended at the step.
 func (r Result) IsEnd() bool { return r.kind == end }
 
 // Report says how far a run came.
@@ -69,7 +69,7 @@ type Report struct {
 	Result Result
 }
 
-// Completed says whether all steps are done.
+// Completed reports whether all steps are done.
 func (r Report) Completed() bool { return r.Step == "" }
 
 // Position renders the step as "Drain (7/14)".

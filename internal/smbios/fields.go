@@ -52,7 +52,7 @@ var fields = []Field{
 	{"Chassis Information/Asset Tag", "chassis_asset_tag"},
 }
 
-// Known says whether there is a field of this name.
+// Known reports whether there is a field of this name.
 func Known(name string) bool {
 	return slices.ContainsFunc(fields, func(field Field) bool { return field.Name == name })
 }

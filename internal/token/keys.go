@@ -78,7 +78,7 @@ func ParsePublicKey(encoded string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
-// SameKey says whether two texts are the same public key. What is no key is no other's either.
+// SameKey reports whether two texts are the same public key. What is no key is no other's either.
 func SameKey(a, b string) bool {
 	one, errOne := ParsePublicKey(a)
 	other, errOther := ParsePublicKey(b)

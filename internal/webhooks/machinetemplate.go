@@ -97,7 +97,7 @@ func immutablePart(template *infrav1.ElementalMachineTemplate) infrav1.Elemental
 	return spec
 }
 
-// isTopologyDryRun says whether the request only asks, on behalf of a ClusterClass.
+// isTopologyDryRun reports whether the request only asks, on behalf of a ClusterClass.
 func isTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {

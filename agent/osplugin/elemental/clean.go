@@ -74,7 +74,7 @@ func (p *Plugin) unmount(ctx context.Context, mounts []system.Mount, chosen func
 	return nil
 }
 
-// stillMounted says whether something is mounted there now: a mount that was propagated is unmounted together with its origin.
+// stillMounted reports whether something is mounted there now: a mount that was propagated is unmounted together with its origin.
 func (p *Plugin) stillMounted(target string) bool {
 	mounts, err := p.host.Mounts()
 	if err != nil {

@@ -32,7 +32,7 @@ func (p *Plugin) identity() (identity, error) {
 	return found, err
 }
 
-// contradicts says whether what is recorded under a snapshot's id is about one that had the id before.
+// contradicts reports whether what is recorded under a snapshot's id is about one that had the id before.
 func (i identity) contradicts(recorded snapshotState) bool {
 	attempt, ours := recorded.Labels[correlationLabel]
 	return i != (identity{}) && ours && (i.Attempt != attempt || i.Digest != recorded.Digest)

@@ -17,7 +17,7 @@ import (
 
 // layout is how one of the toolkit's snapshotters keeps snapshots.
 type layout interface {
-	// whole says whether a snapshot has something to boot.
+	// whole reports whether a snapshot has something to boot.
 	whole(snapshot int32) bool
 	// next is the snapshot that GRUB's entry "active" boots, which the toolkit sets before it records anything; 0 for none.
 	next(ctx context.Context) (int32, error)

@@ -106,7 +106,7 @@ func (p *Plugin) wholeState(content []byte) ([]byte, error) {
 	return content, nil // what there is of it
 }
 
-// isState says whether a state is whole, as far as that can be told: it ends with its snapshots, and every installed host has one.
+// isState reports whether a state is whole, as far as that can be told: it ends with its snapshots, and every installed host has one.
 func isState(content []byte) bool {
 	state := installState{}
 	return yaml.Unmarshal(content, &state) == nil && len(state.State.Snapshots) > 0

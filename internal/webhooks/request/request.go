@@ -81,7 +81,7 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.E
 	return answer(after, views, dryRun)
 }
 
-// asks says whether a change asks for an upgrade. A clone is changed by mistake, and rolled out by nobody.
+// asks reports whether a change asks for an upgrade. A clone is changed by mistake, and rolled out by nobody.
 func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 	_, isClone := after.Labels[infrav1.SourceTemplateLabel]
 	was, is := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
