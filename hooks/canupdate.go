@@ -14,10 +14,10 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// undecided is the answer where a request cannot be judged.
+// undecided is the answer if a request cannot be decided.
 const undecided = "The change could not be judged; nothing is replaced meanwhile. The log of the Elemental manager says why"
 
-// CanUpdateMachineSet says which part of a MachineDeployment's change is made in place.
+// CanUpdateMachineSet answers which part of a MachineDeployment's change can be made in place.
 func (h *Handlers) CanUpdateMachineSet(ctx context.Context, req *runtimehooksv1.CanUpdateMachineSetRequest, resp *runtimehooksv1.CanUpdateMachineSetResponse) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -27,7 +27,7 @@ func (h *Handlers) CanUpdateMachineSet(ctx context.Context, req *runtimehooksv1.
 	}
 }
 
-// CanUpdateMachine says which part of a control plane Machine's change is made in place.
+// CanUpdateMachine answers which part of a control plane Machine's change can be made in place.
 func (h *Handlers) CanUpdateMachine(ctx context.Context, req *runtimehooksv1.CanUpdateMachineRequest, resp *runtimehooksv1.CanUpdateMachineResponse) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -37,8 +37,8 @@ func (h *Handlers) CanUpdateMachine(ctx context.Context, req *runtimehooksv1.Can
 	}
 }
 
-// permits reports whether Cluster API may go on, which means to replace the Machines where the patch does
-// not cover all. It sets status and message.
+// permits reports whether Cluster API may continue, which means replacing the Machines if the patch does
+// not cover all changes. It sets status and message.
 func (h *Handlers) permits(ctx context.Context, c *change, err error, resp runtimehooksv1.ResponseObject) bool {
 	log := ctrl.LoggerFrom(ctx)
 	resp.SetStatus(runtimehooksv1.ResponseStatusFailure)

@@ -14,13 +14,13 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Kinds of ours that hooks are asked about.
+// Our kinds in requests of hooks.
 const (
 	elementalMachineKind         = "ElementalMachine"
 	elementalMachineTemplateKind = "ElementalMachineTemplate"
 )
 
-// change is what a CanUpdate request asks about. Nothing is set where no Elemental kind is involved.
+// change is the change in a CanUpdate request. It is empty if no Elemental kind is involved.
 type change struct {
 	// patch covers the changes that are made in place.
 	patch runtimehooksv1.Patch
@@ -34,7 +34,7 @@ type change struct {
 	fromTemplate, toTemplate string
 	// toAnnotations are those of toTemplate, where the request holds it.
 	toAnnotations map[string]string
-	// machineDeployment or machine is what changes.
+	// machineDeployment or machine is the object that changes.
 	machineDeployment, machine string
 }
 
@@ -99,7 +99,7 @@ func changeOfMachine(req *runtimehooksv1.CanUpdateMachineRequest) (*change, erro
 	return c, c.compare(infrastructure, bootstrap, objectSpec)
 }
 
-// compare covers what it can of the infrastructure and names all else that differs.
+// compare covers the supported changes of the infrastructure and lists all other differences.
 func (c *change) compare(infrastructure, bootstrap pair, root []string) error {
 	operations, uncovered := cover(infrastructure.current, infrastructure.desired, root)
 	if before, after := infrastructure.current.text("kind"), infrastructure.desired.text("kind"); before != after {
@@ -165,7 +165,7 @@ func annotationsOf(object document) map[string]string {
 }
 
 // machineSpecs leaves out of two Machine specs what Cluster API leaves out when it compares them: what
-// never changes, what is no business of an extension, and what is changed without a rollout.
+// never changes, fields that extensions do not handle, and fields that change without a rollout.
 // Source: internal/util/inplace.CleanupMachineSpecForDiff, Cluster API 1.14.
 func machineSpecs(current, desired clusterv1.MachineSpec) (pair, error) {
 	before, err := toDocument(clusterv1.Machine{Spec: compared(current)})

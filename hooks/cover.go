@@ -25,8 +25,8 @@ var (
 	templateSpec = []string{"spec", "template", "spec"}
 )
 
-// document is an object of a request. Numbers are kept as they were written, so that what Cluster API
-// finds different is never found equal here.
+// document is an object of a request. Numbers are kept in their original form, so that values that differ for
+// Cluster API are never considered equal here.
 type document map[string]any
 
 func decodeDocument(what string, raw runtime.RawExtension) (document, error) {
@@ -72,16 +72,16 @@ func (d document) at(path ...string) any {
 type operation struct {
 	Op   string `json:"op"`
 	Path string `json:"path"`
-	// Value is encoded for a removal too, where the RFC has it ignored.
+	// Value is encoded for a removal too, for which the RFC ignores it.
 	Value any `json:"value"`
 }
 
 // cover returns the operations that bring the covered field of current to that of desired, and the paths
-// of the fields below root that differ all the same.
+// of the fields below root that still differ.
 func cover(current, desired document, root []string) (operations []operation, uncovered []string) {
 	whole := strings.Join(root, ".")
 	if desired.at(root...) == nil && current.at(root...) != nil {
-		return nil, []string{whole} // Cluster API takes over no removal of the root.
+		return nil, []string{whole} // Cluster API does not apply a removal of the root.
 	}
 	if desired.at(root...) != nil {
 		operations = missingParents(current, root)

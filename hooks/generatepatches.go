@@ -74,8 +74,8 @@ func imageVariable(global, specific []runtimehooksv1.Variable) (string, error) {
 	return image, nil
 }
 
-// imagePatch keeps what else the template asks of the OS, but for a ManagedOSVersion, beside which the image would
-// not count.
+// imagePatch keeps the template's other settings of the OS, except a ManagedOSVersion, which would take precedence over
+// the image.
 func imagePatch(image string) map[string]any {
 	within := func(key string, value any) map[string]any { return map[string]any{key: value} }
 	osVersion := within(infrav1.OSVersionKey, map[string]any{"imageUri": image, "managedOSVersionName": nil, "resolvedFrom": nil})

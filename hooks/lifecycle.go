@@ -20,13 +20,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// holdRetrySeconds is after how long Cluster API asks again whether an upgrade of Kubernetes may start.
+// holdRetrySeconds is the interval at which Cluster API asks again whether an upgrade of Kubernetes may start.
 const holdRetrySeconds = 15
 
-// logCommand prints what all replicas said since Cluster API asked last.
+// logCommand prints the logs of all replicas since Cluster API's last request.
 const logCommand = "kubectl --namespace elemental-system logs --selector control-plane=controller-manager --since 1m --tail -1"
 
-// BeforeClusterUpgrade holds the upgrade of Kubernetes while something stands against taking any node of the cluster down.
+// BeforeClusterUpgrade delays the upgrade of Kubernetes while a check blocks any node of the cluster.
 func (h *Handlers) BeforeClusterUpgrade(ctx context.Context, req *runtimehooksv1.BeforeClusterUpgradeRequest, resp *runtimehooksv1.BeforeClusterUpgradeResponse) {
 	h.hold(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(*clusterv1.Machine) bool { return true })
 }
@@ -41,7 +41,7 @@ func (h *Handlers) BeforeWorkersUpgrade(ctx context.Context, req *runtimehooksv1
 	h.hold(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(m *clusterv1.Machine) bool { return !util.IsControlPlaneMachine(m) })
 }
 
-// hold answers "not now" by the time after which to ask again, and never by a failure, whose text Cluster API loses.
+// hold delays the upgrade by retryAfterSeconds, and never by a failure, because Cluster API loses the text of failures.
 func (h *Handlers) hold(ctx context.Context, cluster client.ObjectKey, resp runtimehooksv1.RetryResponseObject, isChosen func(*clusterv1.Machine) bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -59,8 +59,8 @@ func (h *Handlers) hold(ctx context.Context, cluster client.ObjectKey, resp runt
 	}
 }
 
-// forCaller is what is said of the obstacles. Who is not verified may be anybody, and is told nothing of nodes and of what runs
-// on them; a person who may read the manager's log finds it there.
+// forCaller is the message about the obstacles. Callers that are not verified get no details of nodes and workloads, which are
+// written to the manager's log instead.
 func forCaller(ctx context.Context, cluster client.ObjectKey, obstacles string) string {
 	if obstacles == "" || extensionserver.IsCallerVerified(ctx) {
 		return obstacles
@@ -78,7 +78,7 @@ func holdBack(resp runtimehooksv1.RetryResponseObject, message string) {
 	resp.SetRetryAfterSeconds(holdRetrySeconds)
 }
 
-// obstacles are what blocks, and the nodes at which a person works.
+// obstacles are the checks that block, and the paused nodes.
 func obstacles(seen *outlook.Outlook) []string {
 	found := outlook.DescribeAll(seen.Blockers())
 	for _, subject := range seen.Subjects {

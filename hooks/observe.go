@@ -20,26 +20,26 @@ import (
 )
 
 // bootModes in which a host runs an OS that was installed on it. After a fallback that is passive, and
-// stays so until the next upgrade: going back to the former image is then done already.
+// stays so until the next upgrade: an update back to the former image is then already done.
 var bootModes = []string{"active", "passive"}
 
-// observation is all that an answer depends on, as one reader has it.
+// observation is everything that an answer depends on, read from one reader.
 type observation struct {
 	wanted *wantedOS
 	host   *infrav1.ElementalHost
-	// attempt under the wanted key, nil if there is none.
+	// attempt with the expected key, nil if there is none.
 	attempt *infrav1.ElementalHostUpgrade
 	// unfinished is another attempt of the same Machine that has not ended.
 	unfinished string
-	// succeeded are the hashes of the OS versions that attempts of the Machine ended with, of what they asked for: what an
-	// attempt declares may be made up.
+	// succeeded are the hashes of the OS versions of the Machine's successful attempts, computed from their osVersionManagement,
+	// because a declared hash may be forged.
 	succeeded []string
 	// pinned is the digest that the rollout resolved the image to, if it did.
 	pinned string
 }
 
-// unmanaged reports whether a Machine is asked for no image, and its ElementalMachine, past the cache, names none: there is
-// nothing to do then, whatever has become of its host.
+// unmanaged reports whether neither the request nor the ElementalMachine, read live, specifies an image: there is nothing to do
+// then, regardless of the host.
 func (h *Handlers) unmanaged(ctx context.Context, asked *question) (bool, error) {
 	if !asked.isUnmanaged {
 		return false, nil
@@ -61,8 +61,8 @@ func (h *Handlers) unmanaged(ctx context.Context, asked *question) (bool, error)
 	return err == nil && wanted.image() == "" && wanted.unresolved() == "", err
 }
 
-// glance observes a Machine in the cache, whether or not its host says that it serves it: an attempt is translated all the
-// same. Where an object is missing it returns the answer.
+// glance observes a Machine in the cache, whether or not its host refers to it: an attempt is translated in either case.
+// If an object is missing it returns the answer.
 func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observation, answer, error) {
 	chain := &association.Chain{}
 	var err error
@@ -86,8 +86,8 @@ func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observati
 	return seen, answer{}, err // nothing is seen with an error
 }
 
-// look observes a Machine past the cache, before anything is done about it. It returns the answer where its chain does not
-// close, or where the request lags behind it.
+// look observes a Machine live, before anything is done about it. It returns the answer if Machine, ElementalMachine and host do not
+// refer to one another, or if the request is older than they are.
 func (h *Handlers) look(ctx context.Context, asked *question) (*observation, answer, error) {
 	chain, err := association.ChainOfMachine(ctx, h.Live, asked.machine)
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *Handlers) look(ctx context.Context, asked *question) (*observation, ans
 	return seen, answer{}, nil
 }
 
-// observe reads what the objects of a chain do not tell themselves.
+// observe reads everything else that the answer depends on.
 func observe(ctx context.Context, reader client.Reader, chain *association.Chain) (*observation, error) {
 	wanted, err := wantedBy(chain)
 	if err != nil {
@@ -154,8 +154,8 @@ func (o *observation) readAttempts(ctx context.Context, reader client.Reader) er
 	return nil
 }
 
-// satisfied reports whether the host, by itself, is what is wanted: booted into the image, and in nobody's
-// hands.
+// satisfied reports whether the host already is in the desired state: booted into the image, and not part of an
+// attempt.
 func (o *observation) satisfied() bool {
 	if o.host.Spec.Upgrade != nil || o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending {
 		return false
@@ -166,7 +166,7 @@ func (o *observation) satisfied() bool {
 	return o.wanted.isImageOnly() || slices.Contains(o.succeeded, o.wanted.hash())
 }
 
-// runs reports whether a host booted an image. Digests decide where both are known: a tag may have moved.
+// runs reports whether a host booted an image. Digests are compared if both are known, because a tag may have been moved.
 func runs(host *infrav1.ElementalHost, image, digest string) bool {
 	booted := host.Status.OS
 	if !slices.Contains(bootModes, booted.BootMode) {

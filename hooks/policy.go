@@ -16,8 +16,8 @@ import (
 )
 
 // replacementPolicy of a change, and where it was found. A change to another template is a rollout, whose
-// options were recorded when it began. Any other change has the options of today: the record on the
-// template is that of a rollout that is over.
+// options were recorded when it began. For any other change the current options apply: the record on the
+// template belongs to a rollout that is over.
 func (h *Handlers) replacementPolicy(ctx context.Context, c *change) (infrav1.ReplacementPolicy, string, error) {
 	if c.fromTemplate != c.toTemplate {
 		options, found, err := h.recordedOptions(ctx, c)

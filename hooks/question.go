@@ -14,8 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// question is an UpdateMachine request. Whoever sent it, all that is taken from it is which Machine it is about: objects
-// are read by that name. What else it says can only keep something from being done, where it is not what was read.
+// question is an UpdateMachine request. Its caller is not trusted: only the name of the Machine is used, and objects are read by that
+// name. Its other content can only prevent an action, if it differs from what was read.
 type question struct {
 	machine client.ObjectKey
 	// isOurs reports whether the infrastructure machine of the request is an ElementalMachine, elemental is its key, and hash
@@ -27,8 +27,7 @@ type question struct {
 	isUnmanaged bool
 }
 
-// contradiction is a request that says something else than the objects that it is about, in what does not change. To ask
-// it again leads nowhere.
+// contradiction is a request that contradicts immutable fields of the stored objects. Retrying it is useless.
 type contradiction struct{ message string }
 
 func (c *contradiction) Error() string { return c.message }
@@ -37,7 +36,7 @@ func contradicts(format string, args ...any) error {
 	return &contradiction{message: fmt.Sprintf(format, args...)}
 }
 
-// readQuestion reads a request; what cannot be read is a contradiction.
+// readQuestion decodes a request; an invalid request is a contradiction.
 func readQuestion(req *runtimehooksv1.UpdateMachineRequest) (*question, error) {
 	object, err := decodeDocument("desired.infrastructureMachine", req.Desired.InfrastructureMachine)
 	if err != nil {

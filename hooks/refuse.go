@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// refuseAction is what was done about the change, in the events API's terms.
+	// refuseAction is the action of the event.
 	refuseAction = "Refuse"
-	// maxNote is the longest note that the events API takes, less a margin for the ellipsis.
+	// maxNote is the maximum length of a note in the events API, less a margin for the ellipsis.
 	maxNote = 1000
 )
 
-// tellOwners emits the refusal where people look. Cluster API itself shows nothing of it but a line in
-// its log. The message is the same every time, so that the recorder makes one series of it.
+// tellOwners emits events about the refusal on the owners. Cluster API itself only logs it. The message is
+// deterministic, so that the recorder aggregates it into one series.
 func (h *Handlers) tellOwners(ctx context.Context, c *change, message string) {
 	if len(message) > maxNote {
 		message = message[:maxNote] + "..."
@@ -56,7 +56,7 @@ func (h *Handlers) ownersToTell(ctx context.Context, c *change) []runtime.Object
 	return told
 }
 
-// add appends an object that exists. One that cannot be read is not told: the refusal stands all the same.
+// add appends an object that exists. One that cannot be read gets no event; the refusal does not depend on it.
 func (h *Handlers) add(ctx context.Context, told []runtime.Object, namespace, name string, object client.Object) []runtime.Object {
 	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Failed to read an object to tell of a refused change", "name", name, "err", err.Error())

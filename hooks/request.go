@@ -21,8 +21,8 @@ import (
 
 const elementalHostKind = "ElementalHost"
 
-// begin records an attempt where the owner of the Machine, read live, is known to want its OS. Where the owner wants
-// another one the answer is that of a superseded attempt, done: Cluster API goes on to what the owner wants only then.
+// begin creates an attempt if the owner of the Machine, read live, is known to want its OS. If the owner wants
+// another one the answer is that of a superseded attempt, done: otherwise Cluster API would not continue with what the owner wants.
 func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error) {
 	machine := seen.wanted.machine
 	if _, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]; !updating {
@@ -47,7 +47,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 	return h.request(ctx, seen)
 }
 
-// release lets Cluster API go on to what the owner of a Machine wants, as a superseded attempt does.
+// release lets Cluster API continue with what the owner of a Machine wants, as a superseded attempt does.
 func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
 	if _, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
 		waitFor, err := capiworkaround.WaitForControlPlane(ctx, h.Live, h.Client, h.Owners.Clock.Now(), machine)
@@ -59,7 +59,7 @@ func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want
 	return answer{}, nil
 }
 
-// request records the attempt. Its name makes sure that there is one, whoever asks and how often.
+// request creates the attempt. Its deterministic name ensures that there is only one, however often the hook is called.
 func (h *Handlers) request(ctx context.Context, seen *observation) (answer, error) {
 	options, err := h.rolloutOptions(ctx, seen.wanted)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *Handlers) request(ctx context.Context, seen *observation) (answer, erro
 	return inProgress(requested), nil
 }
 
-// rolloutOptions are those recorded on the template, and those of the Cluster where none were.
+// rolloutOptions are those recorded on the template, or else those of the Cluster.
 func (h *Handlers) rolloutOptions(ctx context.Context, wanted *wantedOS) (infrav1.NodeUpgradeOption, error) {
 	namespace := wanted.elemental.Namespace
 	if wanted.template() != "" {

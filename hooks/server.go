@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// handlerTimeoutSeconds is what Cluster API is told to wait for an answer.
+	// handlerTimeoutSeconds is how long Cluster API waits for an answer.
 	handlerTimeoutSeconds = 10
-	// answerTimeout is our own limit: our answer says more than Cluster API's time-out would.
+	// answerTimeout is our own, shorter limit: our answer has more detail than Cluster API's timeout error.
 	answerTimeout = 8 * time.Second
 )
 
@@ -31,23 +31,23 @@ const (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Namespaces tells which namespaces have opted in to updates in place.
+// Namespaces tells which namespaces have opted in to in-place updates.
 type Namespaces interface {
-	// NotOptedIn says, read live, why a namespace has not opted in, and what to change; empty where it has.
+	// NotOptedIn returns, from a live read, why a namespace has not opted in, and what to change; empty if it has.
 	NotOptedIn(ctx context.Context, namespace string) (string, error)
 }
 
-// Handlers answer the hooks. They hold no state: any replica may be asked.
+// Handlers answer the hooks. They are stateless, because Cluster API may call any replica.
 type Handlers struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server, before anything is begun or called done.
+	// Live reads from the API server, before anything is begun or reported done.
 	Live client.Reader
-	// Namespaces tells which namespaces have opted in to updates in place.
+	// Namespaces tells which namespaces have opted in to in-place updates.
 	Namespaces Namespaces
 	// Owners tells what the owner of a Machine wants.
 	Owners *owner.Owners
-	// Outlook looks at what an upgrade of a cluster would meet.
+	// Outlook previews an upgrade of a cluster.
 	Outlook *outlook.Viewer
 	// Recorder tells the owners of refused changes why they were refused.
 	Recorder events.EventRecorder

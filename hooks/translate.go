@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// requested is the answer from the request of an attempt until the attempt says something itself.
+// requested is the answer between the creation of an attempt and its first status.
 const requested = "Upgrade requested"
 
 // deed is what follows from an observation besides an answer.
@@ -25,17 +25,17 @@ type deed string
 const (
 	// nothing: the answer stands.
 	nothing deed = ""
-	// finish: the Machine runs what it is to run.
+	// finish: the Machine runs the desired OS.
 	finish deed = "finish"
-	// begin: there is no attempt, and may have to be one.
+	// begin: there is no attempt, and one may have to be created.
 	begin deed = "begin"
-	// renew: the attempt is history, and another has to follow it.
+	// renew: the attempt has ended, and another has to follow it.
 	renew deed = "renew"
-	// followOwner: the attempt is superseded, and what the owner wants now decides.
+	// followOwner: the attempt is superseded, and the answer depends on what the owner wants now.
 	followOwner deed = "followOwner"
 )
 
-// judge compares the host with what is wanted, and then with what was recorded.
+// judge compares the host with the desired OS, and then with the recorded attempts.
 func (o *observation) judge() (deed, answer) {
 	switch name := o.wanted.unresolved(); {
 	case name != "":
@@ -52,7 +52,7 @@ func (o *observation) judge() (deed, answer) {
 	return begin, answer{}
 }
 
-// translate judges by the attempt.
+// translate derives the answer from the attempt.
 func (o *observation) translate() (deed, answer) {
 	if !o.attempt.DeletionTimestamp.IsZero() {
 		return nothing, leaving(o.attempt)
@@ -80,14 +80,14 @@ func (o *observation) translate() (deed, answer) {
 	return nothing, inProgress(progressMessage(o.attempt))
 }
 
-// broughtWanted reports whether the attempt under the wanted key, which has succeeded, asked for what is wanted, and the host still
-// runs that. Its name is no proof of it: one that was made up may have any.
+// broughtWanted reports whether the attempt with the expected key, which has succeeded, was for the desired OS, and the host still
+// runs that. The name is no proof: a forged attempt may have any name.
 func (o *observation) broughtWanted() bool {
 	return osversion.Hash(o.attempt.Spec.OSVersionManagement) == o.wanted.hash() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest)
 }
 
-// superseded is done, so that Cluster API starts with what the owner wants now. If that is this very OS
-// again, done would be a lie that nobody asks about any more: the attempt is made anew.
+// superseded is done, so that Cluster API continues with what the owner wants now. If that is the same OS
+// again, Cluster API would take the Machine for updated and not ask again, so the attempt is recreated instead.
 func (h *Handlers) superseded(ctx context.Context, seen *observation) (answer, error) {
 	want, found, err := h.Owners.WantsOSNow(ctx, seen.wanted.machine)
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *Handlers) superseded(ctx context.Context, seen *observation) (answer, e
 	return answer{}, nil
 }
 
-// renew forgets a finished attempt; the next call requests a new one under the same name.
+// renew deletes a finished attempt; the next call creates a new one with the same name.
 func (h *Handlers) renew(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) (answer, error) {
 	precondition := client.Preconditions{UID: ptr.To(attempt.UID)}
 	if err := h.Client.Delete(ctx, attempt, precondition); client.IgnoreNotFound(err) != nil {
@@ -108,8 +108,8 @@ func (h *Handlers) renew(ctx context.Context, attempt *infrav1.ElementalHostUpgr
 	return inProgress(requested), nil
 }
 
-// leaving is the answer while an attempt is being deleted: another one follows it, but what its host has
-// begun is brought to its end first.
+// leaving is the answer while an attempt is being deleted: another one follows it, after its host has
+// completed what it has begun.
 func leaving(attempt *infrav1.ElementalHostUpgrade) answer {
 	if attempt.Status.Phase.IsEnd() {
 		return inProgress(requested)
@@ -118,7 +118,7 @@ func leaving(attempt *infrav1.ElementalHostUpgrade) answer {
 }
 
 // mayBeCordoned reports whether an ended attempt has left its node cordoned: by policy, or because the
-// former OS was not good either.
+// former OS failed its assessment too.
 func mayBeCordoned(attempt *infrav1.ElementalHostUpgrade) bool {
 	return attempt.Status.Phase == infrav1.UpgradeRolledBack &&
 		(attempt.Spec.Options.WithDefaults().OnRollback == infrav1.RollbackKeepCordoned ||

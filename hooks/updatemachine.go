@@ -19,9 +19,9 @@ import (
 // Seconds after which Cluster API asks again.
 const (
 	retrySeconds = 5
-	// requestedRetrySeconds is for an attempt that was just made: it has something to say in a moment.
+	// requestedRetrySeconds is for an attempt that was just created and will have a status soon.
 	requestedRetrySeconds = 1
-	// endedRetrySeconds is for attempts that wait for a person or for another image.
+	// endedRetrySeconds is for attempts that wait for an operator or for another image.
 	endedRetrySeconds = 10
 )
 
@@ -41,9 +41,9 @@ func inProgress(message string) answer {
 	return answer{retryAfter: retrySeconds, message: message}
 }
 
-// UpdateMachine makes sure that what Cluster API wants is recorded, and says how far it is. It fails for
-// requests that contradict what is stored only: Cluster API shows nothing of a failure and retries it ever more
-// rarely.
+// UpdateMachine ensures that the requested update is recorded as an attempt, and reports its progress. It fails only for
+// requests that contradict stored objects, because Cluster API does not show the text of a failure and retries it with
+// a growing backoff.
 func (h *Handlers) UpdateMachine(ctx context.Context, req *runtimehooksv1.UpdateMachineRequest, resp *runtimehooksv1.UpdateMachineResponse) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -70,8 +70,8 @@ func (h *Handlers) UpdateMachine(ctx context.Context, req *runtimehooksv1.Update
 	resp.SetMessage(given.message)
 }
 
-// answer tells from the cache how far a Machine is. What is done about it, and that all is done, is decided anew past the
-// cache.
+// answer reports the progress of a Machine from the cache. Before anything is done, or reported done, it is decided again from
+// live reads.
 func (h *Handlers) answer(ctx context.Context, req *runtimehooksv1.UpdateMachineRequest) (answer, error) {
 	asked, err := readQuestion(req)
 	if err != nil {
@@ -96,7 +96,7 @@ func (h *Handlers) answer(ctx context.Context, req *runtimehooksv1.UpdateMachine
 	return h.act(ctx, seen)
 }
 
-// act does what is to be done about a Machine that was observed past the cache.
+// act carries out the decision for a Machine that was observed live.
 func (h *Handlers) act(ctx context.Context, seen *observation) (answer, error) {
 	switch next, told := seen.judge(); next {
 	case renew:
@@ -110,8 +110,8 @@ func (h *Handlers) act(ctx context.Context, seen *observation) (answer, error) {
 	}
 }
 
-// ofOtherProvider answers for a Machine that is not ours: there is nothing to do. This extension may be the only one of its
-// namespace, and is then asked about Machines whose content did not change.
+// ofOtherProvider answers for a Machine of another provider: there is nothing to do. If this extension is the only one of its
+// namespace, Cluster API calls it for those Machines too, when their content did not change.
 func (h *Handlers) ofOtherProvider(ctx context.Context, asked *question) (answer, error) {
 	machine, err := existing.Get(ctx, h.Live, &clusterv1.Machine{}, asked.machine.Namespace, asked.machine.Name)
 	if err != nil || machine == nil {

@@ -13,13 +13,13 @@ import (
 
 // OSImageVariable is the variable of a ClusterClass that names the OS image of all Elemental machines. It
 // may be overridden for a control plane or a MachineDeployment. Unset, the templates of the class decide;
-// set, it counts before an image or a ManagedOSVersion of theirs.
+// set, it takes precedence over their image or ManagedOSVersion.
 const OSImageVariable = "elementalOSImage"
 
 // longestImage is that of an image reference, with room for the scheme.
 const longestImage = 1024
 
-// DiscoverVariables says which variables GeneratePatches reads, with their schemas.
+// DiscoverVariables returns the variables that GeneratePatches reads, with their schemas.
 func (h *Handlers) DiscoverVariables(_ context.Context, _ *runtimehooksv1.DiscoverVariablesRequest, resp *runtimehooksv1.DiscoverVariablesResponse) {
 	resp.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	resp.Variables = []clusterv1.ClusterClassVariable{{

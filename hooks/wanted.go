@@ -14,7 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
-// wantedOS is the OS that a Machine is to run by its ElementalMachine, as one reader has them.
+// wantedOS is the OS that a Machine should run according to its ElementalMachine, read from one reader.
 type wantedOS struct {
 	machine   *clusterv1.Machine
 	elemental *infrav1.ElementalMachine
@@ -29,7 +29,7 @@ func wantedBy(chain *association.Chain) (*wantedOS, error) {
 	return &wantedOS{machine: chain.Machine, elemental: chain.Elemental, version: version}, nil
 }
 
-// image that is wanted; empty where the OS is not managed.
+// image of the desired OS; empty if the OS is not managed.
 func (w *wantedOS) image() string { return w.version.ImageURI }
 
 // unresolved is the ManagedOSVersion that stands for the image and has not been looked up yet.
@@ -50,8 +50,8 @@ func (w *wantedOS) upgradeName() string {
 	return rollout.UpgradeName(w.machine.Name, w.template(), w.hash())
 }
 
-// isImageOnly reports whether the booted image is all there is to see of the wanted OS. The recovery
-// system, and what other OS plugins manage, cannot be seen on a host.
+// isImageOnly reports whether the desired OS can be verified by the booted image alone. The recovery
+// system, and settings of other OS plugins, cannot be observed on a host.
 func (w *wantedOS) isImageOnly() bool {
 	return len(w.elemental.Spec.OSVersionManagement) == 1 && !w.version.UpgradeRecovery
 }

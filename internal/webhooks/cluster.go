@@ -21,7 +21,7 @@ type Cluster struct{}
 
 var _ admission.Validator[*infrav1.ElementalCluster] = &Cluster{}
 
-// ValidateCreate refuses options that no upgrade could be run with.
+// ValidateCreate rejects options with which no upgrade could run.
 func (*Cluster) ValidateCreate(_ context.Context, cluster *infrav1.ElementalCluster) (admission.Warnings, error) {
 	warnings, errs := validateUpgradeOption(&cluster.Spec.NodeUpgradeOption, field.NewPath("spec", "nodeUpgradeOption"))
 	errs = append(errs, validateImageVerification(cluster.Spec.ImageVerification, field.NewPath("spec", "imageVerification"))...)

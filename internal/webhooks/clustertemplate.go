@@ -20,7 +20,7 @@ type ClusterTemplate struct{}
 
 var _ admission.Validator[*infrav1.ElementalClusterTemplate] = &ClusterTemplate{}
 
-// ValidateCreate refuses what no cluster could be made from.
+// ValidateCreate rejects templates from which no cluster could be created.
 func (*ClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
 	spec := field.NewPath("spec", "template", "spec")
 	warnings, errs := validateUpgradeOption(&template.Spec.Template.Spec.NodeUpgradeOption, spec.Child("nodeUpgradeOption"))

@@ -15,14 +15,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// Registration of hosts must not wait for a webhook, and a host has to be writable while the manager is
-// away: only updates are looked at, and failures are ignored. What must never happen is in the CRD.
+// Registration of hosts must not depend on a webhook, and hosts have to be writable while the manager is
+// down: only updates are validated, and failures are ignored. Rules that must always hold are in the CRD.
 // +kubebuilder:webhook:verbs=update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalhost,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,versions=v1beta1,name=validation.elementalhost.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// Host is the webhook of ElementalHosts: the trigger label is the upgrade controller's as long as one of
+// Host is the webhook of ElementalHosts: only the upgrade controller may set the trigger label while one of
 // its attempts is active.
 type Host struct {
-	// Self returns the name of the user that the manager writes as.
+	// Self returns the manager's user name.
 	Self func(ctx context.Context) (string, error)
 }
 
@@ -33,8 +33,8 @@ func (*Host) ValidateCreate(context.Context, *infrav1.ElementalHost) (admission.
 	return nil, nil
 }
 
-// ValidateUpdate refuses a trigger that a person sets in the middle of an attempt: it would reboot the
-// host before its node is drained.
+// ValidateUpdate rejects a trigger that a user sets during an attempt: it would reboot the host before its
+// node is drained.
 func (w *Host) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalHost) (admission.Warnings, error) {
 	label := newTrigger(before, after)
 	if label == "" || !hoststate.ManagedAttemptActive(before) {

@@ -11,7 +11,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
-// validateImageVerification refuses what hosts could not verify images by.
+// validateImageVerification rejects rules by which hosts could not verify images.
 func validateImageVerification(verification *infrav1.ImageVerification, path *field.Path) field.ErrorList {
 	if verification == nil {
 		return nil
@@ -42,7 +42,7 @@ func validateImageVerification(verification *infrav1.ImageVerification, path *fi
 	return errs
 }
 
-// validateInsecureRegistries refuses prefixes that no image's name could begin with.
+// validateInsecureRegistries rejects prefixes that no image name can have.
 func validateInsecureRegistries(prefixes []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, prefix := range prefixes {

@@ -20,26 +20,26 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,versions=v1beta1,name=validation.elementalmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// Machine is the webhook of ElementalMachines: osVersionManagement is changed in place, and the host is
-// chosen once.
+// Machine is the webhook of ElementalMachines: osVersionManagement can be changed in place, the host cannot
+// be changed.
 type Machine struct {
-	// Live reads templates from the API server: a template is often a moment old when its machines are applied.
+	// Live reads templates from the API server: a template is often created just before its machines are applied.
 	Live client.Reader
 }
 
 var _ admission.Validator[*infrav1.ElementalMachine] = &Machine{}
 
-// ValidateCreate refuses what no host could be found for. A machine that was moved here comes with its
-// host.
+// ValidateCreate rejects a machine for which no host could be found. A machine that was moved here has its
+// host already.
 func (*Machine) ValidateCreate(_ context.Context, machine *infrav1.ElementalMachine) (admission.Warnings, error) {
 	path, wanted := field.NewPath("spec"), machine.Spec.OSVersionManagement
 	errs := append(validateMachineSpec(&machine.Spec, path), validateImage(nil, wanted, path)...)
 	return warnOfOS(nil, wanted), invalid("ElementalMachine", machine, errs)
 }
 
-// ValidateUpdate refuses another host, another selector once there is a host, and an OS that is none, but neither what the
-// machine has already nor what a stored template holds. KubeadmControlPlane applies both by a dry run before it updates a
-// Machine in place, and where that is refused it deletes the Machine, without asking whether it may be replaced.
+// ValidateUpdate rejects a change of the host, a change of the selector once there is a host, and an invalid OS, but accepts the
+// values that the machine or its stored template already has. KubeadmControlPlane applies both in a dry run before it updates a
+// Machine in place. If that is rejected it deletes the Machine, without asking whether it may be replaced.
 func (w *Machine) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachine) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -56,7 +56,7 @@ func (w *Machine) ValidateUpdate(ctx context.Context, before, after *infrav1.Ele
 	return warnings, invalid("ElementalMachine", after, errs)
 }
 
-// validateMachineChange lets through the values that are in one of the stored specs.
+// validateMachineChange accepts the values that are in one of the stored specs.
 func validateMachineChange(before, after *infrav1.ElementalMachine, stored ...*infrav1.ElementalMachineSpec) field.ErrorList {
 	path, errs := field.NewPath("spec"), field.ErrorList{}
 	const replace = "it is set once: delete the Machine to have it replaced on another host"
@@ -84,8 +84,8 @@ func validateMachineChange(before, after *infrav1.ElementalMachine, stored ...*i
 	return errs
 }
 
-// storedSpecs are the machine's own and that of the template that it is said to be made from, if there is one. A failure to
-// read that is an error of the server: any other would reach KubeadmControlPlane as Forbidden.
+// storedSpecs are the machine's own and that of its template, if there is one. A failure to read the template must be reported
+// as an internal error: any other error would reach KubeadmControlPlane as Forbidden, and it would delete the Machine.
 func (w *Machine) storedSpecs(ctx context.Context, before, after *infrav1.ElementalMachine) ([]*infrav1.ElementalMachineSpec, error) {
 	stored := []*infrav1.ElementalMachineSpec{&before.Spec}
 	name := after.Annotations[clusterv1.TemplateClonedFromNameAnnotation]

@@ -43,8 +43,8 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 	return nil
 }
 
-// validateImage refuses an image that no host could fetch: it would be rolled out, and change nothing but the
-// hosts' outcomes. One that is there already does not keep the object from being changed otherwise.
+// validateImage rejects an image that no host could fetch: its rollout would only produce failed attempts. An invalid image that is
+// already stored does not block other changes of the object.
 func validateImage(before, after infrav1.OSVersionManagement, path *field.Path) field.ErrorList {
 	image, asked := osversion.Image(after)
 	if !asked || equality.Semantic.DeepEqual(before, after) {
@@ -56,8 +56,8 @@ func validateImage(before, after infrav1.OSVersionManagement, path *field.Path) 
 	return nil
 }
 
-// warnOfOS tells what of a changed OS version will do nothing. Unknown keys are not refused: another OS plugin, or
-// an agent of another version, may know more than this manager, and what it is told is passed on as it is.
+// warnOfOS warns about parts of a changed OS version that have no effect. Unknown keys are not rejected: another OS plugin, or
+// an agent of another version, may support more than this manager, and gets them unchanged.
 func warnOfOS(before, after infrav1.OSVersionManagement) admission.Warnings {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
@@ -74,7 +74,7 @@ func warnOfOS(before, after infrav1.OSVersionManagement) admission.Warnings {
 	return warnings
 }
 
-// written is the image that an OS version names, whether it counts or not.
+// written is the image that an OS version names, even if it is ignored.
 func written(management infrav1.OSVersionManagement) string {
 	version := infrav1.OSVersion{}
 	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &version); err != nil {

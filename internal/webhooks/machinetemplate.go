@@ -22,7 +22,7 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=validation.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // MachineTemplate is the webhook of ElementalMachineTemplates: only osVersionManagement may be changed,
-// because only that can be changed on a machine in place.
+// because a machine can be updated in place for that field only.
 type MachineTemplate struct{}
 
 var (
@@ -30,8 +30,8 @@ var (
 	_ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
 )
 
-// Default records the content of a new template as rolled out: its owners, which refer to it from their
-// own beginning, have nothing to be pointed to.
+// Default records the content of a new template as rolled out: owners that refer to it from their creation
+// need not be pointed to a clone.
 func (*MachineTemplate) Default(_ context.Context, template *infrav1.ElementalMachineTemplate) error {
 	if _, recorded := template.Annotations[infrav1.RolledOutHashAnnotation]; recorded {
 		return nil
@@ -47,14 +47,14 @@ func (*MachineTemplate) Default(_ context.Context, template *infrav1.ElementalMa
 	return nil
 }
 
-// ValidateCreate refuses what no machine could be made from.
+// ValidateCreate rejects templates from which no machine could be created.
 func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	wanted := template.Spec.Template.Spec.OSVersionManagement
 	return warnOfOS(nil, wanted), invalid("ElementalMachineTemplate", template, validateTemplate(nil, template))
 }
 
-// ValidateUpdate refuses a change of anything but osVersionManagement. Cluster API asks by a dry run
-// whether a change would be accepted, and rotates the template if it were: those are let through.
+// ValidateUpdate rejects a change of anything except osVersionManagement. Dry runs of Cluster API's topology
+// controller are accepted, because it rotates the template if the dry run of a change succeeds.
 func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -77,7 +77,7 @@ func (*MachineTemplate) ValidateDelete(context.Context, *infrav1.ElementalMachin
 	return nil, nil
 }
 
-// validateTemplate refuses what no machine could be made from. The OS that the template had is none of a new one.
+// validateTemplate rejects templates from which no machine could be created. The former OS is empty for a new template.
 func validateTemplate(was infrav1.OSVersionManagement, template *infrav1.ElementalMachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	spec := &template.Spec.Template.Spec
@@ -97,7 +97,7 @@ func immutablePart(template *infrav1.ElementalMachineTemplate) infrav1.Elemental
 	return spec
 }
 
-// isTopologyDryRun reports whether the request only asks, on behalf of a ClusterClass.
+// isTopologyDryRun reports whether the request is a dry run of the topology controller.
 func isTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ type Registration struct{}
 
 var _ admission.Validator[*infrav1.ElementalRegistration] = &Registration{}
 
-// ValidateCreate refuses what no host could verify its image by, and exceptions from verification that are none.
+// ValidateCreate rejects invalid rules of verification, and invalid exceptions from it.
 func (*Registration) ValidateCreate(_ context.Context, registration *infrav1.ElementalRegistration) (admission.Warnings, error) {
 	return nil, invalid("ElementalRegistration", registration, slices.Concat(
 		validateImageVerification(registration.Spec.ImageVerification, field.NewPath("spec", "imageVerification")),
@@ -29,7 +29,7 @@ func (*Registration) ValidateCreate(_ context.Context, registration *infrav1.Ele
 			field.NewPath("spec", "config", "elemental", "agent", "insecureRegistries"))))
 }
 
-// ValidateUpdate is ValidateCreate for what changes: the token is renewed whatever else is wrong.
+// ValidateUpdate is ValidateCreate for the fields that change: the token must be renewable even if other fields are invalid.
 func (w *Registration) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalRegistration) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(before.Spec.ImageVerification, after.Spec.ImageVerification) &&
 		slices.Equal(before.Spec.Config.Elemental.Agent.InsecureRegistries, after.Spec.Config.Elemental.Agent.InsecureRegistries) {

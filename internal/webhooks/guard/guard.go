@@ -63,7 +63,7 @@ func (g *Guard) Check(ctx context.Context, before, after owner.Owner) error {
 	return g.checkReference(ctx, before, after)
 }
 
-// checkReference denies a change of reference at a moment at which Cluster API could delete a Machine for it.
+// checkReference denies a change of reference while Cluster API could delete a Machine because of it.
 func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) error {
 	verdict, err := g.judge(ctx, before)
 	if err != nil {

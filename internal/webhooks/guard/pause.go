@@ -9,9 +9,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// checkPause denies to pause a rollout, as clusterctl alpha rollout pause does, while a Machine goes from one MachineSet
-// to another: a paused MachineDeployment has its MachineSets forget that they were to move it, and one of them deletes it
-// then (see package capiworkaround).
+// checkPause denies pausing a rollout, as clusterctl alpha rollout pause does, while a Machine is moved from one MachineSet
+// to another: when a MachineDeployment is paused, the annotations for the move are removed from its MachineSets, and one of them
+// deletes the Machine (see package capiworkaround).
 func (g *Guard) checkPause(ctx context.Context, of owner.Owner) error {
 	const remedy = "; a Machine could be deleted. Retry in a few seconds, or pause the whole Cluster by its spec.paused"
 	verdict, err := g.judge(ctx, of)

@@ -15,9 +15,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// checkReplacement denies that an owner is pointed to another template, by whomever, where Cluster API would answer that
-// by replacing Machines. Neither a rotation nor a variable or a class that is changed is an order to reset hosts, and there
-// is nobody to stop it later: with a surge or without the extension no hook is asked.
+// checkReplacement denies a change of an owner's template reference, by any client, if Cluster API would replace Machines for
+// it. Rotating a template or changing a variable or a class does not express the intent to reset hosts, and it cannot be
+// stopped later: with a surge or without the extension no hook is called.
 func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 	if owner.TemplateName(after) == "" {
 		return nil
@@ -32,7 +32,7 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 		return nil
 	}
 	options, where, err := owner.ClusterOptions(ctx, g.Owners.Live, namespace, after.ClusterName())
-	if apierrors.IsNotFound(err) { // a Cluster that is still to come has no Machines
+	if apierrors.IsNotFound(err) { // a Cluster that does not exist yet has no Machines
 		return nil
 	}
 	if err != nil {
@@ -45,8 +45,8 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 		howToChange(after)+". Or let Machines be replaced by replacement: Allow in "+where)
 }
 
-// prove looks what would have the Machines replaced, with the template that is referred to now. One that does not exist
-// yet, as a tool may apply it later, gives no Machine anything.
+// prove checks the preconditions for in-place updates, with the template that is referred to now. A template that does not
+// exist yet, because a tool may apply it later, changes no Machine.
 func (g *Guard) prove(ctx context.Context, namespace string, after owner.Owner) ([]inplace.Problem, error) {
 	template, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalMachineTemplate{}, namespace, owner.TemplateName(after))
 	if err != nil {
@@ -56,7 +56,7 @@ func (g *Guard) prove(ctx context.Context, namespace string, after owner.Owner) 
 	return prover.ProvePointing(ctx, namespace, template, after)
 }
 
-// howToChange says where the fields are that the remedies name.
+// howToChange describes where to change the fields that the remedies name.
 func howToChange(after owner.Owner) string {
 	if !owner.IsTopologyOwned(after) {
 		return ""

@@ -35,9 +35,9 @@ const answerTimeout = 4 * time.Second
 type Validator struct {
 	// Owners finds what refers to templates.
 	Owners *owner.Owners
-	// Client reads templates; a cache will do.
+	// Client reads templates, from the cache.
 	Client client.Reader
-	// Outlook looks at the clusters.
+	// Outlook previews the rollout in the clusters.
 	Outlook *outlook.Viewer
 }
 
@@ -49,7 +49,7 @@ func (v *Validator) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// ValidateCreate permits everything: nothing refers to what is new.
+// ValidateCreate permits everything: nothing refers to a new template yet.
 func (v *Validator) ValidateCreate(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -81,7 +81,7 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.E
 	return answer(after, views, dryRun)
 }
 
-// asks reports whether a change asks for an upgrade. A clone is changed by mistake, and rolled out by nobody.
+// asks reports whether a change requests an upgrade. A changed clone is a mistake, and is not rolled out.
 func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 	_, isClone := after.Labels[infrav1.SourceTemplateLabel]
 	was, is := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
@@ -89,7 +89,7 @@ func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 }
 
 // look at all clusters whose Machines the template is rolled out to. A topology rolls out its own templates.
-// What becomes of virtual machines is told on a dry run only.
+// The handling of virtual machines is only reported on a dry run.
 func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate, foresee bool) ([]*outlook.Outlook, error) {
 	owners, err := v.ownersOf(ctx, template)
 	if err != nil {
@@ -138,7 +138,7 @@ func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMac
 	return using, nil
 }
 
-// answer with the plan, on a dry run, and with what is in the way.
+// answer with the plan, on a dry run, and with what blocks.
 func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook, dryRun bool) (admission.Warnings, error) {
 	warnings, blockers := admission.Warnings{}, []string{}
 	for _, seen := range views {
