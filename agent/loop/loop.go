@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// DefaultWait is how long the API is asked to hold a request.
+	// DefaultWait is how long a long-poll request may stay pending.
 	DefaultWait = 5 * time.Minute
-	// shortest is how long a held request has to last; an API that answers sooner, again and again,
-	// without news is not asked more often than this.
+	// shortest is how long a pending request has to last; an API that repeatedly answers sooner
+	// without a change is not called more often than this.
 	shortest = time.Second
-	// settling is how long after an act the agent is taken to be idle.
+	// settling is how long after an act the agent is considered idle.
 	settling = 3 * time.Second
-	// headStart is how long the first desired state is waited for before what was begun goes on without it.
+	// headStart is how long to wait for the first desired state before an upgrade in progress is resumed without it.
 	headStart = 10 * time.Second
 )
 
-// API is what the loop needs of the Elemental API; client.Client does it.
+// API is the part of the Elemental API that the loop uses; client.Client implements it.
 type API interface {
 	Desired(ctx context.Context, revision string, wait time.Duration) (wire.Desired, bool, error)
 	Register(ctx context.Context) error
@@ -39,14 +39,14 @@ type API interface {
 
 // Actor acts on a desired state.
 type Actor interface {
-	// Act does what is desired, as far as that goes. newer closes when another state is desired;
-	// withdrawn closes when what is being prepared is not wanted any more.
+	// Act reconciles the host with the desired state as far as currently possible. newer closes when the desired
+	// state has changed; withdrawn closes when the attempt that is being prepared was withdrawn.
 	Act(ctx context.Context, desired wire.Desired, newer, withdrawn <-chan struct{}) error
-	// Resume goes on with what was begun and depends on nobody's wish any more, if there is such a thing.
+	// Resume continues an upgrade that can no longer be undone, and so does not depend on the desired state, if there is one.
 	Resume(ctx context.Context) error
-	// Refresh looks again at what may have changed by itself. It is called every few minutes at most.
+	// Refresh updates facts that may have changed by themselves, such as addresses. It is called every few minutes at most.
 	Refresh()
-	// Failed says what went wrong; nil when it is right again.
+	// Failed reports an error; nil when it is resolved.
 	Failed(err error)
 }
 
@@ -59,20 +59,20 @@ type Options struct {
 	Log   *slog.Logger
 	// Policy for failed requests.
 	Policy retry.Policy
-	// Wait is how long requests are held. Default DefaultWait.
+	// Wait is how long requests may stay pending. Default DefaultWait.
 	Wait time.Duration
 	// Registered is called after each registration.
 	Registered func() error
-	// Registration says that the host has to register first.
+	// Registration is whether the host has to register first.
 	Registration bool
-	// Quiet is called after each held request that brought no news. Default: nothing.
+	// Quiet is called after each pending request that ended without a change. Default: nothing.
 	Quiet func(ctx context.Context)
-	// Idle is called whenever there is nothing left to do, and again after each held request that brought
-	// no news. Default: nothing.
+	// Idle is called whenever there is nothing left to do, and again after each pending request that ended
+	// without a change. Default: nothing.
 	Idle func()
 }
 
-// Loop is an agent at work.
+// Loop is the main loop of an agent.
 type Loop struct {
 	Options
 	mailbox *mailbox
@@ -92,7 +92,7 @@ func New(options Options) *Loop {
 	return &Loop{Options: options, mailbox: newMailbox()}
 }
 
-// Run works until ctx ends or the agent has to be started again (osplugin.ErrRestart).
+// Run runs until ctx ends or the agent has to be restarted (osplugin.ErrRestart).
 func (l *Loop) Run(ctx context.Context) error {
 	if l.Registration {
 		if err := l.register(ctx); err != nil {
@@ -121,7 +121,7 @@ func (l *Loop) poll(ctx context.Context) error {
 			err = l.registerAgain(ctx)
 		case err != nil:
 			failures++
-			// Asked without a revision, the API answers at once: then it is known to be back.
+			// A request without a revision is answered at once, which shows that the API is back.
 			revision = ""
 			err = l.pause(ctx, err, failures)
 		default:
@@ -165,18 +165,18 @@ func (l *Loop) pause(ctx context.Context, cause error, failures int) error {
 	return system.Wait(ctx, l.Clock, delay)
 }
 
-// registerAgain makes the API know everything anew.
+// registerAgain registers the host again and reports its whole status.
 func (l *Loop) registerAgain(ctx context.Context) error {
 	if err := l.register(ctx); err != nil {
 		return err
 	}
 	l.Board.Again()
-	// An API that registers a host and then does not know it must not be asked as fast as it answers.
+	// Back off: an API that registers a host and then does not know it would cause a busy loop.
 	return system.Wait(ctx, l.Clock, shortest)
 }
 
-// register ends when the host is registered, and when it is forbidden to be: the API may have something to ask of a host
-// that it does not let in.
+// register returns when the host is registered, and when it is denied: the API may tell a denied host to reset
+// itself.
 func (l *Loop) register(ctx context.Context) error {
 	for failures := 1; ; failures++ {
 		err := l.API.Register(ctx)
@@ -193,7 +193,7 @@ func (l *Loop) register(ctx context.Context) error {
 	}
 }
 
-// act works on the latest desired state until it is done, and then waits for another.
+// act reconciles the latest desired state until that is done, and then waits for another.
 func (l *Loop) act(ctx context.Context) error {
 	failures := 0
 	for {
@@ -226,8 +226,8 @@ func (l *Loop) act(ctx context.Context) error {
 	}
 }
 
-// resume waits for the first desired state. An API that stays away does not keep a host from ending what
-// it has begun: the image that it has just booted may be what keeps it from reaching the API.
+// resume waits for the first desired state. If the API is unreachable an upgrade in progress is still completed,
+// because the image that was just booted may be the reason, and the host has to fall back.
 func (l *Loop) resume(ctx context.Context, newer <-chan struct{}) error {
 	delay := headStart
 	for failures := 1; ; failures++ {
@@ -251,8 +251,7 @@ func (l *Loop) resume(ctx context.Context, newer <-chan struct{}) error {
 	}
 }
 
-// idle waits for the report of what was done before it calls Idle, which is for the long silence that
-// follows.
+// idle calls Idle after the last report was sent.
 func (l *Loop) idle(ctx context.Context, newer <-chan struct{}) error {
 	select {
 	case <-ctx.Done():
@@ -271,7 +270,7 @@ func (l *Loop) actOn(ctx context.Context, desired wire.Desired, newer <-chan str
 	return l.Actor.Act(ctx, desired, newer, withdrawn)
 }
 
-// withdraws reports whether the latest state gives up the attempt that is being prepared.
+// withdraws reports whether the latest state withdraws the attempt that is being prepared.
 func withdraws(latest, acting wire.Desired) bool {
 	if acting.Upgrade == nil {
 		return false

@@ -21,7 +21,7 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{newer: make(chan struct{})} }
 
-// put replaces the state; the same one again is no news.
+// put replaces the state. An equal state is not a change.
 func (m *mailbox) put(desired wire.Desired) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -33,8 +33,8 @@ func (m *mailbox) put(desired wire.Desired) {
 	m.newer = make(chan struct{})
 }
 
-// sameAs reports whether a state asks for what the former one did. That there is a report by now, or none any more, is
-// nothing to act on, though it has a revision of its own.
+// sameAs reports whether two states require the same. Whether the API has a report of the host changes the revision, but
+// requires no action.
 func sameAs(former, desired wire.Desired) bool {
 	if former.Unreported != desired.Unreported {
 		former.Unreported, former.Revision = desired.Unreported, desired.Revision
@@ -42,16 +42,16 @@ func sameAs(former, desired wire.Desired) bool {
 	return reflect.DeepEqual(former, desired)
 }
 
-// look returns the latest state, nil before the first, and a channel that closes when it is not the
-// latest any more.
+// look returns the latest state, nil before the first, and a channel that closes when the state is
+// replaced.
 func (m *mailbox) look() (*wire.Desired, <-chan struct{}) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.desired, m.newer
 }
 
-// when returns a channel that closes once the latest state is such that stop says yes. It ends
-// watching with ctx.
+// when returns a channel that closes once stop returns true for the latest state. It stops
+// watching when ctx ends.
 func (m *mailbox) when(ctx context.Context, stop func(wire.Desired) bool) <-chan struct{} {
 	stopped := make(chan struct{})
 	go func() {

@@ -22,14 +22,14 @@ const (
 
 // Errors that callers act on.
 var (
-	// ErrNoSuchSnapshot: a snapshot that shall be booted cannot be.
+	// ErrNoSuchSnapshot: a snapshot cannot be booted.
 	ErrNoSuchSnapshot = errors.New("no such snapshot")
-	// ErrCorrupt: a snapshot does not hold what it was to hold, or nothing says that it does.
+	// ErrCorrupt: a snapshot does not have the expected content, or that cannot be proven.
 	ErrCorrupt = errors.New("the snapshot is corrupt")
-	// ErrUnsupported: the plugin or the host cannot do what is asked for, now or later.
+	// ErrUnsupported: the plugin or the host permanently does not support the request.
 	ErrUnsupported = errors.New("not supported")
-	// ErrRestart is returned by Reboot of a plugin that has no machine to reboot: the agent has to end,
-	// and whoever runs it starts it again.
+	// ErrRestart is returned by Reboot of a plugin without a machine to reboot: the agent has to exit,
+	// and its caller starts it again.
 	ErrRestart = errors.New("restart the agent to simulate a reboot")
 )
 
@@ -37,8 +37,8 @@ var (
 type Plugin interface {
 	// Init prepares the plugin. It is called once, first.
 	Init(ctx context.Context) error
-	// Facts says what is booted. It never says what would be booted next. With an error it says what can be told all the same,
-	// the mode at least.
+	// Facts returns what is booted, never what would be booted next. With an error it returns the facts that could be determined,
+	// at least the mode.
 	Facts(ctx context.Context) (Facts, error)
 
 	Installer
@@ -46,19 +46,18 @@ type Plugin interface {
 	Bootstrapper
 	Resetter
 
-	// Assess judges the running boot once, but for the user's checks.
+	// Assess assesses the running boot once, without the user's checks.
 	Assess(ctx context.Context, question assess.Question) (assess.Verdict, error)
-	// Check has the user's checks judge it. They are run when a boot is good otherwise.
+	// Check runs the user's checks. They are run when everything else has passed.
 	Check(ctx context.Context) (assess.Verdict, error)
-	// BeforeUpgrade runs the user's programs that come before an upgrade, up to the first that fails, for which the verdict is
-	// Bad.
+	// BeforeUpgrade runs the user's pre-upgrade programs, up to the first that fails, for which the verdict is Bad.
 	BeforeUpgrade(ctx context.Context) (assess.Verdict, error)
-	// Units says which services have failed or are still to be started.
+	// Units returns the services that have failed or are still to be started.
 	Units(ctx context.Context) (assess.UnitStates, error)
 	// Reboot does not return before the host goes down, and then with the context's error. It fails when
 	// the host does not go down.
 	Reboot(ctx context.Context) error
-	// PowerOff is as Reboot.
+	// PowerOff is like Reboot.
 	PowerOff(ctx context.Context) error
 }
 
@@ -68,10 +67,10 @@ type Facts struct {
 	Snapshot int32
 	// Digest of the image the snapshot was made from; empty when it was not made from an OCI image, or is unfinished.
 	Digest string
-	// Attempt that the snapshot was written for; empty when it was written by somebody else, or is unfinished.
+	// Attempt for which the snapshot was written; empty if the agent did not write it, or it is unfinished.
 	Attempt string
-	// Unfinished says that the upgrade that wrote the snapshot did not come to its end, as when the power was lost after the
-	// snapshot had become the default: nothing vouches for what it holds.
+	// Unfinished is whether the upgrade that wrote the snapshot did not complete, for example because power was lost after the
+	// snapshot had become the default: its content is not verified.
 	Unfinished bool
 	// Source of the snapshot as the OS recorded it.
 	Source string
@@ -83,36 +82,36 @@ type Facts struct {
 	Version string
 }
 
-// Upgrader writes images and chooses what is booted.
+// Upgrader writes images and selects what is booted.
 type Upgrader interface {
-	// Exclusive waits until nobody else installs, upgrades or resets the OS, and keeps others from it until release is called. It says
-	// once, by waiting, why it has to wait.
+	// Exclusive waits until no other process installs, upgrades or resets the OS, and locks others out until release is called. If it
+	// has to wait, it calls waiting once with the reason.
 	Exclusive(ctx context.Context, waiting func(reason string)) (release func(), err error)
 	// Space measures free disk space.
 	Space(ctx context.Context) (Space, error)
-	// RecoverySpace measures what an upgrade of the recovery system can use.
+	// RecoverySpace measures the space for an upgrade of the recovery system.
 	RecoverySpace(ctx context.Context) (RecoverySpace, error)
-	// Clean removes what an upgrade that was killed left behind. It never touches the booted snapshot.
+	// Clean removes the remains of a killed upgrade. It never changes the booted snapshot.
 	Clean(ctx context.Context) error
-	// MakeRoom has so many bytes free where snapshots are written, as far as Space says, at the cost of a fallback that the upgrade
-	// would remove at its end.
+	// MakeRoom frees so many bytes for snapshots, as far as Space reports them, by removing a fallback that the upgrade would remove at
+	// its end.
 	MakeRoom(ctx context.Context, bytes int64) error
-	// Upgrade writes an image to a new snapshot. Whether it did is told by Written, never by the error
-	// alone. The warnings are of what has failed and keeps no image from being written: stages of the user's. ErrCorrupt says that
-	// something of what was written is known not to have reached the disk.
+	// Upgrade writes an image to a new snapshot. Use Written to determine whether it did, never the error
+	// alone. Warnings are failures that do not prevent the image from being written: stages of the user's. ErrCorrupt means that
+	// some of the written data is known not to have reached the disk.
 	Upgrade(ctx context.Context, request Upgrade) (warnings []string, err error)
 	// Written returns the snapshot that was completely written for an attempt from an image with this
 	// digest and is what a boot would choose; 0 if there is none.
 	Written(ctx context.Context, attempt, digest string) (int32, error)
-	// VerifySnapshot returns ErrCorrupt unless a snapshot that was written in this boot or a former one holds, on the disk, what it
-	// was to hold, and another error when that cannot be told.
+	// VerifySnapshot returns ErrCorrupt if a snapshot that was written in this boot or a former one does not have the expected content
+	// on the disk, and another error if that cannot be determined.
 	VerifySnapshot(ctx context.Context, verification Verification) error
-	// Discard removes a snapshot that is not booted. What is booted becomes the default if that was the one.
+	// Discard removes a snapshot that is not booted. If it was the default, the booted one becomes the default.
 	Discard(ctx context.Context, snapshot int32) error
-	// BootNewest makes the next boot choose the default, which is the snapshot that was written last unless BootAlways has chosen
+	// BootNewest makes the next boot use the default, which is the snapshot that was written last unless BootAlways has selected
 	// another one since.
 	BootNewest(ctx context.Context) error
-	// BootAlways makes a snapshot the default, and the other whole ones its fallbacks, but for the snapshot bad; 0 for none.
+	// BootAlways makes a snapshot the default, and the other complete ones its fallbacks, except the snapshot bad; 0 for none.
 	// ErrNoSuchSnapshot if it cannot be booted.
 	BootAlways(ctx context.Context, snapshot, bad int32) error
 }
@@ -123,7 +122,7 @@ type Upgrade struct {
 	Attempt string
 	// Image is where the image can be pulled, without a scheme.
 	Image string
-	// Version holds the further wishes.
+	// Version has the other settings of the OS version.
 	Version wire.OSVersion
 }
 
@@ -141,20 +140,20 @@ type RecoverySpace struct {
 	Known bool
 	// Free is in bytes.
 	Free int64
-	// Packed says that it is a compressed image there, of about the size of what is downloaded.
+	// Packed is whether the recovery system is a compressed image, of about the size of the download.
 	Packed bool
 }
 
-// Verification is a request to compare a snapshot with what it was to become.
+// Verification is a request to compare a snapshot with its expected content.
 type Verification struct {
 	Snapshot int32
 	// Downloaded is the path of the list of the files that were downloaded for it. Empty: they are compared with nothing.
 	Downloaded string
-	// Read is told how many bytes of how many have been read. Default: nobody is.
+	// Read, if set, is called with the bytes read so far and their total.
 	Read func(done, total int64)
 }
 
-// BootstrapState is how far the host's bootstrap is.
+// BootstrapState is the progress of the host's bootstrap.
 type BootstrapState struct {
 	// Placed is true while the bootstrap configuration waits for, or is being applied in, a boot.
 	Placed bool
@@ -166,31 +165,31 @@ type BootstrapState struct {
 type Bootstrapper interface {
 	// Bootstrap places the data so that the next boot applies it, once.
 	Bootstrap(ctx context.Context, data wire.Bootstrap) error
-	// BootstrapState says how far that is.
+	// BootstrapState returns the progress of the bootstrap.
 	BootstrapState(ctx context.Context) (BootstrapState, error)
 }
 
-// Resetter brings the host back to its factory state.
+// Resetter resets the host.
 type Resetter interface {
 	// ResetDir is a directory that the running and the recovery system read and that a reset leaves as it is. What the
 	// agent needs to reset the host, and to say that it has, lies there.
 	ResetDir() string
-	// RecoveryDir is a directory that the recovery system alone has, and that no reset touches, whatever becomes of it. What was
-	// tried of a reset is counted there.
+	// RecoveryDir is a directory that only the recovery system has, and that no reset changes, even one that fails. The tries of a
+	// reset are counted there.
 	RecoveryDir() string
 	// TriggerReset makes the next boot go to recovery, which runs "elemental-agent reset". It does not
 	// reboot.
 	TriggerReset(ctx context.Context) error
-	// AbandonReset undoes what TriggerReset has left for recovery systems to come. It does nothing where nothing is left.
+	// AbandonReset removes the files of TriggerReset, which would reset the host in its next recovery boot. It does nothing if there are none.
 	AbandonReset(ctx context.Context) error
 	// Reset resets the host and keeps the agent's configuration, for the next boot too. It is called in recovery, can be
 	// repeated, and takes the registration's spec.config.elemental.reset.
 	Reset(ctx context.Context, options json.RawMessage) error
 }
 
-// Installer makes things last over an installation or a reset.
+// Installer makes settings persist over an installation or a reset.
 type Installer interface {
-	// Installed reports whether the host has an installed OS, which live media has not.
+	// Installed reports whether an installed OS is running, as opposed to live media.
 	Installed() bool
 	// InstallHostname gives the host a name at every boot.
 	InstallHostname(ctx context.Context, name string) error

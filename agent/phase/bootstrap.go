@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// bootstrapInterval is how often a running bootstrap is looked at.
+	// bootstrapInterval is how often a running bootstrap is checked.
 	bootstrapInterval = time.Second
-	// bootstrapPatience is when a running bootstrap is reported as taking long.
+	// bootstrapPatience is how long a running bootstrap may take before it is reported as overdue.
 	bootstrapPatience = 15 * time.Minute
 	// flushTimeout bounds the report before a reboot.
 	flushTimeout = 5 * time.Second
@@ -62,7 +62,7 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 	}
 	err = p.Plugin.Bootstrap(ctx, data)
 	if errors.Is(err, osplugin.ErrUnsupported) {
-		// It is tried again: other data are the same desired state, and nobody tells of them.
+		// Retry: corrected data do not change the desired state, so there is no notification of them.
 		p.say(wire.HostBootstrapping, err.Error())
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, err
 	}
 }
 
-// noticeBootstrap makes the success of a bootstrap last. The sentinel is lost in a reboot, but then
+// noticeBootstrap persists the success of a bootstrap. The sentinel is lost in a reboot, but then
 // the configuration, which removes itself only after success, is gone as well.
 func (p *Phases) noticeBootstrap(ctx context.Context) error {
 	if p.Bootstrap.Done() {

@@ -27,7 +27,7 @@ type bootstrapMark struct {
 	BootID string `json:"bootID,omitempty"`
 }
 
-// BootstrapMark is the persistent memory of the bootstrap.
+// BootstrapMark is the persistent state of the bootstrap.
 type BootstrapMark struct {
 	path string
 	lock sync.Mutex
@@ -43,7 +43,7 @@ func ReadBootstrapMark(workDir string) (*BootstrapMark, error) {
 	return mark, nil
 }
 
-// MarkBootstrapped says of a host, whose bootstrap nobody has marked, that it is bootstrapped.
+// MarkBootstrapped records that a host without a mark is bootstrapped.
 func MarkBootstrapped(workDir string) error {
 	mark, err := ReadBootstrapMark(workDir)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 // KeptResetFile in the plugin's ResetDir lies beside the identity of the host that is to be reset.
 const KeptResetFile = "reset-order.json"
 
-// KeptReset is a reset that was asked for and whose end has not been acknowledged. The running system writes it and the
-// recovery system goes by it, so that neither the registration token nor the work directory is needed for a reset.
+// KeptReset is a reset that was requested and whose completion has not been acknowledged. The running system writes it and the
+// recovery system reads it, so that neither the registration token nor the work directory is needed for a reset.
 type KeptReset struct {
-	// Reset is what the API said of how to reset the host.
+	// Reset is the reset configuration from the API.
 	wire.Reset
-	// Order tells one request to reset the host from another, as far as tries are counted for it. Empty in those of former releases.
+	// Order identifies a request to reset the host; tries are counted for each. Empty in those of former releases.
 	Order string `json:"order,omitempty"`
-	// Wiped says that the OS has been reset. It is not done once more, and the API has to be told.
+	// Wiped is whether the OS has been reset. It must not be reset again, and the API has to be informed.
 	Wiped bool `json:"wiped,omitempty"`
 }
 
-// NewOrder is the Order of a reset that is asked for now.
+// NewOrder returns the Order of a new request to reset the host.
 func NewOrder(clock system.Clock) string { return clock.Now().UTC().Format(time.RFC3339Nano) }
 
 // ReadKeptReset reports whether there is one. Without an identity there is none: agents of former releases remove the identity
@@ -41,8 +41,8 @@ func ReadKeptReset(dir string) (kept KeptReset, found bool, err error) {
 	return kept, true, nil
 }
 
-// KeepReset keeps a reset in dir, for the host whose identity is in from. The file goes last: what is cut off before is as
-// good as not begun.
+// KeepReset stores a reset in dir, for the host whose identity is in from. The file is written last, so that an interrupted
+// call has no effect.
 func KeepReset(dir, from string, kept KeptReset) error {
 	if from != dir {
 		if err := CopyIdentity(dir, from); err != nil {
@@ -55,7 +55,7 @@ func KeepReset(dir, from string, kept KeptReset) error {
 	return nil
 }
 
-// CopyIdentity makes the host in dir the one that it is in from.
+// CopyIdentity copies the identity of the host from one directory to dir.
 func CopyIdentity(dir, from string) error {
 	for _, name := range []string{identity.KeyFile, identity.NameFile} {
 		content, err := os.ReadFile(filepath.Join(from, name))
@@ -69,7 +69,7 @@ func CopyIdentity(dir, from string) error {
 	return nil
 }
 
-// ForgetKeptReset removes what KeepReset has kept. The file goes first: with it gone the rest means nothing.
+// ForgetKeptReset removes the files of KeepReset. The file of the reset is removed first; without it the others are ignored.
 func ForgetKeptReset(dir string) error {
 	if err := system.RemoveFile(filepath.Join(dir, KeptResetFile)); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // maxAddresses that are reported.
 const maxAddresses = 8
 
-// API is what the phases need of the Elemental API.
+// API is the part of the Elemental API that the phases use.
 type API interface {
 	Bootstrap(ctx context.Context) (wire.Bootstrap, error)
 	ResetOptions(ctx context.Context) (wire.Reset, error)
@@ -41,14 +41,14 @@ type Options struct {
 	Machine *upgrade.Machine
 	// Marks of the bootstrap.
 	Bootstrap *BootstrapMark
-	// Volatile says why what is kept in the work directory is lost with the next reboot, in that boot mode; empty where it is not.
+	// Volatile returns why the work directory would be lost with the next reboot, in that boot mode; empty if it would not.
 	Volatile func(mode string) string
 }
 
 // Phases acts on desired states.
 type Phases struct {
 	Options
-	// refused counts how often the API did not say how to reset the host.
+	// refused counts how often the API refused to return the reset configuration.
 	refused int
 }
 
@@ -59,16 +59,16 @@ func New(options Options) *Phases { return &Phases{Options: options} }
 type request struct {
 	desired wire.Desired
 	facts   osplugin.Facts
-	// unknown is why facts are not all that there is to know of the boot.
+	// unknown is why facts about the boot are incomplete.
 	unknown   error
 	newer     <-chan struct{}
 	withdrawn <-chan struct{}
 }
 
-// state does its part of what is desired and says whether the next one is to be looked at.
+// state handles its part of the desired state and returns whether the next one may run.
 type state func(ctx context.Context, request request) (next bool, err error)
 
-// Act does what is desired as far as that goes.
+// Act reconciles the host with the desired state as far as currently possible.
 func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn <-chan struct{}) error {
 	facts, err := p.Observe(ctx)
 	request := request{desired: desired, facts: facts, unknown: err, newer: newer, withdrawn: withdrawn}
@@ -82,8 +82,8 @@ func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn
 	return nil
 }
 
-// Resume goes on with an upgrade that is in flight, and does nothing else: all else depends on what is
-// desired.
+// Resume continues an upgrade in progress, and does nothing else: everything else depends on the desired
+// state.
 func (p *Phases) Resume(ctx context.Context) error {
 	if !p.Machine.Marker().InFlight() {
 		return nil
@@ -99,13 +99,13 @@ func (p *Phases) Resume(ctx context.Context) error {
 	return err
 }
 
-// observed: nothing is written to a disk, and nothing bootstrapped, as long as it cannot be told what runs. A host can be
-// reset all the same.
+// observed: while the booted OS cannot be determined nothing is written to a disk, and the host is not bootstrapped. It can
+// still be reset.
 func (p *Phases) observed(_ context.Context, request request) (bool, error) {
 	return request.unknown == nil, request.unknown
 }
 
-// Observe puts what is booted into the report, as far as it can be told.
+// Observe adds the booted OS to the report, as far as it can be determined.
 func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	facts, err := p.Plugin.Facts(ctx)
 	if err != nil {
@@ -130,8 +130,7 @@ func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	return facts, err
 }
 
-// Refresh puts the present addresses into the report. Interfaces that cannot be listed leave it as it
-// is.
+// Refresh updates the addresses in the report. If interfaces cannot be listed the report is not changed.
 func (p *Phases) Refresh() {
 	listed, err := p.Host.Addresses()
 	if err != nil {
@@ -145,7 +144,7 @@ func (p *Phases) Refresh() {
 	p.Board.Update(func(report *wire.Report) { report.Addresses = addresses })
 }
 
-// Failed puts what went wrong into the report.
+// Failed adds an error to the report.
 func (p *Phases) Failed(err error) {
 	if err == nil {
 		return
@@ -153,13 +152,13 @@ func (p *Phases) Failed(err error) {
 	p.Board.Update(func(report *wire.Report) { report.Message = err.Error() })
 }
 
-// say puts what the agent is doing into the report.
+// say adds the current phase of the agent to the report.
 func (p *Phases) say(phase, message string) {
 	p.Board.Update(func(report *wire.Report) { report.Phase, report.Message = phase, message })
 }
 
-// unapproved: nothing is done to a host that nobody vouches for, except to end what was begun when
-// somebody did, and to wipe it, which is how an operator gets rid of a host that is not trusted any more.
+// unapproved: a host that is not approved only completes what was begun while it was, and is wiped on request,
+// which is how an operator removes a host that is not trusted any more.
 func (p *Phases) unapproved(ctx context.Context, request request) (bool, error) {
 	if request.desired.Approved {
 		return true, nil

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// ResetMarkFile in the work directory says that a reset was asked for and has not been carried out.
+	// ResetMarkFile in the work directory marks a reset that was requested and has not been carried out.
 	ResetMarkFile = "reset.json"
-	// maxResetTries bounds how often a host reboots in search of its recovery system.
+	// maxResetTries bounds how often a host reboots to reach its recovery system.
 	maxResetTries = 5
-	// maxOptionTries bounds how often the API is asked how to reset the host before it is reset without an answer.
+	// maxOptionTries bounds how often the reset configuration is requested before the host is reset without it.
 	maxOptionTries = 5
 )
 
 type resetMark struct {
-	// Tries is how often recovery was asked for.
+	// Tries is how often a boot into recovery was requested.
 	Tries int `json:"tries"`
 	// Key is the public key of the host that is to be reset. A host has another one after it.
 	Key string `json:"key,omitempty"`
@@ -38,8 +38,8 @@ func ResetDone(workDir, key string) (bool, error) {
 	return found && mark.Key != "" && mark.Key != key, err
 }
 
-// reset sends the host to its recovery system. It does not come back from there with this mark: the
-// work directory is emptied.
+// reset boots the host into its recovery system. The mark does not survive the reset, which empties the work
+// directory.
 func (p *Phases) reset(ctx context.Context, request request) (bool, error) {
 	if !request.desired.Reset {
 		return true, nil
@@ -54,8 +54,8 @@ func (p *Phases) reset(ctx context.Context, request request) (bool, error) {
 	return false, p.TriggerReset(ctx)
 }
 
-// resetOptions asks for the options while the host can still ask. Nil is those that are kept already, or the plugin's
-// defaults: a host that was told to reset itself does so, whatever becomes of this request.
+// resetOptions requests the options while the host still has its identity. Nil means those that are stored already, or the plugin's
+// defaults: a host that was told to reset itself does so even if this request fails.
 func (p *Phases) resetOptions(ctx context.Context) (*wire.Reset, error) {
 	given, err := p.API.ResetOptions(ctx)
 	if err == nil {
@@ -68,7 +68,7 @@ func (p *Phases) resetOptions(ctx context.Context) (*wire.Reset, error) {
 	return nil, nil
 }
 
-// refuses reports whether the API would answer the same again.
+// refuses reports whether the answer of the API is permanent.
 func refuses(err error) bool {
 	for _, refusal := range []error{client.ErrUnauthorized, client.ErrForbidden, client.ErrNotFound, client.ErrRefused} {
 		if errors.Is(err, refusal) {
@@ -96,8 +96,8 @@ func (p *Phases) keepReset(given *wire.Reset) error {
 	return KeepReset(dir, from, next)
 }
 
-// ResetPending reports whether a reset was asked for that has not been carried out. Such a host must not
-// be taken for a new one.
+// ResetPending reports whether a reset was requested that has not been carried out. Such a host must not
+// be treated as a new one.
 func (p *Phases) ResetPending() (bool, error) {
 	marked, err := system.ReadJSON(p.mark(ResetMarkFile), &resetMark{})
 	if err != nil || marked {
@@ -107,7 +107,7 @@ func (p *Phases) ResetPending() (bool, error) {
 	return kept, err
 }
 
-// TriggerReset reboots the host into recovery, up to 5 times in all. Then it holds, with a message.
+// TriggerReset reboots the host into recovery, up to 5 times in all. Then it waits, with a message.
 func (p *Phases) TriggerReset(ctx context.Context) error {
 	mark := resetMark{}
 	if _, err := system.ReadJSON(p.mark(ResetMarkFile), &mark); err != nil {

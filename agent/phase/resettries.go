@@ -27,7 +27,7 @@ type ResetTries struct {
 	Count int `json:"count"`
 	// Reason is why the last one that came to its end failed.
 	Reason string `json:"reason,omitempty"`
-	// Withdrawn says that the API has been seen to ask for no reset since the last try. When it asks again, that is another order.
+	// Withdrawn is whether the desired state has had no reset since the last try. A reset after that is a new request.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 
 	directory string
@@ -44,19 +44,19 @@ func ReadResetTries(directory, order string) (*ResetTries, error) {
 	return tries, err
 }
 
-// ForgetResetTries removes what is kept of tries, and of what they were made with.
+// ForgetResetTries removes the record of tries, and the files that they used.
 func ForgetResetTries(directory string) error {
 	return system.RemoveTree(filepath.Dir(directory), filepath.Base(directory))
 }
 
-// Exhausted reports whether the host is not to be tried to be reset again until that is ordered anew.
+// Exhausted reports whether no further try is made until a reset is requested again.
 func (t *ResetTries) Exhausted() bool { return t.Count >= maxResetRuns }
 
-// WithoutImages reports whether the next try is to be made with the recovery system's own image: those that the registration names
-// may be what makes it fail.
+// WithoutImages reports whether the next try uses the recovery system's own image, because those that the registration names may be
+// the cause of the failures.
 func (t *ResetTries) WithoutImages() bool { return t.Count >= maxImageRuns }
 
-// Begin counts a try before it is made: one that ends with the power counts too.
+// Begin counts a try before it is made, so that one that is interrupted by a power failure counts too.
 func (t *ResetTries) Begin() error {
 	t.Count++
 	return t.write()
@@ -68,7 +68,7 @@ func (t *ResetTries) Fail(reason error) error {
 	return t.write()
 }
 
-// Desire records whether the API asks for a reset, and says whether that is another order.
+// Desire records whether a reset is desired, and returns whether that is a new request.
 func (t *ResetTries) Desire(reset bool) (ordered bool, err error) {
 	switch {
 	case reset && t.Withdrawn:

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// upgrade holds the bootstrap back until the desired OS runs.
+// upgrade delays the bootstrap until the desired OS runs.
 func (p *Phases) upgrade(ctx context.Context, request request) (bool, error) {
 	want := request.desired.Upgrade
 	if !p.mayUpgrade(request.facts) {
@@ -42,7 +42,7 @@ func (p *Phases) carriesOut(want *wire.Upgrade) bool {
 	return p.Machine.Marker().InFlight() || (want != nil && want.Apply && !p.finished(want))
 }
 
-// mayUpgrade: the recovery system only ends what is in flight.
+// mayUpgrade: the recovery system only completes an upgrade in progress.
 func (p *Phases) mayUpgrade(facts osplugin.Facts) bool {
 	return facts.Mode != osplugin.ModeRecovery || p.Machine.Marker().InFlight()
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 )
 
-// errUnfinished is what is wrong with a snapshot that was booted before its upgrade had come to its end.
+// errUnfinished: a snapshot was booted before its upgrade had completed.
 var errUnfinished = errors.New("it was booted before it was completely written; was the power lost?")
 
-// strayed reports whether the host runs a snapshot that nothing vouches for. The former OS is another one then: to write an image from
-// here would cost the last snapshot that is good.
+// strayed reports whether the host runs an unverified snapshot. The former OS is another one then, and writing an image from here would
+// remove the last snapshot that is good.
 func strayed(facts osplugin.Facts, marker Marker) bool {
 	return facts.Unfinished && facts.Snapshot != 0 && facts.Snapshot != marker.FromSnapshot
 }

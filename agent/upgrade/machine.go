@@ -20,10 +20,10 @@ import (
 // Images fetches and serves OS images; image.Store does.
 type Images interface {
 	Resolve(ctx context.Context, uri, digest string) (image.Image, error)
-	// Verify reports whether an image that was resolved is signed as is asked for; nil asks for nothing.
+	// Verify verifies that a resolved image is signed according to the rules; with nil there is no requirement.
 	Verify(ctx context.Context, wanted image.Image, by *wire.ImageVerification) error
 	Download(ctx context.Context, wanted image.Image) error
-	// Downloaded is how many bytes of an image are there by now.
+	// Downloaded is the number of bytes of an image that are downloaded.
 	Downloaded(digest string) int64
 	// Unpacked is how much space an image that was downloaded takes once it is unpacked, in bytes.
 	Unpacked(ctx context.Context, digest string) (int64, error)
@@ -33,9 +33,9 @@ type Images interface {
 	Drop(keep ...string) error
 }
 
-// Reporter tells the Elemental API how far the attempt is.
+// Reporter reports the progress of the attempt to the Elemental API.
 type Reporter interface {
-	// Attempt replaces what is said about the attempt; nil when there is none.
+	// Attempt replaces the reported status of the attempt; nil if there is none.
 	Attempt(attempt *wire.Attempt)
 	// Flush sends it now, and returns when it has arrived or ctx ends.
 	Flush(ctx context.Context)
@@ -49,17 +49,17 @@ type Policy struct {
 	Act retry.Policy
 	// MaxFailures of writing the image.
 	MaxFailures int
-	// MaxStarts of writing the image, those included that were cut off.
+	// MaxStarts of writing the image, including those that were interrupted.
 	MaxStarts int
 	// AssessTimeout is how long a boot may take to become good.
 	AssessTimeout time.Duration
-	// AssessInterval is how long to wait before a boot is judged again.
+	// AssessInterval is how long to wait before a boot is assessed again.
 	AssessInterval time.Duration
-	// StableWindow is how long a boot has to be good, with the same kubelet, before it is relied upon.
+	// StableWindow is how long a boot has to stay good, with the same kubelet, before it passes.
 	StableWindow time.Duration
 	// FlushTimeout bounds the report before a reboot.
 	FlushTimeout time.Duration
-	// ProgressInterval is the least time between two reports of progress, and how often it is looked at; 0 for never.
+	// ProgressInterval is the minimum time between two reports of progress, and how often it is measured; 0 disables reports.
 	ProgressInterval time.Duration
 }
 
@@ -82,13 +82,13 @@ type Options struct {
 	WorkDir string
 	// Bootstrapped reports whether the host is a node.
 	Bootstrapped func() bool
-	// Volatile says why the marker is lost with the next reboot, in that boot mode; empty where it is not.
+	// Volatile returns why the marker would be lost with the next reboot, in that boot mode; empty if it would not.
 	Volatile func(mode string) string
 	// Policy with the limits. Default DefaultPolicy.
 	Policy Policy
 }
 
-// Machine carries out attempts, one at a time. Advance is not to be called concurrently.
+// Machine carries out attempts, one at a time. Advance must not be called concurrently.
 type Machine struct {
 	Options
 	// lock guards marker and known against readers; only Advance and what it calls write them.
@@ -97,7 +97,7 @@ type Machine struct {
 	known  Known
 }
 
-// New reads the marker and reports the attempt that it holds, if any.
+// New reads the marker and reports its attempt, if any.
 func New(options Options) (*Machine, error) {
 	if options.Policy == (Policy{}) {
 		options.Policy = DefaultPolicy
@@ -114,14 +114,14 @@ func New(options Options) (*Machine, error) {
 	return &Machine{Options: options, marker: marker, known: known}, nil
 }
 
-// Marker is a copy of the present marker.
+// Marker returns a copy of the current marker.
 func (m *Machine) Marker() Marker {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.marker
 }
 
-// ImageURI is what the operator called the image with this digest; empty when it was never asked for.
+// ImageURI is the URI of the image with this digest in the desired state; empty if it was never desired.
 func (m *Machine) ImageURI(digest string) string {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -135,7 +135,7 @@ func (m *Machine) FreeBytes() int64 {
 	return m.known.FreeBytes
 }
 
-// save makes a marker the present one: on disk first, then to the API.
+// save replaces the marker: first on disk, then in the report to the API.
 func (m *Machine) save(marker Marker) error {
 	if err := writeMarker(m.WorkDir, marker); err != nil {
 		return fmt.Errorf("storing the upgrade marker: %w", err)
@@ -151,7 +151,7 @@ func (m *Machine) save(marker Marker) error {
 	return nil
 }
 
-// forget drops the marker and what was downloaded for it.
+// forget removes the marker and the downloads for it.
 func (m *Machine) forget() error {
 	if err := m.Images.Drop(); err != nil {
 		return err
