@@ -17,7 +17,7 @@ func (r *Reconciler) assessControlPlane(ctx context.Context, o *observation) (st
 	if !o.isControlPlane() {
 		return "", nil
 	}
-	return capiworkaround.WaitForControlPlane(ctx, r.Client, r.Client, o.now, o.machine)
+	return capiworkaround.WaitForControlPlane(ctx, r.APIReader, r.Client, o.now, o.machine)
 }
 
 // awaitControlPlane keeps a superseded attempt, and so the Machine in its update, until KubeadmControlPlane finds all

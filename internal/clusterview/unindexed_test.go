@@ -95,6 +95,9 @@ func selectsField(call *ast.CallExpr) bool {
 	return selects
 }
 
+// liveLists are made at the API server, which selects by label, where a stale read would end in a Machine that is replaced.
+var liveLists = []string{"internal/capiworkaround/wait.go", "internal/owner/machines.go"}
+
 var _ = It("No list of what there is for each node is made without an index", func() {
 	found := map[string][]string{}
 	for _, folder := range []string{"controllers", "hooks", "internal"} {
@@ -113,6 +116,10 @@ var _ = It("No list of what there is for each node is made without an index", fu
 			}
 			return err
 		})).To(Succeed())
+	}
+	for _, file := range liveLists {
+		Expect(found).To(HaveKey(file), "it needs no exception any more")
+		delete(found, file)
 	}
 	Expect(found).To(BeEmpty(), "read them through a View, or by an index")
 })
