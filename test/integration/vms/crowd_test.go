@@ -22,7 +22,7 @@ const (
 	perMachine = 6
 	// listsPerLook is how often one look may list the same resource, however many machines there are: Pods are listed for
 	// virt-handler, on the node, as targets of migrations, and on two nodes that have room.
-	listsPerLook = 5
+	listsPerLook = 3
 )
 
 var _ = Describe("Many virtual machines on a node", func() {
