@@ -33,7 +33,7 @@ func mended(part string) string {
 	return "Cluster API does not behave so any more: remove " + part + " from internal/capiworkaround"
 }
 
-// They come last: one of them loses a Machine.
+// One of them loses a Machine, and leaves the workers that there are then to the specs that follow.
 var _ = Describe("Cluster API by itself", Ordered, func() {
 	It("takes the marks of an update off twice, without a resourceVersion (UpdateMarks, NameHost)", func(ctx SpecContext) {
 		template := atRest(ctx)
@@ -80,12 +80,21 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		Expect(pointTo(ctx, toBad)).To(Succeed())
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		withoutGuard(ctx)
+		restoreGuard := withoutGuard(ctx)
 		known := audit.Deleted(written(), "machines")
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		Eventually(hasTooMany, patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
 		Expect(pointTo(ctx, toBad)).To(Succeed())
 		Eventually(func() []string { return audit.Deleted(written(), "machines") }, "30s", look).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
+
+		restoreGuard(ctx)
+		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(toGood).Should(Succeed())
+		Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
+		Eventually(staying, patience, look).WithContext(ctx).Should(HaveLen(len(workers)))
+		running, dismissed = good, append(dismissed, audit.Deleted(written(), "machines")...)
+		workers, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
 	})
 })
 
@@ -139,8 +148,8 @@ func failedCalls() int {
 	return strings.Count(string(said), "found multiple UpdateMachine hooks")
 }
 
-// withoutGuard lets references be changed at any moment, until the spec ends.
-func withoutGuard(ctx context.Context) {
+// withoutGuard lets references be changed at any moment, until the guard is restored or the spec ends.
+func withoutGuard(ctx context.Context) (restore func(context.Context)) {
 	GinkgoHelper()
 	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
 	Expect(cluster.Lab.Kube.List(ctx, list)).To(Succeed())
@@ -150,10 +159,14 @@ func withoutGuard(ctx context.Context) {
 	Expect(at).To(BeNumerically(">=", 0), "the guard is installed")
 	guard := list.Items[at].DeepCopy()
 	Expect(cluster.Lab.Kube.Delete(ctx, guard)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		guard.ResourceVersion, guard.UID = "", ""
-		Expect(cluster.Lab.Kube.Create(ctx, guard)).To(Succeed())
-	})
+	restore = func(ctx context.Context) {
+		GinkgoHelper()
+		again := guard.DeepCopy()
+		again.ResourceVersion, again.UID = "", ""
+		Expect(client.IgnoreAlreadyExists(cluster.Lab.Kube.Create(ctx, again))).To(Succeed())
+	}
+	DeferCleanup(func(ctx SpecContext) { restore(ctx) })
+	return restore
 }
 
 // hasTooMany says whether the MachineSet of a template has a Machine that it is not to have.
