@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // Field indexes of the manager's cache. A list that is selected by label walks all objects of its namespace.
@@ -48,7 +49,11 @@ func labelled(object client.Object) []string {
 }
 
 func madeFrom(object client.Object) []string {
-	return named(object.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation])
+	machine, isOne := object.(*infrav1.ElementalMachine)
+	if !isOne {
+		return nil
+	}
+	return named(owner.MadeFrom(machine))
 }
 
 func inDomains(object client.Object) []string {
