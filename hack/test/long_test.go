@@ -20,7 +20,7 @@ import (
 const table = `# SUITE SECONDS TARGET
 
 one    100
-bad    50
+bad    150
 two    300
 huge   5000
 `
@@ -91,26 +91,31 @@ var _ = Describe("The long suites", func() {
 		Expect(report).To(Equal(wantReport))
 		Expect(err != nil).To(Equal(fails), "a suite that fails has failed, one that has no time has not")
 	},
-		Entry("beginning with the first", "000000000a", "460", true,
-			[]string{"one at 0 with -flag", "bad at 100 with -flag", "two at 150 with -flag"},
-			[]string{"one passed in 100s", "bad FAILED after 50s", "two passed in 300s", "huge did not run: it takes 5000s, and 10s are left"}),
-		Entry("beginning with the third, at another commit", "00000006ff", "449", false,
+		Entry("beginning with the first", "000000000a", "850", true,
+			[]string{"one at 0 with -flag", "bad at 100 with -flag", "two at 250 with -flag"},
+			[]string{"one passed in 100s", "bad FAILED after 150s", "two passed in 300s", "huge did not run: it can take 10000s, and 300s are left"}),
+		Entry("beginning with the third, at another commit", "00000006ff", "699", false,
 			[]string{"two at 0 with -flag", "one at 300 with -flag"},
-			[]string{"two passed in 300s", "huge did not run: it takes 5000s, and 149s are left", "one passed in 100s", "bad did not run: it takes 50s, and 49s are left"}),
-		Entry("to the last second", "00000001ff", "50", true,
+			[]string{"two passed in 300s", "huge did not run: it can take 10000s, and 399s are left", "one passed in 100s", "bad did not run: it can take 300s, and 299s are left"}),
+		Entry("to the last second of twice what is recorded", "00000001ff", "300", true,
 			[]string{"bad at 0 with -flag"},
 			[]string{
-				"bad FAILED after 50s", "two did not run: it takes 300s, and 0s are left",
-				"huge did not run: it takes 5000s, and 0s are left", "one did not run: it takes 100s, and 0s are left",
+				"bad FAILED after 150s", "two did not run: it can take 600s, and 150s are left",
+				"huge did not run: it can take 10000s, and 150s are left", "one did not run: it can take 200s, and 150s are left",
+			}),
+		Entry("leaving out what has less than that", "00000001ff", "299", false, []string{"one at 0 with -flag"},
+			[]string{
+				"bad did not run: it can take 300s, and 299s are left", "two did not run: it can take 600s, and 299s are left",
+				"huge did not run: it can take 10000s, and 299s are left", "one passed in 100s",
 			}),
 		Entry("none after the deadline", "00000000ff", "-20", false, nil,
 			[]string{
-				"one did not run: it takes 100s, and -20s are left", "bad did not run: it takes 50s, and -20s are left",
-				"two did not run: it takes 300s, and -20s are left", "huge did not run: it takes 5000s, and -20s are left",
+				"one did not run: it can take 200s, and -20s are left", "bad did not run: it can take 300s, and -20s are left",
+				"two did not run: it can take 600s, and -20s are left", "huge did not run: it can take 10000s, and -20s are left",
 			}),
 		Entry("all where there is no deadline", "00000000ff", "", true,
-			[]string{"one at 0 with -flag", "bad at 100 with -flag", "two at 150 with -flag", "huge at 450 with -flag"},
-			[]string{"one passed in 100s", "bad FAILED after 50s", "two passed in 300s", "huge passed in 5000s"}),
+			[]string{"one at 0 with -flag", "bad at 100 with -flag", "two at 250 with -flag", "huge at 550 with -flag"},
+			[]string{"one passed in 100s", "bad FAILED after 150s", "two passed in 300s", "huge passed in 5000s"}),
 	)
 
 	It("run two at a time", func(ctx SpecContext) {
