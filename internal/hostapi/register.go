@@ -4,6 +4,7 @@
 package hostapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -133,6 +134,14 @@ func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistrat
 		}
 		return s.checkSame(r, host)
 	}
+	if err := r.Context().Err(); err != nil {
+		return fmt.Errorf("registering host %s: %w", host.Name, err)
+	}
+	// A host that is let in is created even if its agent has stopped waiting for the answer. Otherwise each such request of
+	// agents that are served late would use up one of the registrations that the quota allows, and create nothing.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), writeTimeout)
+	defer cancel()
+	r = r.WithContext(ctx)
 	// First, because hosts that wait for a place ask again and again, and are not to use up what others may register.
 	if err := s.places.enter(r.Context(), registration, host); err != nil {
 		return err
