@@ -56,14 +56,14 @@ func operated() predicate.Funcs {
 
 // attemptsOnNode are those that can still change.
 func (r *Reconciler) attemptsOnNode(ctx context.Context, cluster client.ObjectKey, node string) []ctrl.Request {
-	of, err := attempts.OfCluster(ctx, r.Client, cluster)
+	found, err := attempts.OnNode(ctx, r.Client, cluster, node)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the attempts on a Node", "Node", node)
 		return nil
 	}
 	requests := []ctrl.Request{}
-	for i := range of {
-		if attempt := &of[i]; attempt.Status.NodeName == node && !stands(attempt) {
+	for i := range found {
+		if attempt := &found[i]; !stands(attempt) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
 		}
 	}

@@ -28,6 +28,8 @@ const (
 	ByElementalMachine = "spec.elementalMachineName"
 	// byUnfinished finds the attempts that have not ended by the name of their Cluster.
 	byUnfinished = "elemental.unfinished"
+	// byNode finds attempts by the name of their Node.
+	byNode = "status.nodeName"
 )
 
 // phaseField selects attempts by their phase at the API server.
@@ -41,6 +43,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		ByMachine:          func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.MachineName },
 		ByElementalMachine: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ElementalMachineName },
 		byUnfinished:       clusterOfUnfinished,
+		byNode:             func(u *infrav1.ElementalHostUpgrade) string { return u.Status.NodeName },
 	} {
 		err := indexer.IndexField(ctx, &infrav1.ElementalHostUpgrade{}, field, func(object client.Object) []string {
 			attempt, ok := object.(*infrav1.ElementalHostUpgrade)

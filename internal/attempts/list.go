@@ -19,6 +19,12 @@ func OfCluster(ctx context.Context, cache client.Reader, cluster client.ObjectKe
 	return list(ctx, cache, cluster, client.MatchingFields{ByCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
 }
 
+// OnNode are all attempts on a Node of a Cluster, ended ones too, from the manager's cache. They must not be changed.
+func OnNode(ctx context.Context, cache client.Reader, cluster client.ObjectKey, node string) ([]infrav1.ElementalHostUpgrade, error) {
+	found, err := list(ctx, cache, cluster, client.MatchingFields{byNode: node}, client.UnsafeDisableDeepCopy)
+	return slices.DeleteFunc(found, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName != cluster.Name }), err
+}
+
 // Unfinished are the attempts of a Cluster that have not ended, from the manager's cache. They must not be changed.
 func Unfinished(ctx context.Context, cache client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
 	return list(ctx, cache, cluster, client.MatchingFields{byUnfinished: cluster.Name}, client.UnsafeDisableDeepCopy)

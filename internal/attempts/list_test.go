@@ -68,6 +68,17 @@ var _ = Describe("Attempts", func() {
 		Eventually(func() ([]string, error) { return names(attempts.OfCluster(ctx, cached, key)) }).Should(all)
 	})
 
+	It("are found by their Node, in its Cluster and namespace", func(ctx SpecContext) {
+		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
+		for _, cluster := range []string{"c", "other"} {
+			attempt := &infrav1.ElementalHostUpgrade{}
+			Expect(live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: cluster + "-failed"}, attempt)).To(Succeed())
+			attempt.Status.NodeName = "n-1"
+			Expect(live.Status().Update(ctx, attempt)).To(Succeed())
+		}
+		Eventually(func() ([]string, error) { return names(attempts.OnNode(ctx, cached, key, "n-1")) }).Should(ConsistOf("c-failed"))
+	})
+
 	It("are found while they have not ended", func(ctx SpecContext) {
 		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
 		newNamespace(ctx)

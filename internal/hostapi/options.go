@@ -42,6 +42,11 @@ const (
 	readTimeout   = 10 * time.Second // of a read from it that serves more than one caller
 	maxHeader     = 16 << 10         // bytes
 
+	// Registrations, and reports, that use the API server at a time. kube-apiserver takes 100 requests on one HTTP/2
+	// connection; for each one more a client opens another, whose handshake costs more than the request.
+	maxAdmissions = 48
+	maxStores     = 32
+
 	// A host that vanished is noticed by the kernel's probes of its connection, which are coarse because
 	// a fleet that idles sends nothing else.
 	probeAfter = time.Minute

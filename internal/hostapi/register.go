@@ -127,15 +127,16 @@ func merge(under, over map[string]string) map[string]string {
 
 // admit creates a host if the registration's quotas let it in. One that registers again is let in already.
 func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
+	if err := s.admissions.Acquire(r.Context(), 1); err != nil {
+		return fmt.Errorf("registering host %s: %w", host.Name, err)
+	}
+	defer s.admissions.Release(1)
 	known, err := s.hosts.fromCache(r.Context(), client.ObjectKeyFromObject(host))
 	if err == nil && token.SameKey(known.Spec.PubKey, host.Spec.PubKey) {
 		if err := s.quota.admitRepeat(known); err != nil {
 			return err
 		}
 		return s.checkSame(r, host)
-	}
-	if err := r.Context().Err(); err != nil {
-		return fmt.Errorf("registering host %s: %w", host.Name, err)
 	}
 	// A host that is let in is created even if its agent has stopped waiting for the answer. Otherwise each such request of
 	// agents that are served late would use up one of the registrations that the quota allows, and create nothing.

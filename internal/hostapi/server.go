@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,6 +40,7 @@ type Server struct {
 	parked        *parked
 	quota         *quota
 	places        *places
+	admissions    *semaphore.Weighted
 	reports       *reporter
 	listening     atomic.Bool
 }
@@ -65,6 +67,7 @@ func New(options Options) (*Server, error) {
 		parked:        newParked(hub, roots),
 		quota:         quota,
 		places:        newPlaces(options.Cache, options.Clock),
+		admissions:    semaphore.NewWeighted(maxAdmissions),
 		reports:       newReporter(options.Client, options.Clock, known, quota),
 	}, nil
 }
