@@ -27,14 +27,15 @@ type Connector interface {
 }
 
 // NewConnector returns a Connector over Cluster API's ClusterCache. management is used to read
-// MachineDrainRules.
-func NewConnector(cache clustercache.ClusterCache, management client.Client) Connector {
-	return &connector{cache: cache, management: management}
+// MachineDrainRules. All clusters know the residents.
+func NewConnector(cache clustercache.ClusterCache, management client.Client, residents ...Resident) Connector {
+	return &connector{cache: cache, management: management, residents: residents}
 }
 
 type connector struct {
 	cache      clustercache.ClusterCache
 	management client.Client
+	residents  []Resident
 	// features of the clusters that are connected, by the key of their Cluster.
 	features sync.Map
 }
@@ -48,7 +49,7 @@ func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster
 	if err != nil {
 		return nil, c.unconnected(key, err)
 	}
-	cluster := New(c.management, live).WithCache(WithDeadline(cached))
+	cluster := New(c.management, live).WithCache(WithDeadline(cached)).With(c.residents...)
 	if cluster.config, err = c.cache.GetRESTConfig(ctx, key); err != nil {
 		return nil, c.unconnected(key, err)
 	}
@@ -73,6 +74,8 @@ type Cluster struct {
 	// cached reads Nodes from the watch of the connection.
 	cached   client.Reader
 	features *features
+	// residents are in no cluster for sure: each looks for itself.
+	residents []Resident
 	// config of live; nil if that was given without.
 	config *rest.Config
 }
