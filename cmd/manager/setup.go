@@ -43,6 +43,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
@@ -79,7 +80,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 
 // residents are what on nodes an upgrade cares for besides Pods, in the order in which that is done.
 func residents() []workload.Resident {
-	return []workload.Resident{longhorn.Resident{}}
+	return []workload.Resident{kubevirt.Resident{}, longhorn.Resident{}}
 }
 
 // newKubeconfigs reads the kubeconfigs of workload clusters. Nothing else in the manager may read one: it would not be
@@ -222,7 +223,7 @@ func addMetrics(mgr ctrl.Manager) error {
 
 // gauges are counted from the objects that there are.
 func gauges() []metrics.Gauge {
-	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges())
+	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges(residents()...))
 }
 
 func addChecks(mgr ctrl.Manager) error {

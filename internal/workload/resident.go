@@ -15,6 +15,14 @@ import (
 // cluster in which it is not installed has nothing of it, and every verb finds that by itself. Embedding Nothing is an
 // implementation of all verbs for which it has nothing to do.
 type Resident interface {
+	// Name as it stands in messages.
+	Name() string
+	// Checks that it adds to the preflight, in the order in which they are reported.
+	Checks() []Check
+	// Read reads what the Checks look at; nil where it is not installed.
+	Read(ctx context.Context, in Reading) (State, error)
+	// Owns says of a Pod whether it goes the resident's own way, so that a drain leaves it out; nil if none does.
+	Owns(ctx context.Context, in *Cluster) (func(*corev1.Pod) bool, error)
 	// ServingPods select its Pods that serve volumes, which a drain evicts last.
 	ServingPods() []clusterv1.MachineDrainRulePodSelector
 	// RefusedBecause says for whose sake it keeps a PodDisruptionBudget that refuses to evict the Pods, as a part of a
@@ -35,10 +43,17 @@ type Resident interface {
 // Living are the ids of the attempts of a cluster that have not ended.
 type Living func(context.Context) ([]string, error)
 
-// Nothing is a Resident that has nothing on any Node.
+// Nothing is all verbs of a Resident that has nothing on any Node.
 type Nothing struct{}
 
-var _ Resident = Nothing{}
+// Checks are none.
+func (Nothing) Checks() []Check { return nil }
+
+// Read finds nothing.
+func (Nothing) Read(context.Context, Reading) (State, error) { return nil, nil }
+
+// Owns no Pod.
+func (Nothing) Owns(context.Context, *Cluster) (func(*corev1.Pod) bool, error) { return nil, nil }
 
 // ServingPods are none.
 func (Nothing) ServingPods() []clusterv1.MachineDrainRulePodSelector { return nil }

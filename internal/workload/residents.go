@@ -18,6 +18,9 @@ func (c *Cluster) With(residents ...Resident) *Cluster {
 	return c
 }
 
+// Residents that the cluster may have.
+func (c *Cluster) Residents() []Resident { return c.residents }
+
 // servingPods select the Pods of residents that serve volumes.
 func (c *Cluster) servingPods() []clusterv1.MachineDrainRulePodSelector {
 	serving := []clusterv1.MachineDrainRulePodSelector{}

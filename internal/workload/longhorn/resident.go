@@ -28,6 +28,9 @@ type Resident struct{ workload.Nothing }
 
 var _ workload.Resident = Resident{}
 
+// Name is that of the project.
+func (Resident) Name() string { return "Longhorn" }
+
 // ServingPods are all of Longhorn's.
 func (Resident) ServingPods() []clusterv1.MachineDrainRulePodSelector {
 	return []clusterv1.MachineDrainRulePodSelector{
