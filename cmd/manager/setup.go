@@ -43,6 +43,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
 // setUp adds everything to the manager.
@@ -60,7 +62,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 	}
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	// One for all: it remembers what clusters do not have.
-	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient()), Now: clock.RealClock{}.Now}
+	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient(), residents()...), Now: clock.RealClock{}.Now}
 	for _, add := range []func() error{
 		func() error { return addControllers(ctx, mgr, workloads, kubeconfigs, owners, ahead, o) },
 		func() error { return addWebhooks(mgr, owners, ahead) },
@@ -74,6 +76,11 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 		}
 	}
 	return nil
+}
+
+// residents are what on nodes an upgrade cares for besides Pods, in the order in which that is done.
+func residents() []workload.Resident {
+	return []workload.Resident{kubevirt.Resident{}, longhorn.Resident{}}
 }
 
 // newKubeconfigs reads the kubeconfigs of workload clusters. Nothing else in the manager may read one: it would not be
@@ -216,7 +223,7 @@ func addMetrics(mgr ctrl.Manager) error {
 
 // gauges are counted from the objects that there are.
 func gauges() []metrics.Gauge {
-	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges())
+	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges(residents()...))
 }
 
 func addChecks(mgr ctrl.Manager) error {

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // admit takes one of the cluster's slots, and holds while there is none, the image is quarantined, or a check blocks: the
@@ -83,7 +84,7 @@ func evacuationBlocker(ctx context.Context, o *observation, holders []*infrav1.E
 	if first < 0 || o.workload == nil {
 		return "", nil
 	}
-	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
 	if err != nil || !installed {
 		return "", err
 	}

@@ -30,7 +30,7 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 }
 
 // readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
-// Pods that have gone. What serves them has replicas of the volumes too, which Longhorn must not make up for elsewhere.
+// Pods that have gone. What serves them may hold data of the volumes too, which must not be made up for elsewhere.
 func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err error) {
 	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)
 	if err != nil {
@@ -40,7 +40,7 @@ func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err 
 		return "waiting for volumes to be detached from Node " + o.node.Name + ", before the Pods that serve them are evicted: " +
 			strings.Join(volumes, ", "), nil
 	}
-	return "", o.workload.HoldReplenishment(ctx, o.attempt)
+	return "", o.workload.HoldResidents(ctx, o.attempt)
 }
 
 // detachVolumes waits until the volumes of the evicted Pods are detached.
@@ -50,14 +50,14 @@ func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequenc
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	engines, err := o.workload.EnginesOn(ctx, o.node.Name)
+	others, err := o.workload.AttachedByResidents(ctx, o.node.Name)
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	if waitFor := slices.Concat(volumes, engines); len(waitFor) > 0 {
-		// Longhorn's engines are not watched.
-		return sequence.Wait(poll(isWatched && len(engines) == 0, pollPods), "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
+	if waitFor := slices.Concat(volumes, others); len(waitFor) > 0 {
+		// What residents have attached is not watched.
+		return sequence.Wait(poll(isWatched && len(others) == 0, pollPods), "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
 			strings.Join(waitFor, ", "), o.overdue(stepDetachVolumes, o.options.Timeouts.Drain.Duration)), nil
 	}
-	return sequence.Done(), o.workload.HoldReplenishment(ctx, o.attempt)
+	return sequence.Done(), o.workload.HoldResidents(ctx, o.attempt)
 }

@@ -23,7 +23,7 @@ const maxVirtualMachines = 1000
 // evacuateVMs makes the virtual machines of the node leave it: each is moved, stopped or waited for, as was decided
 // for it. A cluster without KubeVirt has none.
 func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.Result, error) {
-	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
 	if err != nil || !installed {
 		return sequence.Done(), err
 	}
@@ -47,11 +47,9 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 }
 
 func (o *observation) evacuation() kubevirt.Evacuation {
-	return kubevirt.Evacuation{
-		Client: o.workload.Live(), Nodes: o.workload.CachedNodes, Pods: o.workload.SharedPods(),
-		Canceller: o.workload.Canceller(), Node: o.node, Attempt: o.attempt,
-		Policy: o.options.VMPolicy, Since: o.enteredAt(stepEvacuateVMs),
-	}
+	return kubevirt.Resident{}.Evacuation(o.workload, kubevirt.Evacuation{
+		Node: o.node, Attempt: o.attempt, Policy: o.options.VMPolicy, Since: o.enteredAt(stepEvacuateVMs),
+	})
 }
 
 // pollVMs is after how long the node is looked at again. KubeVirt migrates two at a time by default: a node with
@@ -109,7 +107,7 @@ func (r *Reconciler) virtualMachinesOn(ctx context.Context, o *observation) (str
 	if o.workload == nil || o.node == nil {
 		return "", nil
 	}
-	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
 	if err != nil || !installed {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // endDeleted is how an attempt ends, for the counter, that is deleted before it has ended.
@@ -95,10 +96,10 @@ const (
 	heldLost    = string(infrav1.UpgradeHostLost)
 )
 
-// Gauges are counted from the attempts that there are.
-func Gauges() []metrics.Gauge {
+// Gauges are counted from the attempts that there are. Residents of workload clusters have checks, too.
+func Gauges(residents ...workload.Resident) []metrics.Gauge {
 	reasons := []string{heldPending, heldPaused, heldLost}
-	for _, check := range preflight.Checks() {
+	for _, check := range preflight.Checks(residents...) {
 		reasons = append(reasons, check.Name)
 	}
 	return []metrics.Gauge{{

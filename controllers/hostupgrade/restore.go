@@ -16,7 +16,7 @@ import (
 // restoreVMs starts again what was shut down for the node. It goes by what stands on the VirtualMachines: the report
 // of the attempt may be lost, and another attempt may have begun.
 func (r *Reconciler) restoreVMs(ctx context.Context, o *observation) (sequence.Result, error) {
-	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
 	if err != nil || !installed {
 		return sequence.Done(), err
 	}
@@ -62,7 +62,7 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 	if o.machineLeaves() || o.workload == nil || o.node == nil || !o.evacuates() {
 		return sequence.Done(), nil
 	}
-	installed, err := o.workload.HasKubeVirt(ctx, o.node)
+	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
 	if err != nil || !installed {
 		return sequence.Done(), err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
 // settle holds the slot until the node's storage is healthy again.
@@ -29,15 +28,11 @@ func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(poll(isWatched, pollPods), "waiting for volumes to be attached to Node %s: %s%s",
 			o.node.Name, strings.Join(unattached, ", "), late), nil
 	}
-	snapshot, err := o.workload.Longhorn(ctx)
-	if err != nil {
-		return sequence.Result{}, err
+	waitFor, err := o.workload.Unsettled(ctx, o.node.Name, o.wentDown())
+	if err != nil || waitFor == "" {
+		return sequence.Done(), err
 	}
-	if unsettled := snapshot.Unsettled(o.node.Name, o.wentDown()); len(unsettled) > 0 {
-		return sequence.Wait(pollCluster, "waiting for Longhorn to rebuild the replicas on Node %s of volumes %s%s", o.node.Name,
-			longhorn.Names(unsettled), late), nil
-	}
-	return sequence.Done(), nil
+	return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
 }
 
 // wentDown is the moment from which on what fails is put down to this attempt: that of its cordon. An attempt that lost
@@ -54,7 +49,7 @@ func (o *observation) wentDown() time.Time {
 	return o.upgrade.Status.StartedAt.Time
 }
 
-// releaseStorage lets Longhorn make replicas elsewhere again, as soon as it did before. It is waited for where the workload
+// releaseStorage lets residents make up elsewhere again for what is on the node. It is waited for where the workload
 // cluster cannot be reached, but holds neither a Machine that is being deleted, nor the report that a host is lost: the
 // first is made up for by the next attempt, and the other comes by here again.
 func (r *Reconciler) releaseStorage(ctx context.Context, o *observation) (sequence.Result, error) {
@@ -65,11 +60,11 @@ func (r *Reconciler) releaseStorage(ctx context.Context, o *observation) (sequen
 	case o.workload == nil:
 		return o.awaitCluster(), nil
 	}
-	err := o.workload.ReleaseReplenishment(ctx, o.attempt, func(ctx context.Context) ([]string, error) {
+	err := o.workload.ReleaseResidents(ctx, o.attempt, func(ctx context.Context) ([]string, error) {
 		return r.livingAttempts(ctx, o)
 	})
 	if err != nil && yields {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to release Longhorn's setting, leaving it to the next attempt")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to release what residents of the workload cluster hold for the attempt, leaving it to the next attempt")
 		return sequence.Done(), nil
 	}
 	return sequence.Done(), err

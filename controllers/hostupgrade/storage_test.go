@@ -19,6 +19,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	longhornresident "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
 )
 
@@ -172,7 +174,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 // allChecks waives every check of the preflight.
 func allChecks() string {
 	names := []string{}
-	for _, check := range preflight.Checks() {
+	for _, check := range preflight.Checks(kubevirt.Resident{}, longhornresident.Resident{}) {
 		names = append(names, check.Name)
 	}
 	return strings.Join(names, ",")

@@ -25,6 +25,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -86,7 +88,7 @@ func (f *fakeConnector) Connect(context.Context, client.ObjectKey) (*workload.Cl
 	if f.unreachable {
 		return nil, workload.ErrUnreachable
 	}
-	cluster := workload.New(f.client, f.client)
+	cluster := workload.New(f.client, f.client).With(kubevirt.Resident{}, longhorn.Resident{})
 	if f.cached != nil {
 		cluster = cluster.WithCache(f.cached)
 	}

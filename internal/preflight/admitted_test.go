@@ -12,6 +12,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 var _ = DescribeTable("An attempt that has taken its slot", func(check string, verdict infrav1.PreflightVerdict, changes ...func(*Snapshot, *Subject)) {
@@ -54,14 +56,14 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 		s.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	}),
 	Entry("is held by the space that is left", "FreeSpace", infrav1.PreflightBlock, measured(512<<20, 1<<30)),
-	Entry("is not held by KubeVirt as a whole", "KubeVirt", infrav1.PreflightWarn, withKubeVirt(func(k *KubeVirt) {
+	Entry("is not held by KubeVirt as a whole", "KubeVirt", infrav1.PreflightWarn, withKubeVirt(func(k *kubevirt.Installation) {
 		k.Installations = []kubevirtv1.KubeVirt{{ObjectMeta: metav1.ObjectMeta{Name: "kubevirt"}}}
 	})),
-	Entry("is held by virt-api while virtual machines are on its node", "VirtAPI", infrav1.PreflightBlock, withKubeVirt(func(k *KubeVirt) {
+	Entry("is held by virt-api while virtual machines are on its node", "VirtAPI", infrav1.PreflightBlock, withKubeVirt(func(k *kubevirt.Installation) {
 		k.API, k.Places = "is not Available", map[types.NamespacedName]string{{Name: "a"}: "n"}
 	})),
-	Entry("is not held by virt-api once they have left", "VirtAPI", infrav1.PreflightPass, withKubeVirt(func(k *KubeVirt) { k.API = "is not Available" })),
-	Entry("is held by somebody else's migration from its node", "Migrations", infrav1.PreflightBlock, withKubeVirt(func(k *KubeVirt) {
+	Entry("is not held by virt-api once they have left", "VirtAPI", infrav1.PreflightPass, withKubeVirt(func(k *kubevirt.Installation) { k.API = "is not Available" })),
+	Entry("is held by somebody else's migration from its node", "Migrations", infrav1.PreflightBlock, withKubeVirt(func(k *kubevirt.Installation) {
 		k.Places = map[types.NamespacedName]string{{Name: "a"}: "n"}
 		k.Migrations = []kubevirtv1.VirtualMachineInstanceMigration{{Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "a"}}}
 	})),
@@ -70,9 +72,11 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 	}),
 )
 
-func withKubeVirt(change func(*KubeVirt)) func(*Snapshot, *Subject) {
+func withKubeVirt(change func(*kubevirt.Installation)) func(*Snapshot, *Subject) {
 	return func(s *Snapshot, _ *Subject) {
-		s.KubeVirt = &KubeVirt{Interceptor: true, Handlers: map[string]bool{}}
-		change(s.KubeVirt)
+		k := &kubevirt.Installation{Interceptor: true, Handlers: map[string]bool{}}
+		change(k)
+		s.Residents = []workload.Resident{kubevirt.Resident{}}
+		s.States = map[string]workload.State{"KubeVirt": k}
 	}
 }

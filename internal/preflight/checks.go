@@ -5,6 +5,7 @@ package preflight
 
 import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Check is one thing that has to be so before a node may be touched.
@@ -20,10 +21,10 @@ type Check struct {
 	Holds bool
 }
 
-// Checks in the order in which they are reported. The quarantine comes first: a bad image is not even
-// offered to another host.
-func Checks() []Check {
-	return []Check{
+// Checks in the order in which they are reported, with those of residents of workload clusters. The quarantine comes first:
+// a bad image is not even offered to another host.
+func Checks(residents ...workload.Resident) []Check {
+	all := []Check{
 		{Name: "Paused", Run: checkPaused, Holds: true},
 		{Name: "Approved", Run: checkApproved, Final: true, Holds: true},
 		{Name: quarantineCheck, Run: checkQuarantine, Final: true, Holds: true},
@@ -38,13 +39,24 @@ func Checks() []Check {
 		{Name: "KubeletVersion", Run: checkKubeletVersion, Holds: true},
 		{Name: "FreeSpace", Run: checkFreeSpace, Final: true, Holds: true},
 		{Name: "Certificates", Run: checkCertificates},
-		{Name: "KubeVirt", Run: checkKubeVirt},
-		{Name: "VirtAPI", Run: checkVirtAPI, Holds: true},
-		{Name: "VirtHandler", Run: checkVirtHandler},
-		{Name: "Migrations", Run: checkMigrations, Holds: true},
-		{Name: "Volumes", Run: checkVolumes, Holds: true},
-		{Name: "Backups", Run: checkBackups, Holds: true},
 	}
+	for _, resident := range residents {
+		for _, check := range resident.Checks() {
+			all = append(all, checkOf(resident.Name(), check))
+		}
+	}
+	return append(all, Check{Name: "Backups", Run: checkBackups, Holds: true})
+}
+
+// checkOf is a check of a resident, which finds nothing amiss where that is not installed.
+func checkOf(resident string, check workload.Check) Check {
+	return Check{Name: check.Name, Holds: check.Holds, Run: func(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+		state, installed := s.States[resident]
+		if !installed {
+			return pass()
+		}
+		return check.Run(state, workload.Question{Now: s.Now, Node: subject.Node, Nodes: s.Nodes, Admitted: subject.Admitted})
+	}}
 }
 
 // Run all checks on a subject and return what is not as it should be. A check that is waived does not block: what it
@@ -52,7 +64,7 @@ func Checks() []Check {
 // an attempt which has taken its slot.
 func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.PreflightResult)) []infrav1.PreflightResult {
 	results := []infrav1.PreflightResult{}
-	for _, check := range Checks() {
+	for _, check := range Checks(s.Residents...) {
 		for _, result := range check.Run(s, subject) {
 			result.Check = check.Name
 			switch {
@@ -75,10 +87,5 @@ func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.Pre
 // pass is what a check returns that found nothing amiss.
 func pass() []infrav1.PreflightResult { return nil }
 
-func block(object, message string) []infrav1.PreflightResult {
-	return []infrav1.PreflightResult{{Verdict: infrav1.PreflightBlock, Object: object, Message: message}}
-}
-
-func warn(object, message string) []infrav1.PreflightResult {
-	return []infrav1.PreflightResult{{Verdict: infrav1.PreflightWarn, Object: object, Message: message}}
-}
+// What checks return that found something.
+var block, warn = workload.Blocks, workload.Warns

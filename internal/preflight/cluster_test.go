@@ -15,7 +15,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
 const (
@@ -107,28 +106,6 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 			{Object: "VirtualMachineRestore/default/r", Doing: "a virtual machine is being restored"},
 		}
 	}),
-
-	Entry("no Longhorn", checkVolumes, nil),
-	Entry("a healthy volume", checkVolumes, nil, withVolume("n", "o")),
-	Entry("a volume that is degraded elsewhere", checkVolumes, nil, withVolume("o", "p"), degraded),
-	Entry("a degraded volume with a replica on the node", checkVolumes,
-		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
-			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
-		withVolume("n", "o"), degraded),
-	Entry("a degraded volume with its last healthy replica on the node", checkVolumes,
-		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
-			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
-		withVolume("n", "n"), degraded),
-	Entry("a volume with one replica, which is on the node", checkVolumes,
-		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only replica on Node n and is in use: give it another replica, or stop what uses it"},
-		withVolume("n"), wanted(1)),
-	Entry("a volume with one replica, which is elsewhere", checkVolumes, nil, withVolume("o"), wanted(1)),
-	Entry("a volume with one replica that nobody uses", checkVolumes,
-		[]string{"Warn Volume/pv-1 (PersistentVolumeClaim default/disk): has its only healthy replica on Node n and cannot be attached while that is down"},
-		withVolume("n"), wanted(1), detached),
-	Entry("all healthy replicas on the node", checkVolumes,
-		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only healthy replica on Node n: wait until Longhorn has rebuilt another, or stop what uses it"},
-		withVolume("n", "n"), wanted(2)),
 )
 
 // withNode adds a Ready node, changed.
@@ -182,28 +159,6 @@ func expires(after time.Duration) change {
 			machine.Status.CertificatesExpiryDate = metav1.NewTime(s.Now.Add(after))
 		}
 	}
-}
-
-// withVolume adds a volume that is attached to the first of the nodes that have healthy replicas of it.
-func withVolume(nodes ...string) change {
-	return func(s *Snapshot, _ *Subject) {
-		volume := longhorn.Volume{
-			Name: "pv-1", Claim: "default/disk", Wanted: len(nodes), State: longhorn.Attached, Robustness: longhorn.Healthy, Node: nodes[0],
-		}
-		for _, node := range nodes {
-			volume.Replicas = append(volume.Replicas, longhorn.Replica{Name: "r-" + node, Node: node, Healthy: true})
-		}
-		s.Longhorn = &longhorn.Snapshot{Volumes: []longhorn.Volume{volume}}
-	}
-}
-
-func degraded(s *Snapshot, _ *Subject) { s.Longhorn.Volumes[0].Robustness = longhorn.Degraded }
-func detached(s *Snapshot, _ *Subject) {
-	s.Longhorn.Volumes[0].State, s.Longhorn.Volumes[0].Node = "detached", ""
-}
-
-func wanted(replicas int) change {
-	return func(s *Snapshot, _ *Subject) { s.Longhorn.Volumes[0].Wanted = replicas }
 }
 
 var _ = DescribeTable("isSilent", func(expected bool, ago ...time.Duration) {

@@ -9,5 +9,8 @@
 // node (controllers/hostupgrade), when an upgrade is requested (internal/webhooks), before the owner of Machines
 // is pointed to another image (controllers/machinetemplate), and in Cluster API's lifecycle hooks (hooks).
 //
+// What stands against it in KubeVirt or Longhorn is known to them: residents of the workload cluster bring their own
+// checks, which are run among the others.
+//
 // What our own attempts leave behind, such as their cordon, never stands against an upgrade.
 package preflight

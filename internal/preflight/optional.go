@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // absentFor is how long an API that a cluster does not have is not looked for again. A mapper asks the API server each
@@ -53,10 +55,12 @@ type optional struct {
 	cluster client.ObjectKey
 	absent  *absence
 	now     time.Time
+	// residents are looked for, too.
+	residents []workload.Resident
 }
 
-// find returns the version of a kind that the cluster prefers; found is false if it does not have the kind.
-func (o *optional) find(kind schema.GroupKind) (gvk schema.GroupVersionKind, found bool, err error) {
+// Find returns the version of a kind that the cluster prefers; found is false if it does not have the kind.
+func (o *optional) Find(kind schema.GroupKind) (gvk schema.GroupVersionKind, found bool, err error) {
 	of := absentKind{o.cluster, kind}
 	if o.absent.isKnown(of, o.now) {
 		return gvk, false, nil
@@ -74,7 +78,7 @@ func (o *optional) find(kind schema.GroupKind) (gvk schema.GroupVersionKind, fou
 
 // objects of a kind in all namespaces; none if the cluster does not have the kind.
 func (o *optional) objects(ctx context.Context, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
-	gvk, found, err := o.find(kind)
+	gvk, found, err := o.Find(kind)
 	if err != nil || !found {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
@@ -53,7 +55,7 @@ var _ = Describe("Read", Ordered, func() {
 	read := func(ctx SpecContext, after time.Duration) *Snapshot {
 		GinkgoHelper()
 		s, err := reader.Read(ctx, Sources{
-			View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live), Now: now.Add(after),
+			View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live).With(kubevirt.Resident{}, longhorn.Resident{}), Now: now.Add(after),
 			Cluster: clusterOf(namespace),
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -67,8 +69,7 @@ var _ = Describe("Read", Ordered, func() {
 			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "a"}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}},
 			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "b"}})
 		s := read(ctx, 0)
-		Expect(s.KubeVirt).To(BeNil())
-		Expect(s.Longhorn).To(BeNil())
+		Expect(s.States).To(BeEmpty())
 		Expect(s.Jobs).To(BeEmpty())
 		Expect(s.Foreign).To(BeEmpty())
 		Expect(s.Renewed).To(HaveLen(1))
@@ -100,13 +101,13 @@ var _ = Describe("Read", Ordered, func() {
 	It("asks again for KubeVirt half a minute after it was not there, and when the clock was set back", func(ctx SpecContext) {
 		Expect(kinds.Install(ctx, live)).To(Succeed())
 		create(ctx, &kubevirtv1.KubeVirt{ObjectMeta: meta("kubevirt")})
-		Expect(read(ctx, absentFor-time.Second).KubeVirt).To(BeNil())
-		Expect(read(ctx, absentFor).KubeVirt).NotTo(BeNil())
-		Expect(read(ctx, -time.Second).KubeVirt).NotTo(BeNil())
+		Expect(virtOf(read(ctx, absentFor-time.Second))).To(BeNil())
+		Expect(virtOf(read(ctx, absentFor))).NotTo(BeNil())
+		Expect(virtOf(read(ctx, -time.Second))).NotTo(BeNil())
 	})
 
 	It("tells that nothing of KubeVirt but its object is there", func(ctx SpecContext) {
-		found := read(ctx, absentFor).KubeVirt
+		found := virtOf(read(ctx, absentFor))
 		Expect(found.API).To(Equal("is not there"))
 		Expect(found.Interceptor).To(BeFalse())
 		Expect(found.Handlers).To(BeEmpty())
@@ -115,7 +116,7 @@ var _ = Describe("Read", Ordered, func() {
 	It("reads what there is of KubeVirt", func(ctx SpecContext) {
 		create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "virt-api-validator"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: evictionWebhook, AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+				Name: "virt-launcher-eviction-interceptor.kubevirt.io", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
 				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1")},
 			}}})
 		makeHandler(ctx, live, "old", "n", corev1.ConditionFalse)
@@ -133,12 +134,12 @@ var _ = Describe("Read", Ordered, func() {
 			Expect(live.Status().Update(ctx, migration)).To(Succeed())
 		}
 
-		found := read(ctx, absentFor).KubeVirt
+		found := virtOf(read(ctx, absentFor))
 		Expect(found.Interceptor).To(BeTrue())
 		Expect(found.Handlers).To(Equal(map[string]bool{"n": true, "o": false}))
 		Expect(found.Places).To(Equal(map[types.NamespacedName]string{{Namespace: namespace, Name: "vm"}: "n"}))
-		Expect(found.on("n")).To(Equal(1))
-		Expect(found.on("o")).To(BeZero())
+		Expect(found.On("n")).To(Equal(1))
+		Expect(found.On("o")).To(BeZero())
 		Expect(found.Migrations).To(HaveLen(2))
 		Expect(found.Migrations[0].Name).To(Equal("a"))
 	})
@@ -147,21 +148,21 @@ var _ = Describe("Read", Ordered, func() {
 		spec := map[string]any{
 			"group": "subresources.kubevirt.io", "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1),
 		}
-		local := storage.New(apiServiceKind, "", subresourceAPI, map[string]any{"spec": maps.Clone(spec)})
+		local := storage.New(apiServiceKind, "", "v1.subresources.kubevirt.io", map[string]any{"spec": maps.Clone(spec)})
 		spec["service"] = map[string]any{"namespace": namespace, "name": "virt-api"}
 		spec["insecureSkipTLSVerify"] = true
-		service := storage.New(apiServiceKind, "", subresourceAPI, map[string]any{"spec": spec})
+		service := storage.New(apiServiceKind, "", "v1.subresources.kubevirt.io", map[string]any{"spec": spec})
 		create(ctx, service)
-		Expect(read(ctx, absentFor).KubeVirt.API).To(Equal("is not Available"), "its Service does not exist")
+		Expect(virtOf(read(ctx, absentFor)).API).To(Equal("is not Available"), "its Service does not exist")
 
 		Expect(live.Delete(ctx, service)).To(Succeed())
 		create(ctx, local)
-		Eventually(func() string { return read(ctx, absentFor).KubeVirt.API }).Should(BeEmpty(), "the API server serves it itself")
+		Eventually(func() string { return virtOf(read(ctx, absentFor)).API }).Should(BeEmpty(), "the API server serves it itself")
 	})
 
 	It("reads Longhorn", func(ctx SpecContext) {
 		Expect(storage.Install(ctx, live, storage.LonghornKinds()...)).To(Succeed())
-		Expect(read(ctx, 2*absentFor).Longhorn).NotTo(BeNil())
+		Expect(read(ctx, 2*absentFor).States).To(HaveKey("Longhorn"))
 	})
 
 	It("takes no notice of jobs that are done or being deleted", func(ctx SpecContext) {
@@ -180,7 +181,7 @@ var _ = Describe("Read", Ordered, func() {
 		aged := func(after time.Duration, live client.Client, change func(*Sources)) *Snapshot {
 			GinkgoHelper()
 			from := Sources{View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Now: now.Add(at + after), MaxAge: maxAge, Cluster: clusterOf(namespace)}
-			from.Workload = workload.New(live, live).WithCache(noNodes{live})
+			from.Workload = workload.New(live, live).With(kubevirt.Resident{}, longhorn.Resident{}).WithCache(noNodes{live})
 			change(&from)
 			s, err := reader.Read(ctx, from)
 			Expect(err).NotTo(HaveOccurred())
@@ -188,13 +189,13 @@ var _ = Describe("Read", Ordered, func() {
 		}
 		first := aged(0, live, func(*Sources) {})
 		Expect(first.Foreign).To(HaveLen(2))
-		Expect(first.KubeVirt.API).To(BeEmpty())
+		Expect(virtOf(first).API).To(BeEmpty())
 		Expect(first.Nodes).To(BeEmpty())
 
 		create(ctx, plan("c", "n"))
-		Expect(live.Delete(ctx, storage.New(apiServiceKind, "", subresourceAPI, map[string]any{}))).To(Succeed())
-		Eventually(func() string { return aged(maxAge-1, live, func(*Sources) {}).KubeVirt.API }).Should(Equal("is not there"))
-		Expect(first.KubeVirt.API).To(BeEmpty(), "others may be looking at it")
+		Expect(live.Delete(ctx, storage.New(apiServiceKind, "", "v1.subresources.kubevirt.io", map[string]any{}))).To(Succeed())
+		Eventually(func() string { return virtOf(aged(maxAge-1, live, func(*Sources) {})).API }).Should(Equal("is not there"))
+		Expect(virtOf(first).API).To(BeEmpty(), "others may be looking at it")
 		Expect(aged(maxAge-1, live, func(*Sources) {}).Foreign).To(HaveLen(2))
 		Expect(aged(maxAge, live, func(*Sources) {}).Foreign).To(HaveLen(3))
 
@@ -211,7 +212,7 @@ var _ = Describe("Read", Ordered, func() {
 		reader := &Reader{}
 		for n, name := range []string{"a", "b", "c"} {
 			_, err := reader.Read(ctx, Sources{
-				View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live), Now: now.Add(time.Duration(n) * forgottenAfter / 2),
+				View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live).With(kubevirt.Resident{}, longhorn.Resident{}), Now: now.Add(time.Duration(n) * forgottenAfter / 2),
 				Cluster: clusterOf(name),
 			})
 			Expect(err).NotTo(HaveOccurred())
@@ -219,6 +220,12 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(reader.recent.each).To(And(HaveLen(2), Not(HaveKey(client.ObjectKey{Namespace: "a", Name: "c"}))))
 	})
 })
+
+// virtOf a snapshot; nil where KubeVirt is not installed.
+func virtOf(s *Snapshot) *kubevirt.Installation {
+	found, _ := s.States["KubeVirt"].(*kubevirt.Installation)
+	return found
+}
 
 // noNodes is a cache that knows no Node.
 type noNodes struct{ client.Reader }
@@ -259,7 +266,7 @@ func plan(name string, nodes ...any) *unstructured.Unstructured {
 func makeHandler(ctx SpecContext, live client.Client, name, node string, ready corev1.ConditionStatus) {
 	GinkgoHelper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{handlerLabel: handlerName}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{kubevirtv1.AppLabel: "virt-handler"}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 	Expect(live.Create(ctx, pod)).To(Succeed())

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // forgottenAfter is how long the Services of a cluster are kept that nobody asks for.
@@ -56,7 +58,7 @@ func (r *recent) reading(cluster client.ObjectKey, now time.Time) *reading {
 // services of a cluster, as old as they may be.
 func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	cluster := client.ObjectKeyFromObject(from.Cluster)
-	in := &optional{Client: from.Workload.Live(), cluster: cluster, absent: &r.absent, now: from.Now}
+	in := &optional{Client: from.Workload.Live(), cluster: cluster, absent: &r.absent, now: from.Now, residents: from.Workload.Residents()}
 	last := r.recent.reading(cluster, from.Now)
 	last.mu.Lock()
 	defer last.mu.Unlock()
@@ -65,7 +67,7 @@ func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	}
 	of := Services{}
 	for _, read := range []func(context.Context, *optional, *Services) error{
-		readLeases, readKubeVirt, readLonghorn, readJobs, readForeign,
+		readLeases, readResidents, readJobs, readForeign,
 	} {
 		if err := read(ctx, in, &of); err != nil {
 			return Services{}, err
@@ -75,18 +77,30 @@ func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	return of, nil
 }
 
-// refreshed are Services that were read before, with what has to be known at each eviction: it is the same few objects
-// however many nodes there are.
-func refreshed(ctx context.Context, in *optional, of Services) (Services, error) {
-	if of.KubeVirt == nil {
-		return of, nil
-	}
-	virt := *of.KubeVirt
-	for _, read := range []func(context.Context, *optional, *KubeVirt) error{readVirtAPI, readInterceptor} {
-		if err := read(ctx, in, &virt); err != nil {
-			return Services{}, err
+func readResidents(ctx context.Context, in *optional, s *Services) error {
+	s.Residents, s.States = in.residents, map[string]workload.State{}
+	for _, resident := range in.residents {
+		state, err := resident.Read(ctx, in)
+		if err != nil {
+			return err
+		}
+		if state != nil {
+			s.States[resident.Name()] = state
 		}
 	}
-	of.KubeVirt = &virt
+	return nil
+}
+
+// refreshed are Services that were read before, with what residents have to know at the moment.
+func refreshed(ctx context.Context, in *optional, of Services) (Services, error) {
+	states := map[string]workload.State{}
+	for name, state := range of.States {
+		fresh, err := state.Refreshed(ctx, in)
+		if err != nil {
+			return Services{}, err
+		}
+		states[name] = fresh
+	}
+	of.States = states
 	return of, nil
 }

@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Snapshot is what the checks look at. Objects that do not exist are nil. Nothing of it may be changed: it is
@@ -37,10 +37,9 @@ type Snapshot struct {
 type Services struct {
 	// Renewed is when the kubelets last renewed the Leases of their Nodes.
 	Renewed map[string]time.Time
-	// KubeVirt is nil where it is not installed.
-	KubeVirt *KubeVirt
-	// Longhorn is nil where it is not installed.
-	Longhorn *longhorn.Snapshot
+	// Residents that the cluster may have, and States of those that it has, by their names.
+	Residents []workload.Resident
+	States    map[string]workload.State
 	// Jobs that read or write the disks of virtual machines, and are not done.
 	Jobs []Job
 	// Foreign are upgrades that others carry out on the cluster.

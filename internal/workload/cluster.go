@@ -27,16 +27,17 @@ type Connector interface {
 }
 
 // NewConnector returns a Connector over Cluster API's ClusterCache. management is used to read
-// MachineDrainRules.
-func NewConnector(cache clustercache.ClusterCache, management client.Client) Connector {
-	return &connector{cache: cache, management: management}
+// MachineDrainRules. All clusters know the residents.
+func NewConnector(cache clustercache.ClusterCache, management client.Client, residents ...Resident) Connector {
+	return &connector{cache: cache, management: management, residents: residents}
 }
 
 type connector struct {
 	cache      clustercache.ClusterCache
 	management client.Client
-	// features of the clusters that are connected, by the key of their Cluster.
-	features sync.Map
+	residents  []Resident
+	// memories of the clusters that are connected, by the key of their Cluster.
+	memories sync.Map
 }
 
 func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster, error) {
@@ -48,19 +49,19 @@ func (c *connector) Connect(ctx context.Context, key client.ObjectKey) (*Cluster
 	if err != nil {
 		return nil, c.unconnected(key, err)
 	}
-	cluster := New(c.management, live).WithCache(WithDeadline(cached))
+	cluster := New(c.management, live).WithCache(WithDeadline(cached)).With(c.residents...)
 	if cluster.config, err = c.cache.GetRESTConfig(ctx, key); err != nil {
 		return nil, c.unconnected(key, err)
 	}
-	known, _ := c.features.LoadOrStore(key, cluster.features)
-	cluster.features = known.(*features)
+	known, _ := c.memories.LoadOrStore(key, cluster.memory)
+	cluster.memory = known.(*memory)
 	return cluster, nil
 }
 
 // unconnected tells a cluster that is not connected, of which nothing is known from here on, from other errors.
 func (c *connector) unconnected(key client.ObjectKey, err error) error {
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		c.features.Delete(key)
+		c.memories.Delete(key)
 		return ErrUnreachable
 	}
 	return fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", key, err)
@@ -71,8 +72,10 @@ type Cluster struct {
 	management client.Client
 	live       client.Client
 	// cached reads Nodes from the watch of the connection.
-	cached   client.Reader
-	features *features
+	cached client.Reader
+	memory *memory
+	// residents are in no cluster for sure: each looks for itself.
+	residents []Resident
 	// config of live; nil if that was given without.
 	config *rest.Config
 }
@@ -80,7 +83,7 @@ type Cluster struct {
 // New returns a workload cluster. live reads and writes it without a cache: nothing here can be decided
 // on a stale read, and Pods of whole clusters are not worth caching for the few Nodes that are drained.
 func New(management, live client.Client) *Cluster {
-	return &Cluster{management: management, live: live, cached: live, features: newFeatures()}
+	return &Cluster{management: management, live: live, cached: live, memory: &memory{}}
 }
 
 // WithCache has CachedNodes read from a cache. Default: the cluster itself.
@@ -97,6 +100,12 @@ func (c *Cluster) WithConfig(config *rest.Config) *Cluster {
 
 // errNoConfig means that a Cluster was made without a connection of its own.
 var errNoConfig = errors.New("no connection for watches")
+
+// Live reads and writes the workload cluster without a cache.
+func (c *Cluster) Live() client.Client { return c.live }
+
+// Config is that of the connection; nil where the cluster was made without one of its own.
+func (c *Cluster) Config() *rest.Config { return c.config }
 
 // Watcher returns a client whose watches may last: the calls of Live are ended after a while.
 func (c *Cluster) Watcher() (client.WithWatch, error) {

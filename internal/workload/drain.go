@@ -23,7 +23,8 @@ func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine
 	if err != nil {
 		return false, "", err
 	}
-	helper := &drain.Helper{Client: storageLast{c.management}, RemoteClient: remote, GracePeriodSeconds: -1}
+	last := storageLast{Client: c.management, serving: append(c.servingPods(), csiPods())}
+	helper := &drain.Helper{Client: last, RemoteClient: remote, GracePeriodSeconds: -1}
 	pods, err := helper.GetPodsForEviction(ctx, cluster, machine, node)
 	if err != nil {
 		return false, "", fmt.Errorf("draining Node %s: %w", node, err)
@@ -31,7 +32,7 @@ func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine
 	if len(pods.Pods()) == 0 {
 		return true, "", nil
 	}
-	if !slices.ContainsFunc(pods.Pods(), isOrdinary) {
+	if !slices.ContainsFunc(pods.Pods(), last.isOrdinary) {
 		if waitFor, err := beforeStorage(ctx); err != nil || waitFor != "" {
 			return false, waitFor, err
 		}

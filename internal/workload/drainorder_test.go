@@ -117,8 +117,8 @@ var _ = Describe("Drain, of what serves volumes", func() {
 			"; Longhorn volumes attached to Node " + w.node + ": pvc-1 (PersistentVolumeClaim default/data)" +
 			"; Longhorn volumes whose last healthy replica is on Node " + w.node + ": pvc-2"))
 
-		Expect(w.cluster.EnginesOn(ctx, w.node)).To(Equal([]string{"pvc-1 (PersistentVolumeClaim default/data)"}))
+		Expect(w.cluster.AttachedByResidents(ctx, w.node)).To(Equal([]string{"pvc-1 (PersistentVolumeClaim default/data)"}))
 		Expect(longhorn.Detach(ctx, "pvc-1")).To(Succeed())
-		Expect(w.cluster.EnginesOn(ctx, w.node)).To(BeEmpty())
+		Expect(w.cluster.AttachedByResidents(ctx, w.node)).To(BeEmpty())
 	})
 })

@@ -115,11 +115,11 @@ func shortened(cause string) string {
 // nameRefusal names the PodDisruptionBudgets that refuse evictions, and for whose sake.
 func (c *Cluster) nameRefusal(ctx context.Context, node string, refused []*corev1.Pod) (string, error) {
 	budgets, err := c.nameBudgets(ctx, refused)
-	if err != nil || budgets == "" || !slices.ContainsFunc(refused, isInstanceManager) {
-		return budgets, err
+	if err != nil || budgets == "" {
+		return "", err
 	}
-	guarded, err := c.nameGuarded(ctx, node)
-	return budgets + guarded, err
+	because, err := c.refusedBecause(ctx, node, refused)
+	return budgets + because, err
 }
 
 // nameBudgets names the PodDisruptionBudgets behind refused evictions; empty where none of them is known to refuse, as one that

@@ -22,7 +22,7 @@ func (c *Cluster) AttachedVolumes(ctx context.Context, node string) ([]string, e
 	if err != nil || len(attachments) == 0 {
 		return nil, err
 	}
-	inUse, err := c.claimsInUse(ctx, node)
+	inUse, err := c.ClaimsInUse(ctx, node)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,8 @@ func (c *Cluster) attachments(ctx context.Context, node string) ([]storagev1.Vol
 	}), nil
 }
 
-func (c *Cluster) claimsInUse(ctx context.Context, node string) (sets.Set[string], error) {
+// ClaimsInUse are the PersistentVolumeClaims, as namespace/name, of the Pods that run on the Node and are to stay there.
+func (c *Cluster) ClaimsInUse(ctx context.Context, node string) (sets.Set[string], error) {
 	pods, err := c.pods(ctx, node)
 	if err != nil {
 		return nil, err

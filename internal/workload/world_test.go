@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 )
 
 // world is one Node with a namespace of its own.
@@ -36,7 +38,7 @@ func newWorld(ctx context.Context) *world {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name}}
 	Expect(server.Client.Create(ctx, node)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(server.Client.Delete(ctx, node)).To(Succeed()) })
-	return &world{cluster: workload.New(server.Client, server.Client), namespace: namespace.Name, node: node.Name}
+	return &world{cluster: workload.New(server.Client, server.Client).With(kubevirt.Resident{}, longhorn.Resident{}), namespace: namespace.Name, node: node.Name}
 }
 
 func (w *world) readNode(ctx context.Context) *corev1.Node {

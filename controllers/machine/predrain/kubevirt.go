@@ -44,10 +44,9 @@ func (KubeVirt) Present(ctx context.Context, cluster *workload.Cluster, node *co
 
 // Evacuate moves them, stops them, or waits, as an upgrade of the Node would.
 func (KubeVirt) Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
-	progress, err := kubevirt.Evacuate(ctx, kubevirt.Evacuation{
-		Client: e.Cluster.Live(), Nodes: e.Cluster.CachedNodes, Pods: e.Cluster.SharedPods(),
+	progress, err := kubevirt.Evacuate(ctx, kubevirt.Resident{}.Evacuation(e.Cluster, kubevirt.Evacuation{
 		Node: e.Node, Attempt: e.Attempt, Policy: e.Policy, Since: e.Since,
-	})
+	}))
 	return progressOf(progress), err
 }
 

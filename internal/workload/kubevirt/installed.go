@@ -34,3 +34,10 @@ func Installed(_ context.Context, c client.Client) (bool, error) {
 func isAbsent(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
 }
+
+func unlessAbsent(err error, doing string) error {
+	if isAbsent(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

@@ -31,13 +31,13 @@ type volume struct {
 
 // kubernetesUser is who uses a volume, or used it last: then LastPodRefAt is set.
 type kubernetesUser struct {
-	Namespace    string     `json:"namespace"`
-	Claim        string     `json:"pvcName"`
-	LastPodRefAt string     `json:"lastPodRefAt"`
-	Workloads    []workload `json:"workloadsStatus"`
+	Namespace    string `json:"namespace"`
+	Claim        string `json:"pvcName"`
+	LastPodRefAt string `json:"lastPodRefAt"`
+	Workloads    []user `json:"workloadsStatus"`
 }
 
-type workload struct {
+type user struct {
 	Pod  string `json:"podName"`
 	Name string `json:"workloadName"`
 	Kind string `json:"workloadType"`

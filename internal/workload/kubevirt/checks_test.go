@@ -1,9 +1,10 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package preflight
+package kubevirt
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,15 +15,27 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
+
+type change = func(*Installation, *workload.Question)
 
 const staysOutdated = "Warn KubeVirt/kubevirt: has 3 virtual machines that still run in launchers of a former version: " +
 	"those that can be migrated get a new one when their node is evacuated, restart the others when it suits"
 
-var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []string, changes ...change) {
-	Expect(findings(run, changes...)).To(HaveExactElements(expected))
+var _ = DescribeTable("a check of KubeVirt", func(run func(*Installation, workload.Question) []infrav1.PreflightResult, expected []string, changes ...change) {
+	q := workload.Question{Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Nodes: []corev1.Node{*readyNode("n")}}
+	q.Node = &q.Nodes[0]
+	k := &Installation{}
+	for _, change := range changes {
+		change(k, &q)
+	}
+	lines := []string{}
+	for _, result := range run(k, q) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", result.Verdict, result.Object, result.Message))
+	}
+	Expect(lines).To(HaveExactElements(expected))
 },
-	Entry("not installed", checkKubeVirt, nil),
 	Entry("well", checkKubeVirt, nil, kubeVirt),
 	Entry("being updated", checkKubeVirt, []string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.8.0: wait until that is done"},
 		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) {
@@ -47,15 +60,15 @@ var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []stri
 	Entry("changed", checkKubeVirt, []string{"Block KubeVirt/kubevirt: was changed and virt-operator has not acted on that yet: wait until it has"},
 		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Generation = 2 })),
 	Entry("not available", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Available=False: repair it first"},
-		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionFalse))),
+		kubeVirt, reports(reportsCondition(kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionFalse))),
 	Entry("degraded", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Degraded=True: repair it first"},
-		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionTrue))),
+		kubeVirt, reports(reportsCondition(kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionTrue))),
 	Entry("progressing", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Progressing=True: repair it first"},
-		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionTrue))),
+		kubeVirt, reports(reportsCondition(kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionTrue))),
 	Entry("not created", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Created=Unknown: repair it first"},
 		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.Conditions = k.Status.Conditions[:3] })),
 	Entry("not synchronized", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Synchronized=False: repair it first"},
-		kubeVirt, reports(sets(kubevirtv1.KubeVirtConditionSynchronized, corev1.ConditionFalse))),
+		kubeVirt, reports(reportsCondition(kubevirtv1.KubeVirtConditionSynchronized, corev1.ConditionFalse))),
 	Entry("launchers are being brought to the new version", checkKubeVirt,
 		[]string{"Block KubeVirt/kubevirt: is moving 3 virtual machines to launchers of its new version: wait until that is done"},
 		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate), updating(kubevirtv1.MigrationRunning)),
@@ -70,39 +83,38 @@ var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []stri
 		kubeVirt, updating(kubevirtv1.MigrationRunning)),
 
 	Entry("virt-api serves", checkVirtAPI, nil, kubeVirt),
-	Entry("no virt-api to ask", checkVirtAPI, nil),
 	Entry("virt-api does not serve", checkVirtAPI,
 		[]string{"Block APIService/v1.subresources.kubevirt.io: is not Available: bring virt-api back, no virtual machine can be moved without it"},
-		kubeVirt, func(s *Snapshot, _ *Subject) { s.KubeVirt.API = "is not Available" }),
+		kubeVirt, func(k *Installation, q *workload.Question) { k.API = "is not Available" }),
 	Entry("virt-api is not asked", checkVirtAPI,
 		[]string{"Block ValidatingWebhookConfiguration/virt-api-validator: does not have webhook virt-launcher-eviction-interceptor.kubevirt.io: " +
 			"bring virt-operator back, an eviction would stop virtual machines instead of moving them"},
-		kubeVirt, func(s *Snapshot, _ *Subject) { s.KubeVirt.Interceptor = false }),
+		kubeVirt, func(k *Installation, q *workload.Question) { k.Interceptor = false }),
 
 	Entry("virt-handler on both ends", checkVirtHandler, nil, kubeVirt, withTarget, handled),
-	Entry("no virtual machine to move", checkVirtHandler, nil, kubeVirt, func(s *Snapshot, _ *Subject) { s.KubeVirt.Places = nil }),
+	Entry("no virtual machine to move", checkVirtHandler, nil, kubeVirt, func(k *Installation, q *workload.Question) { k.Places = nil }),
 	Entry("nowhere to move to", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"}, kubeVirt, handled),
 	Entry("the other node is cordoned", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[1].Spec.Unschedulable = true }),
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) { q.Nodes[1].Spec.Unschedulable = true }),
 	Entry("the other node is not Ready", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[1].Status.Conditions = nil }),
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) { q.Nodes[1].Status.Conditions = nil }),
 	Entry("the other node has no virt-handler", checkVirtHandler, []string{"Warn Node/n: has virtual machines, and no other node can take any"},
 		kubeVirt, handled, withTarget),
 	Entry("the Pods of virt-handler are Ready", checkVirtHandler, nil,
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.KubeVirt.Handlers = map[string]bool{"n": true, "other": true} }),
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) { k.Handlers = map[string]bool{"n": true, "other": true} }),
 	Entry("virt-handler reported 5 minutes ago", checkVirtHandler, nil,
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Now = s.Now.Add(heartbeatFor) }),
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) { q.Now = q.Now.Add(heartbeatFor) }),
 	Entry("the Pod of virt-handler is not Ready", checkVirtHandler,
 		[]string{"Block Node/n: has a virt-handler that is not Ready: bring virt-handler back, it moves the virtual machines away"},
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.KubeVirt.Handlers = map[string]bool{"n": false} }),
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) { k.Handlers = map[string]bool{"n": false} }),
 	Entry("virt-handler has not reported", checkVirtHandler,
 		[]string{"Block Node/n: has a virt-handler that has not reported for 5 minutes: bring virt-handler back, it moves the virtual machines away"},
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) {
-			s.Nodes[0].Annotations[kubevirtv1.VirtHandlerHeartbeat] = s.Now.Add(-6 * time.Minute).Format(time.RFC3339)
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) {
+			q.Nodes[0].Annotations[kubevirtv1.VirtHandlerHeartbeat] = q.Now.Add(-6 * time.Minute).Format(time.RFC3339)
 		}),
 	Entry("the node is not schedulable for virtual machines", checkVirtHandler,
 		[]string{"Block Node/n: does not have label kubevirt.io/schedulable=true: bring virt-handler back, it moves the virtual machines away"},
-		kubeVirt, withTarget, handled, func(s *Snapshot, _ *Subject) { s.Nodes[0].Labels[kubevirtv1.NodeSchedulable] = "false" }),
+		kubeVirt, withTarget, handled, func(k *Installation, q *workload.Question) { q.Nodes[0].Labels[kubevirtv1.NodeSchedulable] = "false" }),
 
 	Entry("no migration", checkMigrations, nil, kubeVirt),
 	Entry("a person moves a virtual machine away", checkMigrations,
@@ -123,30 +135,30 @@ var _ = DescribeTable("a check of KubeVirt", func(run checkFunc, expected []stri
 )
 
 // kubeVirt is well, and has one virtual machine on the node.
-func kubeVirt(s *Snapshot, _ *Subject) {
-	k := kubevirtv1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Name: "kubevirt", Generation: 1}}
-	k.Status = kubevirtv1.KubeVirtStatus{
+func kubeVirt(k *Installation, q *workload.Question) {
+	of := kubevirtv1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Name: "kubevirt", Generation: 1}}
+	of.Status = kubevirtv1.KubeVirtStatus{
 		Phase:                   kubevirtv1.KubeVirtPhaseDeployed,
 		ObservedKubeVirtVersion: "v1.7.0", TargetKubeVirtVersion: "v1.7.0", ObservedDeploymentID: "id", TargetDeploymentID: "id",
 		ObservedGeneration: new(int64(1)),
 	}
-	k.Status.Conditions = []kubevirtv1.KubeVirtCondition{
+	of.Status.Conditions = []kubevirtv1.KubeVirtCondition{
 		{Type: kubevirtv1.KubeVirtConditionAvailable, Status: corev1.ConditionTrue},
 		{Type: kubevirtv1.KubeVirtConditionProgressing, Status: corev1.ConditionFalse},
 		{Type: kubevirtv1.KubeVirtConditionDegraded, Status: corev1.ConditionFalse},
 		{Type: kubevirtv1.KubeVirtConditionCreated, Status: corev1.ConditionTrue},
 	}
-	s.KubeVirt = &KubeVirt{
-		Installations: []kubevirtv1.KubeVirt{k}, Interceptor: true,
+	*k = Installation{
+		Installations: []kubevirtv1.KubeVirt{of}, Interceptor: true,
 		Places: map[types.NamespacedName]string{{Namespace: "default", Name: "vm"}: "n"},
 	}
 }
 
 func reports(changed func(*kubevirtv1.KubeVirt)) change {
-	return func(s *Snapshot, _ *Subject) { changed(&s.KubeVirt.Installations[0]) }
+	return func(k *Installation, q *workload.Question) { changed(&k.Installations[0]) }
 }
 
-func sets(kind kubevirtv1.KubeVirtConditionType, status corev1.ConditionStatus) func(*kubevirtv1.KubeVirt) {
+func reportsCondition(kind kubevirtv1.KubeVirtConditionType, status corev1.ConditionStatus) func(*kubevirtv1.KubeVirt) {
 	return func(k *kubevirtv1.KubeVirt) {
 		for i := range k.Status.Conditions {
 			if k.Status.Conditions[i].Type == kind {
@@ -173,77 +185,31 @@ func updating(phase kubevirtv1.VirtualMachineInstanceMigrationPhase) change {
 	})
 }
 
-func withTarget(s *Snapshot, subject *Subject) { withNode("other", func(*corev1.Node) {})(s, subject) }
+// withTarget adds another node, which is Ready.
+func withTarget(_ *Installation, q *workload.Question) {
+	q.Nodes = append(q.Nodes, *readyNode("other"))
+	q.Node = &q.Nodes[0]
+}
+
+func readyNode(name string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return node
+}
 
 // handled lets virt-handler be well on all nodes.
-func handled(s *Snapshot, _ *Subject) {
-	for i := range s.Nodes {
-		s.Nodes[i].Labels = map[string]string{kubevirtv1.NodeSchedulable: "true"}
-		s.Nodes[i].Annotations = map[string]string{kubevirtv1.VirtHandlerHeartbeat: s.Now.Format(time.RFC3339)}
+func handled(k *Installation, q *workload.Question) {
+	for i := range q.Nodes {
+		q.Nodes[i].Labels = map[string]string{kubevirtv1.NodeSchedulable: "true"}
+		q.Nodes[i].Annotations = map[string]string{kubevirtv1.VirtHandlerHeartbeat: q.Now.Format(time.RFC3339)}
 	}
 }
 
 func migrating(changed func(*kubevirtv1.VirtualMachineInstanceMigration)) change {
-	return func(s *Snapshot, _ *Subject) {
+	return func(k *Installation, q *workload.Question) {
 		migration := kubevirtv1.VirtualMachineInstanceMigration{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "move"}}
 		migration.Spec.VMIName = "vm"
 		changed(&migration)
-		s.KubeVirt.Migrations = append(s.KubeVirt.Migrations, migration)
+		k.Migrations = append(k.Migrations, migration)
 	}
-}
-
-var _ = Describe("Run", func() {
-	It("finds nothing amiss with a healthy cluster", func() {
-		s, subject := typical()
-		Expect(Run(s, subject, nil, nil)).To(BeEmpty())
-	})
-
-	It("names every check by one name", func() {
-		names := map[string]bool{}
-		for _, check := range Checks() {
-			Expect(names).NotTo(HaveKey(check.Name))
-			names[check.Name] = true
-		}
-	})
-
-	It("lets a waived check warn, tells of it, and leaves the others", func() {
-		s, subject := typical(notReady, cordoned)
-		waived := []string{}
-		results := Run(s, subject, Waivers{"NodeReady"}, func(r infrav1.PreflightResult) { waived = append(waived, r.Check) })
-		Expect(waived).To(HaveExactElements("NodeReady"))
-		Expect(Blockers(results)).To(HaveExactElements(HavePrefix("Node/n: was cordoned by someone else")))
-		Expect(results[0].Verdict).To(Equal(warns))
-	})
-
-	It("tells of no waiver where a check warns all the same", func() {
-		s, subject := typical(oldKubelet)
-		Expect(Run(s, subject, Waivers{"KubeletVersion"}, func(infrav1.PreflightResult) { Fail("is waived") })).To(HaveLen(1))
-	})
-
-	DescribeTable("lets nobody waive what stops the attempt later all the same, and says what to do instead",
-		func(name, message string, change ...func(*Snapshot, *Subject)) {
-			s, subject := typical(change...)
-			results := Run(s, subject, Waivers{name}, func(infrav1.PreflightResult) { Fail("is waived") })
-			Expect(Blockers(results)).To(HaveExactElements(And(ContainSubstring(message), HaveSuffix("; this check cannot be waived"))))
-			Expect(Blockers(Run(s, subject, nil, nil))).To(HaveExactElements(Not(ContainSubstring("waived"))))
-		},
-		Entry("a bad image", "Quarantine", "patch the template to a good image, or take the digest off annotation", digest, quarantined(`{"sha256:new":"x"}`)),
-		Entry("a full disk", "FreeSpace", "free some, or delete snapshots", measured(512<<20, 1<<30)),
-	)
-})
-
-var _ = DescribeTable("ByCheck", func(expected []infrav1.PreflightResult, found ...infrav1.PreflightResult) {
-	Expect(ByCheck(found)).To(HaveExactElements(expected))
-},
-	Entry("nothing", nil),
-	Entry("one of each", []infrav1.PreflightResult{result("A", blocks, "x"), result("B", warns, "y")},
-		result("A", blocks, "x"), result("B", warns, "y")),
-	Entry("what blocks hides what warns", []infrav1.PreflightResult{result("A", blocks, "y")},
-		result("A", warns, "x"), result("A", blocks, "y")),
-	Entry("several", []infrav1.PreflightResult{{Check: "A", Verdict: blocks, Object: "x, y", Message: "y: wrong; x: wrong"}},
-		result("A", blocks, "y"), result("A", blocks, "x")),
-)
-
-func result(check string, verdict infrav1.PreflightVerdict, object string) infrav1.PreflightResult {
-	return infrav1.PreflightResult{Check: check, Verdict: verdict, Object: object, Message: "wrong"}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package preflight
+package kubevirt
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const (
@@ -28,8 +30,8 @@ const (
 	evictionWebhook = "virt-launcher-eviction-interceptor.kubevirt.io"
 )
 
-// KubeVirt is what there is of it in a workload cluster.
-type KubeVirt struct {
+// Installation is what there is of KubeVirt in a workload cluster, for the checks of all its Nodes.
+type Installation struct {
 	// Installations are the KubeVirt objects, of which there should be one.
 	Installations []kubevirtv1.KubeVirt
 	// API says why virt-api does not serve; empty if it does.
@@ -44,30 +46,38 @@ type KubeVirt struct {
 	Migrations []kubevirtv1.VirtualMachineInstanceMigration
 }
 
-// readKubeVirt takes CRDs that an uninstalled KubeVirt left behind for no KubeVirt.
-func readKubeVirt(ctx context.Context, in *optional, s *Services) error {
-	_, found, err := in.find(schema.GroupKind{Group: kubevirtv1.GroupVersion.Group, Kind: "KubeVirt"})
+// Read takes CRDs that an uninstalled KubeVirt left behind for no KubeVirt.
+func (Resident) Read(ctx context.Context, in workload.Reading) (workload.State, error) {
+	_, found, err := in.Find(schema.GroupKind{Group: kubevirtv1.GroupVersion.Group, Kind: "KubeVirt"})
 	if err != nil || !found {
-		return err
+		return nil, err
 	}
 	installations := &kubevirtv1.KubeVirtList{}
 	if err := in.List(ctx, installations); err != nil {
-		return unlessAbsent(err, "listing KubeVirts")
+		return nil, unlessAbsent(err, "listing KubeVirts")
 	}
 	if len(installations.Items) == 0 {
-		return nil
+		return nil, nil
 	}
-	k := &KubeVirt{Installations: installations.Items}
-	for _, read := range []func(context.Context, *optional, *KubeVirt) error{readVirtAPI, readInterceptor, readHandlers, readPlaces, readMigrations} {
-		if err := read(ctx, in, k); err != nil {
-			return err
-		}
-	}
-	s.KubeVirt = k
-	return nil
+	return readAll(ctx, in, &Installation{Installations: installations.Items}, readVirtAPI, readInterceptor, readHandlers, readPlaces, readMigrations)
 }
 
-func readVirtAPI(ctx context.Context, in *optional, k *KubeVirt) error {
+// Refreshed has what has to be known at each eviction: it is the same few objects however many nodes there are.
+func (k *Installation) Refreshed(ctx context.Context, in workload.Reading) (workload.State, error) {
+	fresh := *k
+	return readAll(ctx, in, &fresh, readVirtAPI, readInterceptor)
+}
+
+func readAll(ctx context.Context, in workload.Reading, k *Installation, parts ...func(context.Context, workload.Reading, *Installation) error) (workload.State, error) {
+	for _, read := range parts {
+		if err := read(ctx, in, k); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+func readVirtAPI(ctx context.Context, in workload.Reading, k *Installation) error {
 	k.API = ""
 	service := &unstructured.Unstructured{}
 	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
@@ -77,13 +87,21 @@ func readVirtAPI(ctx context.Context, in *optional, k *KubeVirt) error {
 		k.API = "is not there"
 	case err != nil:
 		return fmt.Errorf("reading APIService %s: %w", subresourceAPI, err)
-	case !hasCondition(service.Object, "Available", "True"):
+	case !isAvailable(service):
 		k.API = "is not Available"
 	}
 	return nil
 }
 
-func readInterceptor(ctx context.Context, in *optional, k *KubeVirt) error {
+func isAvailable(service *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Available" && condition["status"] == "True"
+	})
+}
+
+func readInterceptor(ctx context.Context, in workload.Reading, k *Installation) error {
 	configurations := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
 	if err := in.List(ctx, configurations); err != nil {
 		return fmt.Errorf("listing ValidatingWebhookConfigurations: %w", err)
@@ -94,7 +112,7 @@ func readInterceptor(ctx context.Context, in *optional, k *KubeVirt) error {
 	return nil
 }
 
-func readHandlers(ctx context.Context, in *optional, k *KubeVirt) error {
+func readHandlers(ctx context.Context, in workload.Reading, k *Installation) error {
 	pods := &corev1.PodList{}
 	if err := in.List(ctx, pods, client.MatchingLabels{handlerLabel: handlerName}); err != nil {
 		return fmt.Errorf("listing the Pods of virt-handler: %w", err)
@@ -111,7 +129,7 @@ func readHandlers(ctx context.Context, in *optional, k *KubeVirt) error {
 }
 
 // readPlaces reads no more of virtual machine instances than their labels: there may be thousands.
-func readPlaces(ctx context.Context, in *optional, k *KubeVirt) error {
+func readPlaces(ctx context.Context, in workload.Reading, k *Installation) error {
 	instances := &metav1.PartialObjectMetadataList{}
 	instances.SetGroupVersionKind(kubevirtv1.GroupVersion.WithKind("VirtualMachineInstanceList"))
 	if err := in.List(ctx, instances); err != nil {
@@ -124,7 +142,7 @@ func readPlaces(ctx context.Context, in *optional, k *KubeVirt) error {
 	return nil
 }
 
-func readMigrations(ctx context.Context, in *optional, k *KubeVirt) error {
+func readMigrations(ctx context.Context, in workload.Reading, k *Installation) error {
 	migrations := &kubevirtv1.VirtualMachineInstanceMigrationList{}
 	if err := in.List(ctx, migrations); err != nil {
 		return unlessAbsent(err, "listing VirtualMachineInstanceMigrations")
@@ -136,8 +154,8 @@ func readMigrations(ctx context.Context, in *optional, k *KubeVirt) error {
 	return nil
 }
 
-// on is how many virtual machine instances a node has.
-func (k *KubeVirt) on(node string) int {
+// On is how many virtual machine instances a node has.
+func (k *Installation) On(node string) int {
 	count := 0
 	for _, place := range k.Places {
 		if place == node {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package preflight
+package kubevirt
 
 import (
 	"cmp"
@@ -22,21 +22,28 @@ import (
 // Source: virt-controller's node controller calls the node unschedulable then.
 const heartbeatFor = 5 * time.Minute
 
+// Checks of KubeVirt.
+func (Resident) Checks() []workload.Check {
+	return []workload.Check{
+		workload.CheckOf("KubeVirt", false, checkKubeVirt),
+		workload.CheckOf("VirtAPI", true, checkVirtAPI),
+		workload.CheckOf("VirtHandler", false, checkVirtHandler),
+		workload.CheckOf("Migrations", true, checkMigrations),
+	}
+}
+
 // checkKubeVirt holds while KubeVirt is being updated, which moves virtual machines itself, or is not well.
 // Source of the fields: KubeVirt 1.7, virt-operator.
-func checkKubeVirt(s *Snapshot, _ *Subject) []infrav1.PreflightResult {
-	if s.KubeVirt == nil {
-		return pass()
-	}
+func checkKubeVirt(k *Installation, _ workload.Question) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
-	for i := range s.KubeVirt.Installations {
-		kubeVirt := &s.KubeVirt.Installations[i]
+	for i := range k.Installations {
+		kubeVirt := &k.Installations[i]
 		object := "KubeVirt/" + kubeVirt.Name
 		if why := ailing(kubeVirt); why != "" {
-			found = append(found, block(object, why)...)
+			found = append(found, workload.Blocks(object, why)...)
 			continue
 		}
-		found = append(found, judgeOutdated(kubeVirt, s.KubeVirt.Migrations, object)...)
+		found = append(found, judgeOutdated(kubeVirt, k.Migrations, object)...)
 	}
 	return found
 }
@@ -92,11 +99,11 @@ func judgeOutdated(k *kubevirtv1.KubeVirt, migrations []kubevirtv1.VirtualMachin
 	count := ptr.Deref(k.Status.OutdatedVirtualMachineInstanceWorkloads, 0)
 	switch {
 	case count == 0:
-		return pass()
+		return nil
 	case slices.ContainsFunc(migrations, updatesLauncher):
-		return block(object, fmt.Sprintf("is moving %d virtual machines to launchers of its new version: wait until that is done", count))
+		return workload.Blocks(object, fmt.Sprintf("is moving %d virtual machines to launchers of its new version: wait until that is done", count))
 	}
-	return warn(object, fmt.Sprintf("has %d virtual machines that still run in launchers of a former version: "+
+	return workload.Warns(object, fmt.Sprintf("has %d virtual machines that still run in launchers of a former version: "+
 		"those that can be migrated get a new one when their node is evacuated, restart the others when it suits", count))
 }
 
@@ -112,71 +119,66 @@ func updatesLauncher(migration kubevirtv1.VirtualMachineInstanceMigration) bool 
 }
 
 // checkVirtAPI: evictions of virtual machines fail without virt-api, and without its webhook they stop the guests.
-func checkVirtAPI(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+func checkVirtAPI(k *Installation, q workload.Question) []infrav1.PreflightResult {
 	switch {
-	case s.KubeVirt == nil:
-		return pass()
-	case subject.Admitted && s.KubeVirt.on(subject.Node.Name) == 0:
-		return pass() // they have left
-	case s.KubeVirt.API != "":
-		return block("APIService/"+subresourceAPI, s.KubeVirt.API+": bring virt-api back, no virtual machine can be moved without it")
-	case !s.KubeVirt.Interceptor:
-		return block("ValidatingWebhookConfiguration/virt-api-validator",
+	case q.Admitted && k.On(q.Node.Name) == 0:
+		return nil // they have left
+	case k.API != "":
+		return workload.Blocks("APIService/"+subresourceAPI, k.API+": bring virt-api back, no virtual machine can be moved without it")
+	case !k.Interceptor:
+		return workload.Blocks("ValidatingWebhookConfiguration/virt-api-validator",
 			"does not have webhook "+evictionWebhook+": bring virt-operator back, an eviction would stop virtual machines instead of moving them")
 	}
-	return pass()
+	return nil
 }
 
 // checkVirtHandler looks at both ends of the migrations to come.
-func checkVirtHandler(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
-	if s.KubeVirt == nil || s.KubeVirt.on(subject.Node.Name) == 0 {
-		return pass()
+func checkVirtHandler(k *Installation, q workload.Question) []infrav1.PreflightResult {
+	if k.On(q.Node.Name) == 0 {
+		return nil
 	}
-	if why := s.handlerMissing(subject.Node); why != "" {
-		return block("Node/"+subject.Node.Name, why+": bring virt-handler back, it moves the virtual machines away")
+	if why := k.handlerMissing(q, q.Node); why != "" {
+		return workload.Blocks("Node/"+q.Node.Name, why+": bring virt-handler back, it moves the virtual machines away")
 	}
-	for i := range s.Nodes {
-		node := &s.Nodes[i]
-		if node.Name != subject.Node.Name && !node.Spec.Unschedulable && workload.IsReady(node) && s.handlerMissing(node) == "" {
-			return pass()
+	for i := range q.Nodes {
+		node := &q.Nodes[i]
+		if node.Name != q.Node.Name && !node.Spec.Unschedulable && workload.IsReady(node) && k.handlerMissing(q, node) == "" {
+			return nil
 		}
 	}
-	return warn("Node/"+subject.Node.Name, "has virtual machines, and no other node can take any")
+	return workload.Warns("Node/"+q.Node.Name, "has virtual machines, and no other node can take any")
 }
 
 // handlerMissing says why the virt-handler of a node cannot be counted on.
-func (s *Snapshot) handlerMissing(node *corev1.Node) string {
-	isReady, isKnown := s.KubeVirt.Handlers[node.Name]
+func (k *Installation) handlerMissing(q workload.Question, node *corev1.Node) string {
+	isReady, isKnown := k.Handlers[node.Name]
 	beat, err := time.Parse(time.RFC3339, node.Annotations[kubevirtv1.VirtHandlerHeartbeat])
 	switch {
 	case isKnown && !isReady:
 		return "has a virt-handler that is not Ready"
 	case node.Labels[kubevirtv1.NodeSchedulable] != "true":
 		return "does not have label " + kubevirtv1.NodeSchedulable + "=true"
-	case err != nil || s.Now.Sub(beat) > heartbeatFor:
+	case err != nil || q.Now.Sub(beat) > heartbeatFor:
 		return "has a virt-handler that has not reported for 5 minutes"
 	}
 	return ""
 }
 
 // checkMigrations waits for those that somebody else has begun from or to the node. Evacuations are the upgrade's own.
-func checkMigrations(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
-	if s.KubeVirt == nil {
-		return pass()
-	}
+func checkMigrations(k *Installation, q workload.Question) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
-	for i := range s.KubeVirt.Migrations {
-		migration := &s.KubeVirt.Migrations[i]
-		if _, ours := migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation]; ours || !s.KubeVirt.touches(migration, subject.Node.Name) {
+	for i := range k.Migrations {
+		migration := &k.Migrations[i]
+		if _, ours := migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation]; ours || !k.touches(migration, q.Node.Name) {
 			continue
 		}
-		found = append(found, block("VirtualMachineInstanceMigration/"+migration.Namespace+"/"+migration.Name,
+		found = append(found, workload.Blocks("VirtualMachineInstanceMigration/"+migration.Namespace+"/"+migration.Name,
 			"moves virtual machine "+migration.Spec.VMIName+" from or to the node: wait until that is done, or delete it")...)
 	}
 	return found
 }
 
-func (k *KubeVirt) touches(migration *kubevirtv1.VirtualMachineInstanceMigration, node string) bool {
+func (k *Installation) touches(migration *kubevirtv1.VirtualMachineInstanceMigration, node string) bool {
 	ends := []string{k.Places[types.NamespacedName{Namespace: migration.Namespace, Name: migration.Spec.VMIName}]}
 	if state := migration.Status.MigrationState; state != nil {
 		ends = append(ends, state.SourceNode, state.TargetNode)

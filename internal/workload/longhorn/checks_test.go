@@ -1,0 +1,70 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package longhorn
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+var _ = DescribeTable("the check of volumes", func(expected []string, changes ...func(*Snapshot)) {
+	s := &Snapshot{}
+	for _, change := range changes {
+		change(s)
+	}
+	lines := []string{}
+	for _, result := range checkVolumes(s, workload.Question{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", result.Verdict, result.Object, result.Message))
+	}
+	Expect(lines).To(HaveExactElements(expected))
+},
+	Entry("a healthy volume", nil, withVolume("n", "o")),
+	Entry("a volume that is degraded elsewhere", nil, withVolume("o", "p"), degraded),
+	Entry("a degraded volume with a replica on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
+			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
+		withVolume("n", "o"), degraded),
+	Entry("a degraded volume with its last healthy replica on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): is degraded and has a replica on Node n: " +
+			"wait until Longhorn has rebuilt it, or take what uses it out of service"},
+		withVolume("n", "n"), degraded),
+	Entry("a volume with one replica, which is on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only replica on Node n and is in use: give it another replica, or stop what uses it"},
+		withVolume("n"), wanted(1)),
+	Entry("a volume with one replica, which is elsewhere", nil, withVolume("o"), wanted(1)),
+	Entry("a volume with one replica that nobody uses", checkVolumes,
+		[]string{"Warn Volume/pv-1 (PersistentVolumeClaim default/disk): has its only healthy replica on Node n and cannot be attached while that is down"},
+		withVolume("n"), wanted(1), detached),
+	Entry("all healthy replicas on the node", checkVolumes,
+		[]string{"Block Volume/pv-1 (PersistentVolumeClaim default/disk): has its only healthy replica on Node n: wait until Longhorn has rebuilt another, or stop what uses it"},
+		withVolume("n", "n"), wanted(2)),
+)
+
+// withVolume adds a volume that is attached to the first of the nodes that have healthy replicas of it.
+func withVolume(nodes ...string) func(*Snapshot) {
+	return func(s *Snapshot) {
+		volume := Volume{
+			Name: "pv-1", Claim: "default/disk", Wanted: len(nodes), State: Attached, Robustness: Healthy, Node: nodes[0],
+		}
+		for _, node := range nodes {
+			volume.Replicas = append(volume.Replicas, Replica{Name: "r-" + node, Node: node, Healthy: true})
+		}
+		s.Volumes = []Volume{volume}
+	}
+}
+
+func degraded(s *Snapshot) { s.Volumes[0].Robustness = Degraded }
+func detached(s *Snapshot) {
+	s.Volumes[0].State, s.Volumes[0].Node = "detached", ""
+}
+
+func wanted(replicas int) func(*Snapshot) {
+	return func(s *Snapshot) { s.Volumes[0].Wanted = replicas }
+}
