@@ -81,10 +81,7 @@ func (n *nodes) booted(ctx context.Context, name, bootID string) error {
 		NodeInfo: corev1.NodeSystemInfo{
 			BootID: bootID, KubeletVersion: n.version, OperatingSystem: "linux", Architecture: runtime.GOARCH,
 		},
-		Conditions: []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
-			LastHeartbeatTime: now, LastTransitionTime: now,
-		}},
+		Conditions: conditionsAt(now),
 	}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
@@ -127,4 +124,18 @@ func (n *nodes) renewLease(ctx context.Context, name string) error {
 	_, err := n.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).
 		Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
+}
+
+// conditionsAt are those that a kubelet reports. Without any of them Cluster API takes a Machine for unavailable.
+func conditionsAt(now metav1.Time) []corev1.NodeCondition {
+	conditions := []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
+	}}
+	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		conditions = append(conditions, corev1.NodeCondition{Type: pressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficient"})
+	}
+	for i := range conditions {
+		conditions[i].LastHeartbeatTime, conditions[i].LastTransitionTime = now, now
+	}
+	return conditions
 }
