@@ -69,7 +69,7 @@ var _ = Describe("An upgrade", func() {
 		remedy := "/var/lib/elemental/agent is on /var/lib/elemental/agent (tmpfs): it does not outlive a reboot and an upgrade: " +
 			"name a directory on the persistent partition in agent.workDir of the agent's configuration"
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Digest", ""),
-			HaveField("Message", "the host would not remember this upgrade after its reboot: "+remedy+"; the OS was not touched")))
+			HaveField("Message", "the state of this upgrade would be lost in the reboot: "+remedy+"; the OS was not changed")))
 		Expect(m.last()).To(And(HaveField("VolatileWorkDir", remedy), HaveField("OS.BootID", "boot-1")))
 		m.expectSnapshots("1")
 	})
@@ -157,7 +157,7 @@ var _ = Describe("An upgrade", func() {
 		m.within(fmt.Sprintf(fill, 1)) // what is reserved for root is less than the image
 		m.release("rsync")
 		Expect(m.ends("a1")).To(HaveField("Phase", wire.PhaseFailed))
-		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("files are not as they were written"))
+		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("files differ from what was written"))
 		m.expectUntouched()
 	})
 
