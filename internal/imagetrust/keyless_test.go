@@ -183,7 +183,7 @@ var _ = DescribeTable("A bundle does not count", func(change func(*keyless), ref
 	Entry("of another image", func(k *keyless) { k.digest = others }, "digest does not match any digest in statement"),
 	Entry("that states something else of the image than that it is signed", func(k *keyless) {
 		k.predicate = "https://spdx.dev/Document"
-	}, `it is an attestation of type "https://spdx.dev/Document", no signature`),
+	}, `it is an attestation of type "https://spdx.dev/Document", not a signature`),
 	Entry("that is in no log", func(k *keyless) {
 		k.changeBundle = func(b map[string]any) { delete(b["verificationMaterial"].(map[string]any), "tlogEntries") }
 	}, "not enough verified log entries"),
@@ -257,6 +257,6 @@ var _ = DescribeTable("An identity that would be anybody's is none", func(identi
 	Entry("without an issuer", wire.ImageIdentity{Subject: "x"}, "it needs an issuer"),
 	Entry("without a subject", wire.ImageIdentity{Issuer: issuer}, "either subject or subjectRegExp"),
 	Entry("with two", wire.ImageIdentity{Issuer: issuer, Subject: "x", SubjectRegExp: ".*"}, "either subject or subjectRegExp"),
-	Entry("with an expression that is none", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "("}, "it has to be a regular expression"),
-	Entry("with an expression that would leave its group", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "a)|(b"}, "it has to be a regular expression"),
+	Entry("with an expression that is none", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "("}, "it has to be a Go regular expression"),
+	Entry("with an expression that would leave its group", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "a)|(b"}, "it has to be a Go regular expression"),
 )
