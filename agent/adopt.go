@@ -10,12 +10,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 )
 
-// joined are what kubeadm, RKE2 and K3s leave on a host that is a node, and on no other.
+// joined are the files that kubeadm, RKE2 and K3s leave on a host that is a node, and on no other.
 var joined = []string{"/etc/kubernetes/kubelet.conf", "/var/lib/rancher/rke2/agent", "/var/lib/rancher/k3s/agent"}
 
-// adopt looks at a host that the predecessor's agent has looked after. That one kept no mark of its own that
-// the host is bootstrapped, and a node must never be bootstrapped again. It is written before the host gets a
-// name, by which it is known to have been adopted.
+// adopt marks a host as bootstrapped that the predecessor's agent bootstrapped: that agent kept no such mark, and a node must never be
+// bootstrapped again. The mark is written before the host gets a name, since the name is what shows that the host has been adopted.
 func (a *Agent) adopt() error {
 	if !identity.IsPredecessors(a.workDir) || !slices.ContainsFunc(joined, a.Host.Exists) {
 		return nil

@@ -47,7 +47,7 @@ type Options struct {
 	Log *slog.Logger
 	// Transport to the Elemental API. Default: one that trusts what Config says.
 	Transport http.RoundTripper
-	// Wait is how long the API is asked to hold a request. Default 5 minutes.
+	// Wait is how long the API is asked to keep a request open. Default 5 minutes.
 	Wait time.Duration
 	// UpgradePolicy holds the limits of an upgrade. Default upgrade.DefaultPolicy with Config's stable window.
 	UpgradePolicy upgrade.Policy
@@ -131,7 +131,7 @@ func (a *Agent) policy() retry.Policy {
 	return policy
 }
 
-// persist repeats something until it works or ctx ends.
+// persist repeats an action until it succeeds or ctx ends.
 func (a *Agent) persist(ctx context.Context, doing string, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()

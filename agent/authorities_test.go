@@ -120,13 +120,13 @@ var _ = Describe("An API whose certificate authority is replaced", func() {
 		api.HandOut(bundle())
 		stop := start()
 		DeferCleanup(stop)
-		Eventually(log, patience).Should(gbytes.Say("What the Elemental API is known by stays as it is.*" + reason))
+		Eventually(log, patience).Should(gbytes.Say("Keeping the trusted certificate authorities of the Elemental API.*" + reason))
 		Expect(known()).To(Equal(api.CACert()))
 		heard()
 	},
-		Entry("no certificate", func() string { return "new" }, "no PEM-encoded certificate among them"),
+		Entry("no certificate", func() string { return "new" }, "they contain no PEM-encoded certificate"),
 		Entry("only the next one, too early", func() string { next, _ := issued(); return next },
-			"the certificate that the API has now is of none of them: keep its authority in ca.crt beside the new one"),
+			"none of them has signed the API's present certificate: keep its authority in ca.crt beside the new one"),
 	)
 
 	It("tells what to do about a host that was off meanwhile, which its operator then does", func() {

@@ -162,7 +162,7 @@ var _ = Describe("A host that runs from live media", func() {
 			api.SetConfig(`{"elemental":{"install":{"device":"/dev/vda","systemUri":"` + unsigned.URI() + `"},"agent":{"insecureRegistries":["` + plain.Host() + `"]}}}`)
 			api.SetImageVerification(nil)
 			images = nil // the agent's own
-			Expect(call(registerAndInstall)).To(MatchError(ContainSubstring("but for those that agent.insecureRegistries lists")))
+			Expect(call(registerAndInstall)).To(MatchError(ContainSubstring("except those that agent.insecureRegistries lists")))
 			Expect(runner.Calls()).To(BeEmpty())
 
 			w.config.Agent.InsecureRegistries = []string{plain.Host()}

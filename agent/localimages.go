@@ -29,17 +29,17 @@ const isoOption = "iso"
 
 var (
 	imageOptions = []string{"systemUri", "recoverySystemUri"}
-	// localSchemes are of what is on the media or the disk that the host has booted, and so as good as the agent itself.
+	// localSchemes name images on the booted media or disk, which are as trustworthy as the agent itself.
 	localSchemes = []string{"dir:", "file:"}
 )
 
-// withLocalImages calls do with options in which each image in a registry is one that the agent relays: resolved over verified
-// TLS, taken by digest, and signed as is asked for. The CLI by itself would pull by tag, without verifying certificates, and
-// records the digest under the address that it pulled from; which image that is, is remembered for what is booted next.
+// withLocalImages calls do with options in which each image in a registry is replaced by one that the agent relays: resolved over verified
+// TLS, pinned by digest, and with the required signature. The CLI alone would pull by tag without verifying certificates, and records the
+// digest under the address that it pulled from; the URI is stored for reports about the next boot.
 func (a *Agent) withLocalImages(ctx context.Context, options json.RawMessage, by *wire.ImageVerification, do func(json.RawMessage) error) error {
 	given := map[string]json.RawMessage{}
 	if len(options) == 0 || json.Unmarshal(options, &given) != nil {
-		return do(options) // what is wrong with them is the plugin's to say
+		return do(options) // the plugin reports what is wrong with them
 	}
 	if by != nil && textOf(given[isoOption]) != "" {
 		return &image.Terminal{Message: isoOption + " of the registration's spec.config.elemental: the signature of an ISO cannot be verified: " +
@@ -64,8 +64,8 @@ func (a *Agent) withLocalImages(ctx context.Context, options json.RawMessage, by
 	return a.doRemembering(ctx, given, served, do)
 }
 
-// doRemembering writes down which images are served before, because an installation takes along what is there, and
-// afterwards, because a reset removes what was there.
+// doRemembering stores which images are served before the call, because an installation copies the file, and again afterwards, because a
+// reset removes it.
 func (a *Agent) doRemembering(ctx context.Context, given map[string]json.RawMessage, served map[string]string, do func(json.RawMessage) error) error {
 	local, err := json.Marshal(given)
 	if err != nil {
@@ -80,11 +80,11 @@ func (a *Agent) doRemembering(ctx context.Context, given map[string]json.RawMess
 	return a.rememberImages(ctx, served)
 }
 
-// leaveOutImages is what remains of options without the images, and whether they named any.
+// leaveOutImages returns the options without their images, and whether there were any.
 func leaveOutImages(options json.RawMessage) (json.RawMessage, bool) {
 	given := map[string]json.RawMessage{}
 	if len(options) == 0 || json.Unmarshal(options, &given) != nil {
-		return options, false // what is wrong with them is the plugin's to say
+		return options, false // the plugin reports what is wrong with them
 	}
 	before := len(given)
 	for _, option := range append([]string{isoOption}, imageOptions...) {
@@ -98,7 +98,7 @@ func isLocal(uri string) bool {
 	return slices.ContainsFunc(localSchemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme) })
 }
 
-// relay serves an image for as long as ctx lasts, or until stop is called, and writes down what it is.
+// relay serves an image until ctx ends or stop is called, and records its URI in served.
 func (a *Agent) relay(ctx context.Context, uri string, by *wire.ImageVerification, served map[string]string) (string, func(), error) {
 	resolved, err := a.Images.Resolve(ctx, uri, "")
 	if err != nil {
@@ -122,13 +122,13 @@ func (a *Agent) rememberImages(ctx context.Context, served map[string]string) er
 	}
 	path := filepath.Join(a.Config.Agent.WorkDir, upgrade.InstalledFile)
 	if err := a.Plugin.InstallFile(ctx, osplugin.File{Path: path, Mode: 0o600, Content: string(content)}); err != nil {
-		return fmt.Errorf("making %s last: %w", path, err)
+		return fmt.Errorf("persisting %s: %w", path, err)
 	}
 	return nil
 }
 
 func textOf(raw json.RawMessage) string {
 	text := ""
-	_ = json.Unmarshal(raw, &text) // what is no text is the plugin's to refuse
+	_ = json.Unmarshal(raw, &text) // the plugin refuses anything but a string
 	return text
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// handed is what a registration hands to its hosts: RegistrationConfig of api/v1beta1.
+// handed is what a registration gives to its hosts: RegistrationConfig of api/v1beta1.
 type handed struct {
 	CloudConfig json.RawMessage `json:"cloudConfig"`
 	Elemental   struct {
@@ -27,14 +27,13 @@ type handed struct {
 		Registration config.Registration `json:"registration"`
 		Agent        json.RawMessage     `json:"agent"`
 	} `json:"elemental"`
-	// verification that images have to pass; it is none of the configuration.
+	// verification that images have to pass; not part of the configuration.
 	verification *wire.ImageVerification
 }
 
-// Register makes the host known to the Elemental API; it can be repeated. With install, what the host
-// is and how it is configured is made to last before, and the OS is installed if it runs from live media:
-// what live media and the recovery system keep is lost with the power, and a host that has lost who it
-// was would be there twice.
+// Register registers the host with the Elemental API; it can be repeated. With install, identity and configuration are persisted first, and
+// the OS is installed if live media are booted: live media and the recovery system lose their files at power-off, and a host that lost its
+// identity would register a second time.
 func (a *Agent) Register(ctx context.Context, install bool) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
@@ -57,7 +56,7 @@ func (a *Agent) Register(ctx context.Context, install bool) error {
 	return a.after(ctx, a.Config.Agent.PostInstall)
 }
 
-// Install installs the OS from live media, with what the host is. On an installed host it does nothing.
+// Install installs the OS from live media, including the host's identity. On an installed host it does nothing.
 func (a *Agent) Install(ctx context.Context) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
@@ -76,7 +75,7 @@ func (a *Agent) Install(ctx context.Context) error {
 	return a.after(ctx, a.Config.Agent.PostInstall)
 }
 
-// install makes last what the host is, on live media by installing the OS with it.
+// install persists the host's identity, on live media by installing the OS with it.
 func (a *Agent) install(ctx context.Context, api *client.Client, host *identity.Identity) error {
 	given := handed{}
 	err := a.insist(ctx, "reading the registration", func() (err error) {
@@ -97,7 +96,7 @@ func (a *Agent) install(ctx context.Context, api *client.Client, host *identity.
 	})
 }
 
-// register makes the host known.
+// register registers the host with the API.
 func (a *Agent) register(ctx context.Context, api *client.Client, host *identity.Identity) error {
 	if err := a.insist(ctx, "registering the host", func() error { return api.Register(ctx) }); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (a *Agent) register(ctx context.Context, api *client.Client, host *identity
 	return a.markRegistered(host.Name)
 }
 
-// insist retries what may work later and returns what will not.
+// insist retries an action until it succeeds or fails permanently.
 func (a *Agent) insist(ctx context.Context, doing string, action func() error) error {
 	var final error
 	err := a.persist(ctx, doing, func() error {
@@ -119,12 +118,12 @@ func (a *Agent) insist(ctx context.Context, doing string, action func() error) e
 	return errors.Join(err, final)
 }
 
-// givenIfAny is what the registration hands out, and nothing where it refuses to: what was begun goes on without.
+// givenIfAny returns the registration's configuration, or nothing if it is refused: a reset that has begun continues without it.
 func (a *Agent) givenIfAny(ctx context.Context, api *client.Client) (given handed, err error) {
 	err = a.persist(ctx, "reading the registration", func() (err error) {
 		given, err = readRegistration(ctx, api)
 		if tokenRefused(err) != nil || errors.Is(err, client.ErrNotFound) {
-			a.Log.Error("The registration's configuration is not handed out; going on without it", "error", err)
+			a.Log.Error("The registration's configuration was refused, continuing without it", "error", err)
 			return nil
 		}
 		return err
@@ -158,7 +157,7 @@ func readRegistration(ctx context.Context, api *client.Client) (handed, error) {
 	return given, nil
 }
 
-// makeLast writes identity and configuration where they outlive what is not persistent on the host.
+// makeLast persists identity and configuration beyond the file systems that the host loses at power-off.
 func (a *Agent) makeLast(ctx context.Context, host *identity.Identity, given handed) error {
 	if err := a.Plugin.InstallHostname(ctx, host.Name); err != nil {
 		return err
@@ -178,10 +177,10 @@ func (a *Agent) makeLast(ctx context.Context, host *identity.Identity, given han
 	for from, to := range files {
 		content, err := os.ReadFile(from)
 		if err != nil {
-			return fmt.Errorf("making %s last: %w", to, err)
+			return fmt.Errorf("persisting %s: %w", to, err)
 		}
 		if err := a.Plugin.InstallFile(ctx, osplugin.File{Path: to, Mode: 0o600, Content: string(content)}); err != nil {
-			return fmt.Errorf("making %s last: %w", to, err)
+			return fmt.Errorf("persisting %s: %w", to, err)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// registered says which registration knows the host, so that a restart costs no request.
+// registered records which registration has registered the host, so that a restart does not register again.
 type registered struct {
 	URI  string `json:"uri"`
 	Host string `json:"host"`

@@ -45,7 +45,7 @@ func (a *Agent) Reset(ctx context.Context) error {
 	return a.after(ctx, a.Config.Agent.PostReset)
 }
 
-// ResetAgain is Reset, however often that has been tried in vain.
+// ResetAgain is Reset with the counter of failed tries cleared.
 func (a *Agent) ResetAgain(ctx context.Context) error {
 	if err := phase.ForgetResetTries(a.Plugin.RecoveryDir()); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (a *Agent) ResetAgain(ctx context.Context) error {
 	return a.Reset(ctx)
 }
 
-// keptReset is what the running system has kept, or what a person means who resets the host by hand.
+// keptReset returns the reset options that the running system stored or, for a reset by hand, those of the registration.
 func (a *Agent) keptReset(ctx context.Context) (phase.KeptReset, error) {
 	kept, found, err := phase.ReadKeptReset(a.Plugin.ResetDir())
 	if err != nil || found {
@@ -69,10 +69,10 @@ func (a *Agent) keptReset(ctx context.Context) (phase.KeptReset, error) {
 	return kept, err
 }
 
-// registrationsOptions are the reset options as whoever holds the registration token is told them. Refused, the host is
-// reset with the plugin's defaults: a token that has expired is no reason to keep what is on its disk.
+// registrationsOptions returns the registration's reset options, fetched with the registration token. If they are refused the host is reset
+// with the plugin's defaults: an expired token must not keep data on the disk.
 func (a *Agent) registrationsOptions(ctx context.Context) (wire.Reset, error) {
-	// The registration needs no identity, and making one now would be too early.
+	// The registration needs no identity, and must not create one before the wipe.
 	api := a.clientOf(nil)
 	defer api.Close()
 	given, err := a.givenIfAny(ctx, api)
@@ -90,7 +90,7 @@ func (a *Agent) identityDir() string {
 	return ""
 }
 
-// wipe resets the OS, after the API has been told that this is about to happen.
+// wipe announces the reset to the API and resets the OS.
 func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 	if err := a.announceReset(ctx); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (a *Agent) wipe(ctx context.Context, kept phase.KeptReset) error {
 	return phase.KeepReset(dir, dir, kept)
 }
 
-// resetOS resets the host to the images that it is to be reset to or, when these cannot be had, to the recovery system's own: a
-// host that waited for them would keep the credentials of the cluster that it was in. After some tries it waits for another order.
+// resetOS resets the host to the requested images or, if these cannot be fetched, to the recovery system's own: a host that waited for them
+// would keep its cluster's credentials. After too many failures it waits until the reset is requested again.
 func (a *Agent) resetOS(ctx context.Context, kept phase.KeptReset) error {
 	tries, err := phase.ReadResetTries(a.Plugin.RecoveryDir(), kept.Order)
 	if err != nil {
@@ -153,19 +153,19 @@ func cannotBeHad(err error) bool {
 	return errors.As(err, &terminal)
 }
 
-// withoutImages are the options without the images that they name, if they do.
+// withoutImages returns the options without their images, if there are any.
 func (a *Agent) withoutImages(options json.RawMessage, because error) json.RawMessage {
 	remaining, found := leaveOutImages(options)
 	if found && because != nil {
 		a.Log.Error("The host cannot be reset to the images of the registration's spec.config.elemental.reset; "+
-			"it is wiped all the same, with the recovery system's own image", "error", because)
+			"wiping it with the recovery system's own image", "error", because)
 		return remaining
 	}
 	return options
 }
 
-// beginAnew makes a host of its own of what has been wiped. Who it was is forgotten once the API knows of the wipe, and
-// before the new host is known to it: cut off anywhere, it is called again, and there is one host in the end.
+// beginAnew registers the wiped host under a new identity. The former identity is removed after the API knows of the wipe and before the new
+// host is registered: interrupted anywhere, it can be called again, and exactly one host results.
 func (a *Agent) beginAnew(ctx context.Context) error {
 	if err := a.clearFormer(); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (a *Agent) beginAnew(ctx context.Context) error {
 	return a.register(ctx, api, host)
 }
 
-// clearFormer empties the work directory, which a reset of the OS may or may not have formatted, unless it is the new host's.
+// clearFormer empties the work directory, which a reset of the OS may or may not have formatted, unless it already belongs to the new host.
 func (a *Agent) clearFormer() error {
 	dir := a.Plugin.ResetDir()
 	if identity.Exists(dir) && identity.Exists(a.workDir) {
@@ -203,8 +203,8 @@ func (a *Agent) clearFormer() error {
 	return a.clearWorkDir()
 }
 
-// resumeReset goes on with a reset that was cut off once the former system was gone: the new one boots, and nothing in its
-// work directory tells of the reset.
+// resumeReset continues a reset that was interrupted after the former OS was wiped: the new one boots, and its work directory does not show
+// the reset.
 func (a *Agent) resumeReset(ctx context.Context) error {
 	dir := a.Plugin.ResetDir()
 	kept, found, err := phase.ReadKeptReset(dir)
@@ -212,17 +212,17 @@ func (a *Agent) resumeReset(ctx context.Context) error {
 	case err != nil || !found:
 		return err
 	case kept.Wiped:
-		a.Log.Info("The host was reset, and goes on to tell the Elemental API")
+		a.Log.Info("The host is wiped, reporting it to the Elemental API")
 		return a.beginAnew(ctx)
 	case !identity.Exists(a.workDir):
-		a.Log.Info("The host was being reset and is not known to have been wiped")
+		a.Log.Info("A reset was interrupted before the host was known to be wiped")
 		return phase.CopyIdentity(a.workDir, dir)
 	}
 	return nil
 }
 
-// forgetFormerLife notices a reset that left the partition of the work directory as it was: a registration
-// may ask for that. Only who the host is now is kept.
+// forgetFormerLife clears the work directory after a reset that kept its partition, as a registration may require. Only the present identity
+// is kept.
 func (a *Agent) forgetFormerLife(host *identity.Identity) error {
 	key, err := host.PublicKey()
 	if err != nil {
@@ -232,15 +232,15 @@ func (a *Agent) forgetFormerLife(host *identity.Identity) error {
 	if err != nil || !done {
 		return err
 	}
-	a.Log.Info("The host was reset, forgetting what it was before")
-	// The mark goes last: cut off before, this is done again.
+	a.Log.Info("The host was reset, clearing the former host's files")
+	// The mark is removed last: if this is interrupted, it is repeated.
 	if err := a.clearWorkDir(identity.KeyFile, identity.NameFile, phase.ResetMarkFile); err != nil {
 		return err
 	}
 	return system.RemoveFile(filepath.Join(a.workDir, phase.ResetMarkFile))
 }
 
-// clearWorkDir removes all but some files, and what is kept of a reset.
+// clearWorkDir removes everything except the given files and the stored reset options.
 func (a *Agent) clearWorkDir(keep ...string) error {
 	if dir := a.Plugin.ResetDir(); filepath.Dir(dir) == a.workDir {
 		keep = append(keep, filepath.Base(dir))

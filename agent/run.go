@@ -20,12 +20,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// selfResetting is a plugin whose recovery system starts nothing, so that "run" has to reset the host.
+// selfResetting is a plugin whose recovery system does not start "elemental-agent reset", so that "run" has to reset the host.
 type selfResetting interface{ ResetsInRun() }
 
-// Run makes the host what the Elemental API desires, until ctx ends. It registers the host if that has
-// not been done. It returns osplugin.ErrRestart when it has to be called again, on a new Agent, in place
-// of a reboot.
+// Run reconciles the host with the desired state from the Elemental API until ctx ends, and registers it first if necessary. It returns
+// osplugin.ErrRestart if, in place of a reboot, it has to be called again on a new Agent.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := a.Plugin.Init(ctx); err != nil {
 		return fmt.Errorf("initializing the OS plugin: %w", err)
@@ -33,7 +32,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	facts := a.firstFacts(ctx)
 	a.checkPersistence(facts)
 	if facts.Mode == osplugin.ModeRecovery && !identity.Exists(a.workDir) {
-		return a.idle(ctx, "the recovery system does not know who the host is")
+		return a.idle(ctx, "the recovery system has no identity of the host")
 	}
 	api, host, err := a.present(ctx, facts)
 	if err != nil {
@@ -57,8 +56,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.loop(ctx, api, host, phases, board)
 }
 
-// firstFacts are as much as can be told of what is booted. An agent that ended here because something cannot be told would
-// be started again for ever, and nobody would hear of it: the phases look again, and report what is wrong.
+// firstFacts returns the facts about the booted OS that can be determined. An error must not end the agent, which would restart for ever
+// without reporting anything: the phases look again, and report the error.
 func (a *Agent) firstFacts(ctx context.Context) osplugin.Facts {
 	facts, err := a.Plugin.Facts(ctx)
 	if err != nil {
@@ -67,8 +66,8 @@ func (a *Agent) firstFacts(ctx context.Context) osplugin.Facts {
 	return facts
 }
 
-// checkPersistence tells the journal if the host forgets who it is, and what it was doing, with the next reboot. The agent goes on: this
-// boot can be reported all the same. Live media and recovery keep nothing by intention.
+// checkPersistence logs an error if the work directory, and with it identity and state, does not survive a reboot. The agent continues,
+// since this boot can still be reported. Live media and recovery are volatile by design.
 func (a *Agent) checkPersistence(facts osplugin.Facts) {
 	if err := a.persistent(facts.Mode); err != nil {
 		a.Log.Error("The work directory has to be persistent: name a directory on the persistent partition in agent.workDir", "error", err)
@@ -82,8 +81,7 @@ func (a *Agent) persistent(mode string) error {
 	return diagnose.Persistent(a.Host, a.Config.Agent.WorkDir)
 }
 
-// volatile says why what is kept in the work directory is lost with the next reboot, and what to do; empty where it is not, or where
-// that cannot be told.
+// volatile returns why the work directory does not survive a reboot, and what to do; empty if it does, or if that cannot be determined.
 func (a *Agent) volatile(mode string) string {
 	err := a.persistent(mode)
 	if !errors.Is(err, diagnose.ErrNotPersistent) {
@@ -92,7 +90,7 @@ func (a *Agent) volatile(mode string) string {
 	return fmt.Sprintf("%s: name a directory on the persistent partition in agent.workDir of the agent's configuration", err)
 }
 
-// present is who the host is now, after the end of a reset that it does not know to be over.
+// present returns the host's present identity, after finishing an interrupted reset.
 func (a *Agent) present(ctx context.Context, facts osplugin.Facts) (*client.Client, *identity.Identity, error) {
 	if facts.Mode != osplugin.ModeRecovery {
 		if err := a.resumeReset(ctx); err != nil {
@@ -135,7 +133,7 @@ func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phas
 }
 
 func (a *Agent) loop(ctx context.Context, api *client.Client, host *identity.Identity, phases *phase.Phases, board *report.Board) error {
-	// The first report is the whole truth already.
+	// The first report has to be complete.
 	_, err := phases.Observe(ctx)
 	phases.Failed(err)
 	known, err := a.isRegistered(host.Name)
@@ -148,10 +146,10 @@ func (a *Agent) loop(ctx context.Context, api *client.Client, host *identity.Ide
 	}).Run(ctx)
 }
 
-// continueReset keeps a host that is to be reset from being registered as it is.
+// continueReset prevents a host with a pending reset from registering as it is.
 func (a *Agent) continueReset(ctx context.Context, facts osplugin.Facts, phases *phase.Phases) error {
 	if facts.Mode != osplugin.ModeRecovery {
-		a.Log.Info("A reset was asked for and has not been carried out, booting into recovery")
+		a.Log.Info("A reset is pending, booting into recovery")
 		if err := phases.TriggerReset(ctx); err != nil {
 			return err
 		}
@@ -166,7 +164,8 @@ func (a *Agent) continueReset(ctx context.Context, facts osplugin.Facts, phases 
 	return a.Plugin.Reboot(ctx)
 }
 
-// abandonReset: no reset is pending. In recovery one may be under way all the same, which does not see the work directory.
+// abandonReset removes the files of a reset that is no longer pending. Not in recovery: a reset that cannot see the work directory may be
+// under way.
 func (a *Agent) abandonReset(ctx context.Context, facts osplugin.Facts) error {
 	if facts.Mode == osplugin.ModeRecovery {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
 )
 
-// smbios is what the firmware says of the host, for the labels of its registration. What cannot be read
-// is left out: not every machine has it, and the host registers without it.
+// smbios returns the SMBIOS fields of the host, for the labels of its registration. Fields that cannot be read are left out.
 func (a *Agent) smbios() map[string]string {
 	if a.Config.Agent.NoSMBIOS {
 		return nil
@@ -21,7 +20,7 @@ func (a *Agent) smbios() map[string]string {
 	for _, field := range smbios.Fields() {
 		value, err := a.Host.ReadTrimmed(filepath.Join(smbios.Directory, field.File))
 		if err != nil {
-			a.Log.Warn("The firmware's data cannot be read", "field", field.Name, "error", err)
+			a.Log.Warn("Cannot read an SMBIOS field", "field", field.Name, "error", err)
 			continue
 		}
 		if value = printable(value); value != "" {
@@ -31,7 +30,7 @@ func (a *Agent) smbios() map[string]string {
 	return values
 }
 
-// printable leaves out what firmware pads its texts with, and cuts them.
+// printable drops the padding that firmware puts into values, and truncates them.
 func printable(value string) string {
 	value = strings.Map(func(char rune) rune {
 		if char == unicode.ReplacementChar || !unicode.IsPrint(char) {

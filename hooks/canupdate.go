@@ -14,8 +14,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// undecided is the answer if a request cannot be decided.
-const undecided = "The change could not be judged; nothing is replaced meanwhile. The log of the Elemental manager says why"
+// undecided is the answer if a request cannot be evaluated.
+const undecided = "The change could not be evaluated, and no Machine is replaced. See the log of the Elemental manager"
 
 // CanUpdateMachineSet answers which part of a MachineDeployment's change can be made in place.
 func (h *Handlers) CanUpdateMachineSet(ctx context.Context, req *runtimehooksv1.CanUpdateMachineSetRequest, resp *runtimehooksv1.CanUpdateMachineSetResponse) {

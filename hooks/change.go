@@ -132,7 +132,7 @@ func decodePair(what string, current, desired runtime.RawExtension) (pair, error
 	return pair{before, after}, nil
 }
 
-// decodeOptionalPair: a Machine that was given its bootstrap data by hand has no bootstrap object.
+// decodeOptionalPair: a Machine whose bootstrap data was created by hand has no bootstrap object.
 func decodeOptionalPair(what string, current, desired runtime.RawExtension) (pair, error) {
 	if len(current.Raw) == 0 && len(desired.Raw) == 0 {
 		return pair{}, nil

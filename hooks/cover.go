@@ -55,7 +55,7 @@ func (d document) text(path ...string) string {
 	return text
 }
 
-// at returns what is at a path, nil where there is nothing.
+// at returns the value at a path, or nil.
 func (d document) at(path ...string) any {
 	var value any = map[string]any(d)
 	for _, key := range path {
@@ -68,7 +68,7 @@ func (d document) at(path ...string) any {
 	return value
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op   string `json:"op"`
 	Path string `json:"path"`
@@ -155,7 +155,7 @@ func has(object map[string]any, key string) bool {
 	return found
 }
 
-// asPatch encodes operations; none of them is no patch at all.
+// asPatch encodes operations; without any it returns an empty patch.
 func asPatch(operations []operation) (runtimehooksv1.Patch, error) {
 	if len(operations) == 0 {
 		return runtimehooksv1.Patch{}, nil

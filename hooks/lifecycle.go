@@ -20,65 +20,65 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// holdRetrySeconds is the interval at which Cluster API asks again whether an upgrade of Kubernetes may start.
-const holdRetrySeconds = 15
+// delayRetrySeconds is the interval at which Cluster API asks again whether an upgrade of Kubernetes may start.
+const delayRetrySeconds = 15
 
 // logCommand prints the logs of all replicas since Cluster API's last request.
 const logCommand = "kubectl --namespace elemental-system logs --selector control-plane=controller-manager --since 1m --tail -1"
 
 // BeforeClusterUpgrade delays the upgrade of Kubernetes while a check blocks any node of the cluster.
 func (h *Handlers) BeforeClusterUpgrade(ctx context.Context, req *runtimehooksv1.BeforeClusterUpgradeRequest, resp *runtimehooksv1.BeforeClusterUpgradeResponse) {
-	h.hold(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(*clusterv1.Machine) bool { return true })
+	h.delayWhileBlocked(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(*clusterv1.Machine) bool { return true })
 }
 
 // BeforeControlPlaneUpgrade is the same for the nodes of the control plane.
 func (h *Handlers) BeforeControlPlaneUpgrade(ctx context.Context, req *runtimehooksv1.BeforeControlPlaneUpgradeRequest, resp *runtimehooksv1.BeforeControlPlaneUpgradeResponse) {
-	h.hold(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(m *clusterv1.Machine) bool { return util.IsControlPlaneMachine(m) })
+	h.delayWhileBlocked(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(m *clusterv1.Machine) bool { return util.IsControlPlaneMachine(m) })
 }
 
 // BeforeWorkersUpgrade is the same for the workers.
 func (h *Handlers) BeforeWorkersUpgrade(ctx context.Context, req *runtimehooksv1.BeforeWorkersUpgradeRequest, resp *runtimehooksv1.BeforeWorkersUpgradeResponse) {
-	h.hold(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(m *clusterv1.Machine) bool { return !util.IsControlPlaneMachine(m) })
+	h.delayWhileBlocked(ctx, client.ObjectKeyFromObject(&req.Cluster), resp, func(m *clusterv1.Machine) bool { return !util.IsControlPlaneMachine(m) })
 }
 
-// hold delays the upgrade by retryAfterSeconds, and never by a failure, because Cluster API loses the text of failures.
-func (h *Handlers) hold(ctx context.Context, cluster client.ObjectKey, resp runtimehooksv1.RetryResponseObject, isChosen func(*clusterv1.Machine) bool) {
+// delayWhileBlocked delays the upgrade by retryAfterSeconds, and never by a failure, because Cluster API drops the text of failures.
+func (h *Handlers) delayWhileBlocked(ctx context.Context, cluster client.ObjectKey, resp runtimehooksv1.RetryResponseObject, isChosen func(*clusterv1.Machine) bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	resp.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	seen, err := h.Outlook.OfCluster(ctx, cluster, isChosen)
 	switch {
 	case err != nil:
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at a cluster before its upgrade", "Cluster", cluster)
-		holdBack(resp, "The state of Cluster "+cluster.Name+" cannot be read at the moment")
-	case seen == nil: // not one of ours
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to preview the upgrade of a cluster", "Cluster", cluster)
+		delay(resp, "The state of Cluster "+cluster.Name+" cannot be read at the moment")
+	case seen == nil: // not a cluster of this provider
 	case seen.Unreachable:
-		holdBack(resp, "Waiting: "+workload.Unreached(cluster.Name, nil))
+		delay(resp, "Waiting: "+workload.Unreached(cluster.Name, nil))
 	default:
-		holdBack(resp, forCaller(ctx, cluster, strings.Join(obstacles(seen), "; ")))
+		delay(resp, forCaller(ctx, cluster, strings.Join(obstacles(seen), "; ")))
 	}
 }
 
-// forCaller is the message about the obstacles. Callers that are not verified get no details of nodes and workloads, which are
-// written to the manager's log instead.
+// forCaller returns the message about the obstacles. Callers that are not verified get no details of nodes and workloads, which are written
+// to the manager's log instead.
 func forCaller(ctx context.Context, cluster client.ObjectKey, obstacles string) string {
 	if obstacles == "" || extensionserver.IsCallerVerified(ctx) {
 		return obstacles
 	}
-	ctrl.LoggerFrom(ctx).Info("Holding the upgrade of a Cluster back", "Cluster", cluster, "obstacles", obstacles)
-	return "A node of Cluster " + cluster.Name + " is not to be taken down now. " +
-		"The reason is told only to callers with a client certificate (see docs/install.md); it is in the manager's log: " + logCommand
+	ctrl.LoggerFrom(ctx).Info("Delaying the upgrade of a Cluster", "Cluster", cluster, "obstacles", obstacles)
+	return "A node of Cluster " + cluster.Name + " must not be taken down now. " +
+		"The reason is sent only to callers with a client certificate (see docs/install.md), and is in the manager's log: " + logCommand
 }
 
-func holdBack(resp runtimehooksv1.RetryResponseObject, message string) {
+func delay(resp runtimehooksv1.RetryResponseObject, message string) {
 	if message == "" {
 		return
 	}
 	resp.SetMessage(message)
-	resp.SetRetryAfterSeconds(holdRetrySeconds)
+	resp.SetRetryAfterSeconds(delayRetrySeconds)
 }
 
-// obstacles are the checks that block, and the paused nodes.
+// obstacles returns the checks that block, and the paused nodes.
 func obstacles(seen *outlook.Outlook) []string {
 	found := outlook.DescribeAll(seen.Blockers())
 	for _, subject := range seen.Subjects {

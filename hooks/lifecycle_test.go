@@ -156,7 +156,7 @@ var _ = Describe("The hooks before an upgrade of Kubernetes", func() {
 		goOn(controlPlane)
 		for _, response := range []runtimehooksv1.RetryResponseObject{cluster, workers} {
 			Expect(response.GetRetryAfterSeconds()).To(BeEquivalentTo(15))
-			Expect(response.GetMessage()).To(And(HavePrefix("A node of Cluster edge is not to be taken down now."), ContainSubstring("kubectl ")))
+			Expect(response.GetMessage()).To(And(HavePrefix("A node of Cluster edge must not be taken down now."), ContainSubstring("kubectl ")))
 			Expect(response.GetMessage()).NotTo(ContainSubstring(t.node("worker")))
 			Expect(response.GetMessage()).NotTo(ContainSubstring("NodeSchedulable"))
 		}

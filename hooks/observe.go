@@ -61,9 +61,9 @@ func (h *Handlers) unmanaged(ctx context.Context, asked *question) (bool, error)
 	return err == nil && wanted.image() == "" && wanted.unresolved() == "", err
 }
 
-// glance observes a Machine in the cache, whether or not its host refers to it: an attempt is translated in either case.
-// If an object is missing it returns the answer.
-func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observation, answer, error) {
+// observeCached observes a Machine in the cache, whether or not its host refers to it: an attempt is translated in either case. If an object
+// is missing it returns the answer.
+func (h *Handlers) observeCached(ctx context.Context, key client.ObjectKey) (*observation, answer, error) {
 	chain := &association.Chain{}
 	var err error
 	if chain.Machine, err = existing.Get(ctx, h.Client, &clusterv1.Machine{}, key.Namespace, key.Name); err != nil || chain.Machine == nil {
@@ -83,12 +83,12 @@ func (h *Handlers) glance(ctx context.Context, key client.ObjectKey) (*observati
 		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered anew and is not known to be the host that serves the Machine", name)), nil
 	}
 	seen, err := observe(ctx, h.Client, chain)
-	return seen, answer{}, err // nothing is seen with an error
+	return seen, answer{}, err // with an error, seen is nil
 }
 
-// look observes a Machine live, before anything is done about it. It returns the answer if Machine, ElementalMachine and host do not
+// observeLive observes a Machine live, before anything is done about it. It returns the answer if Machine, ElementalMachine and host do not
 // refer to one another, or if the request is older than they are.
-func (h *Handlers) look(ctx context.Context, asked *question) (*observation, answer, error) {
+func (h *Handlers) observeLive(ctx context.Context, asked *question) (*observation, answer, error) {
 	chain, err := association.ChainOfMachine(ctx, h.Live, asked.machine)
 	if err != nil {
 		return nil, answer{}, err
@@ -102,7 +102,7 @@ func (h *Handlers) look(ctx context.Context, asked *question) (*observation, ans
 		return nil, answer{}, err
 	}
 	if seen.wanted.hash() != asked.hash {
-		return nil, inProgress(fmt.Sprintf("Waiting for Cluster API to ask for the OS that ElementalMachine %s names by now", chain.Elemental.Name)), nil
+		return nil, inProgress(fmt.Sprintf("Waiting for Cluster API to request the present OS of ElementalMachine %s", chain.Elemental.Name)), nil
 	}
 	return seen, answer{}, nil
 }

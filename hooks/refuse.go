@@ -23,8 +23,8 @@ const (
 	maxNote = 1000
 )
 
-// tellOwners emits events about the refusal on the owners. Cluster API itself only logs it. The message is
-// deterministic, so that the recorder aggregates it into one series.
+// tellOwners emits events about the refusal on the owners, since Cluster API only logs it. The message is deterministic, so that the
+// recorder aggregates the events into one series.
 func (h *Handlers) tellOwners(ctx context.Context, c *change, message string) {
 	if len(message) > maxNote {
 		message = message[:maxNote] + "..."
@@ -59,7 +59,7 @@ func (h *Handlers) ownersToTell(ctx context.Context, c *change) []runtime.Object
 // add appends an object that exists. One that cannot be read gets no event; the refusal does not depend on it.
 func (h *Handlers) add(ctx context.Context, told []runtime.Object, namespace, name string, object client.Object) []runtime.Object {
 	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Failed to read an object to tell of a refused change", "name", name, "err", err.Error())
+		ctrl.LoggerFrom(ctx).V(4).Info("Failed to read an owner of a refused change", "name", name, "err", err.Error())
 		return told
 	}
 	return append(told, object)

@@ -21,8 +21,8 @@ import (
 
 const elementalHostKind = "ElementalHost"
 
-// begin creates an attempt if the owner of the Machine, read live, is known to want its OS. If the owner wants
-// another one the answer is that of a superseded attempt, done: otherwise Cluster API would not continue with what the owner wants.
+// begin creates an attempt if the owner of the Machine, read live, wants its OS. If the owner wants another one the answer is done, as for a
+// superseded attempt: otherwise Cluster API would not continue with what the owner wants.
 func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error) {
 	machine := seen.wanted.machine
 	if _, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]; !updating {
@@ -33,7 +33,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 		return answer{}, err
 	}
 	if !known {
-		return inProgress("Nothing is asked of ElementalHost " + seen.host.Name + ": " + want.Unknown(machine)), nil
+		return inProgress("No upgrade is requested for ElementalHost " + seen.host.Name + ": " + want.Unknown(machine)), nil
 	}
 	if name := osversion.Unresolved(want.OSVersionManagement); name != "" {
 		return inProgress(fmt.Sprintf("Waiting for ManagedOSVersion %s to be looked up: see the conditions of ElementalMachineTemplate %s", name, want.TemplateName)), nil
@@ -55,7 +55,7 @@ func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want
 			return inProgress(waitFor), err
 		}
 	}
-	ctrl.LoggerFrom(ctx).Info("Beginning no attempt: the owner wants another OS", "ElementalMachineTemplate", want.TemplateName)
+	ctrl.LoggerFrom(ctx).Info("Not creating an attempt: the owner wants another OS", "ElementalMachineTemplate", want.TemplateName)
 	return answer{}, nil
 }
 
@@ -112,7 +112,7 @@ func newAttempt(wanted *wantedOS, host *infrav1.ElementalHost, options infrav1.N
 	}
 }
 
-// attemptLabels find an attempt by its Cluster and Machine, and by the manager that looks after these.
+// attemptLabels find an attempt by its Cluster and Machine, and by the manager responsible for these.
 func attemptLabels(wanted *wantedOS) map[string]string {
 	labels := map[string]string{
 		clusterv1.ClusterNameLabel: rollout.LabelValue(wanted.machine.Spec.ClusterName),

@@ -45,7 +45,7 @@ type Handlers struct {
 	Live client.Reader
 	// Namespaces tells which namespaces have opted in to in-place updates.
 	Namespaces Namespaces
-	// Owners tells what the owner of a Machine wants.
+	// Owners determines what the owner of a Machine wants.
 	Owners *owner.Owners
 	// Outlook previews an upgrade of a cluster.
 	Outlook *outlook.Viewer

@@ -19,24 +19,24 @@ import (
 // requested is the answer between the creation of an attempt and its first status.
 const requested = "Upgrade requested"
 
-// deed is what follows from an observation besides an answer.
-type deed string
+// action is what follows from an observation besides an answer.
+type action string
 
 const (
-	// nothing: the answer stands.
-	nothing deed = ""
+	// nothing: the answer is final.
+	nothing action = ""
 	// finish: the Machine runs the desired OS.
-	finish deed = "finish"
+	finish action = "finish"
 	// begin: there is no attempt, and one may have to be created.
-	begin deed = "begin"
+	begin action = "begin"
 	// renew: the attempt has ended, and another has to follow it.
-	renew deed = "renew"
+	renew action = "renew"
 	// followOwner: the attempt is superseded, and the answer depends on what the owner wants now.
-	followOwner deed = "followOwner"
+	followOwner action = "followOwner"
 )
 
-// judge compares the host with the desired OS, and then with the recorded attempts.
-func (o *observation) judge() (deed, answer) {
+// decide compares the host with the desired OS, and then with the recorded attempts.
+func (o *observation) decide() (action, answer) {
 	switch name := o.wanted.unresolved(); {
 	case name != "":
 		return nothing, inProgress("Waiting for ManagedOSVersion " + name + " to be looked up: see the conditions of the ElementalMachine")
@@ -53,14 +53,14 @@ func (o *observation) judge() (deed, answer) {
 }
 
 // translate derives the answer from the attempt.
-func (o *observation) translate() (deed, answer) {
+func (o *observation) translate() (action, answer) {
 	if !o.attempt.DeletionTimestamp.IsZero() {
-		return nothing, leaving(o.attempt)
+		return nothing, beingDeleted(o.attempt)
 	}
 	switch o.attempt.Status.Phase {
 	case infrav1.UpgradeSucceeded:
 		switch {
-		case o.broughtWanted():
+		case o.upgradedToWanted():
 			return finish, answer{}
 		case !hoststate.Reported(o.host): // it has been moved to this management cluster, with the attempt
 			return nothing, inProgress("Waiting for the elemental-agent of ElementalHost " + o.host.Name + " to answer")
@@ -80,9 +80,9 @@ func (o *observation) translate() (deed, answer) {
 	return nothing, inProgress(progressMessage(o.attempt))
 }
 
-// broughtWanted reports whether the attempt with the expected key, which has succeeded, was for the desired OS, and the host still
-// runs that. The name is no proof: a forged attempt may have any name.
-func (o *observation) broughtWanted() bool {
+// upgradedToWanted reports whether the attempt with the expected key, which has succeeded, was for the desired OS, and the host still runs
+// that. The name proves nothing: a forged attempt may have any name.
+func (o *observation) upgradedToWanted() bool {
 	return osversion.Hash(o.attempt.Spec.OSVersionManagement) == o.wanted.hash() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest)
 }
 
@@ -108,9 +108,8 @@ func (h *Handlers) renew(ctx context.Context, attempt *infrav1.ElementalHostUpgr
 	return inProgress(requested), nil
 }
 
-// leaving is the answer while an attempt is being deleted: another one follows it, after its host has
-// completed what it has begun.
-func leaving(attempt *infrav1.ElementalHostUpgrade) answer {
+// beingDeleted is the answer while an attempt is being deleted: another one follows, after its host has completed what it has begun.
+func beingDeleted(attempt *infrav1.ElementalHostUpgrade) answer {
 	if attempt.Status.Phase.IsEnd() {
 		return inProgress(requested)
 	}

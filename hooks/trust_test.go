@@ -50,7 +50,7 @@ var _ = Describe("UpdateMachine, asked by somebody else than Cluster API", func(
 	It("puts no other image on a host than its ElementalMachine names", func() {
 		elemental := victim.elemental.DeepCopy()
 		elemental.Spec.OSVersionManagement = ownertest.OS(theirImage)
-		Expect(ask(victim.machine, elemental)).To(beInProgress("Waiting for Cluster API to ask for the OS that ElementalMachine m names by now"))
+		Expect(ask(victim.machine, elemental)).To(beInProgress("Waiting for Cluster API to request the present OS of ElementalMachine m"))
 		Expect(victim.upgrades()).To(BeEmpty())
 	})
 
@@ -130,19 +130,19 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 			w.elemental.OwnerReferences[0].Name = "other"
 		}, Equal("ElementalMachine m does not have Machine m among its owners")),
 		Entry("for a Machine without an owner", func() { controlledBy("", "", "") },
-			Equal("Nothing is asked of ElementalHost h: Machine m has no owner that could want an OS of it: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
+			Equal("No upgrade is requested for ElementalHost h: Machine m has no owner that could want an OS of it: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
 		Entry("for an owner whose wishes are not known", func() { controlledBy("controlplane.cluster.x-k8s.io/v1beta2", "RKE2ControlPlane", "cp") },
-			Equal("Nothing is asked of ElementalHost h: what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
+			Equal("No upgrade is requested for ElementalHost h: what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
 		Entry("for an owner that is gone", func() { Expect(c.Delete(ctx, w.md)).To(Succeed()) },
-			Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: make that anew, or delete the Machine")),
+			Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: make that anew, or delete the Machine")),
 		Entry("for an owner whose template is gone", func() {
 			Expect(c.Delete(ctx, ownertest.Template(w.namespace, "new", ""))).To(Succeed())
-		}, Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names ElementalMachineTemplate new "+
+		}, Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names ElementalMachineTemplate new "+
 			"in its infrastructureRef, which does not exist: make that anew, or delete the Machine")),
 		Entry("for an owner that names a template of another kind", func() {
 			w.md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.example.com", Kind: "OtherMachineTemplate", Name: "new"}
 			Expect(c.Update(ctx, w.md)).To(Succeed())
-		}, Equal("Nothing is asked of ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names OtherMachineTemplate new of "+
+		}, Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names OtherMachineTemplate new of "+
 			"infrastructure.example.com in its infrastructureRef, and only an ElementalMachineTemplate of infrastructure.cluster.x-k8s.io says which OS is wanted: "+
 			"have it name one, or delete the Machine")),
 		Entry("for an owner whose ManagedOSVersion has not been looked up", func() {

@@ -25,7 +25,7 @@ const (
 	endedRetrySeconds = 10
 )
 
-// unreadable is the answer while the management cluster's API does not answer us.
+// unreadable is the answer while the management cluster's API is unavailable.
 const unreadable = "The state of the upgrade cannot be read at the moment"
 
 // answer to UpdateMachine. The zero value is done.
@@ -83,14 +83,14 @@ func (h *Handlers) answer(ctx context.Context, req *runtimehooksv1.UpdateMachine
 	if unmanaged, err := h.unmanaged(ctx, asked); err != nil || unmanaged {
 		return answer{}, err
 	}
-	seen, given, err := h.glance(ctx, asked.machine)
+	seen, given, err := h.observeCached(ctx, asked.machine)
 	if err != nil || seen == nil {
 		return given, err
 	}
-	if next, told := seen.judge(); next == nothing {
+	if next, told := seen.decide(); next == nothing {
 		return told, nil
 	}
-	if seen, given, err = h.look(ctx, asked); err != nil || seen == nil {
+	if seen, given, err = h.observeLive(ctx, asked); err != nil || seen == nil {
 		return given, err
 	}
 	return h.act(ctx, seen)
@@ -98,7 +98,7 @@ func (h *Handlers) answer(ctx context.Context, req *runtimehooksv1.UpdateMachine
 
 // act carries out the decision for a Machine that was observed live.
 func (h *Handlers) act(ctx context.Context, seen *observation) (answer, error) {
-	switch next, told := seen.judge(); next {
+	switch next, told := seen.decide(); next {
 	case renew:
 		return h.renew(ctx, seen.attempt)
 	case followOwner:
@@ -118,7 +118,7 @@ func (h *Handlers) ofOtherProvider(ctx context.Context, asked *question) (answer
 		return inProgress(fmt.Sprintf("Machine %s does not exist", asked.machine.Name)), err
 	}
 	if ref := machine.Spec.InfrastructureRef; association.NamesElementalMachine(ref) {
-		return answer{}, contradicts("desired.infrastructureMachine is no ElementalMachine, and spec.infrastructureRef of Machine %s names ElementalMachine %s",
+		return answer{}, contradicts("desired.infrastructureMachine is not an ElementalMachine, and spec.infrastructureRef of Machine %s names ElementalMachine %s",
 			asked.machine, ref.Name)
 	}
 	return answer{}, nil

@@ -16,7 +16,7 @@ import (
 // set, it takes precedence over their image or ManagedOSVersion.
 const OSImageVariable = "elementalOSImage"
 
-// longestImage is that of an image reference, with room for the scheme.
+// longestImage is the maximum length of an image reference, with room for the scheme.
 const longestImage = 1024
 
 // DiscoverVariables returns the variables that GeneratePatches reads, with their schemas.

@@ -31,14 +31,14 @@ const (
 	ComeBack = 2 * time.Second
 )
 
-// Host as the API knows it.
+// Host is a host as the API knows it.
 type Host struct {
-	// Created is how it registered.
+	// Created is the request that registered it.
 	Created wire.HostCreate
 	PubKey  string
 	Desired wire.Desired
 	Reports []wire.Report
-	// Leaving is set from the moment in which the host says that it resets itself until it says that it has.
+	// Leaving is whether the host reported that it resets itself, but not yet that it is wiped.
 	Leaving bool
 }
 
@@ -55,13 +55,13 @@ type API struct {
 	bootstrap    *wire.Bootstrap
 	config       json.RawMessage
 	verification *wire.ImageVerification
-	// presented is the certificate of connections; nil for the server's own.
+	// presented is the certificate for new connections; nil for the server's own.
 	presented *tls.Certificate
-	// resumes sessions that were begun with the certificate before.
+	// resumes allows the resumption of sessions with a former certificate.
 	resumes bool
-	// authorities that are handed out; none where it is empty.
+	// authorities that are published; none if empty.
 	authorities string
-	// rotated says that the registration has another token than hosts know.
+	// rotated says that the registration's token was replaced.
 	rotated bool
 	// slow requests are held until the client gives up.
 	slow bool
@@ -96,7 +96,7 @@ func (a *API) Close() {
 // URI of the registration.
 func (a *API) URI() string { return a.server.URL + base }
 
-// Desire changes what is desired of a host.
+// Desire changes the desired state of a host.
 func (a *API) Desire(name string, desired wire.Desired) {
 	a.update(func() {
 		if host := a.hosts[name]; host != nil {
@@ -106,13 +106,13 @@ func (a *API) Desire(name string, desired wire.Desired) {
 	})
 }
 
-// Forget deletes a host without a word to it.
+// Forget deletes a host without notifying it.
 func (a *API) Forget(name string) { a.update(func() { delete(a.hosts, name) }) }
 
 // Fail answers the next requests with these statuses.
 func (a *API) Fail(statuses ...int) { a.update(func() { a.failing = append(a.failing, statuses...) }) }
 
-// Drop cuts all connections.
+// Drop closes all connections.
 func (a *API) Drop() { a.server.CloseClientConnections() }
 
 // Slow makes requests hang.
@@ -127,7 +127,7 @@ func (a *API) SetConfig(config string) { a.update(func() { a.config = json.RawMe
 // Rotate makes the registration refuse the token that hosts know.
 func (a *API) Rotate() { a.update(func() { a.rotated = true }) }
 
-// SetImageVerification is whose signature images need, from the next registration on.
+// SetImageVerification sets the rules for images, from the next registration on.
 func (a *API) SetImageVerification(verification *wire.ImageVerification) {
 	a.update(func() { a.verification = verification })
 }
@@ -154,7 +154,7 @@ func (a *API) Reports(name string) []wire.Report {
 	return nil
 }
 
-// Last report of a host; the zero value when there is none.
+// Last returns the last report of a host; the zero value if there is none.
 func (a *API) Last(name string) wire.Report {
 	reports := a.Reports(name)
 	if len(reports) == 0 {
@@ -163,7 +163,7 @@ func (a *API) Last(name string) wire.Report {
 	return reports[len(reports)-1]
 }
 
-// Created is how a host registered; the zero value when there is none.
+// Created returns the request that registered a host; the zero value if there is none.
 func (a *API) Created(name string) wire.HostCreate {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -180,7 +180,7 @@ func (a *API) Requests() []string {
 	return slices.Clone(a.requests)
 }
 
-// Held is how many requests for the desired state are held now.
+// Held returns how many requests for the desired state are pending.
 func (a *API) Held() int {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -206,7 +206,7 @@ func (a *API) count(next http.Handler) http.Handler {
 		}
 		a.lock.Unlock()
 		if slow {
-			// The server notices that a client has gone only once the body has been read.
+			// The server notices that a client has disconnected only once the body has been read.
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			return

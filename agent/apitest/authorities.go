@@ -16,7 +16,7 @@ func (a *API) CACert() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw}))
 }
 
-// HandOut has hosts know the API by these authorities from now on, PEM-encoded.
+// HandOut publishes these authorities, PEM-encoded.
 func (a *API) HandOut(authorities string) { a.update(func() { a.authorities = authorities }) }
 
 func (a *API) knownBy(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -29,22 +29,23 @@ func (a *API) knownBy(w http.ResponseWriter, _ *http.Request, _ string) {
 	answer(w, wire.Authorities{CACert: a.authorities})
 }
 
-// Present has connections from now on made with this certificate.
+// Present uses this certificate for new connections.
 func (a *API) Present(certificate tls.Certificate) {
 	a.update(func() { a.presented = &certificate })
 	a.Drop()
 }
 
-// Resume has sessions go on that were begun with the certificate before, as the manager's do.
+// Resume allows the resumption of sessions with a former certificate, as the manager does.
 func (a *API) Resume() { a.update(func() { a.resumes = true }) }
 
-// configFor a connection: whoever is reached by an address asks for no name, by which another certificate could be chosen.
+// configFor returns the configuration for a connection. Clients connect by address and send no server name, so it cannot select the
+// certificate.
 func (a *API) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if a.presented == nil {
 		return nil, nil
 	}
-	// A session that was begun with the former certificate goes on without looking at this one.
+	// A resumed session would not show the new certificate.
 	return &tls.Config{MinVersion: tls.VersionTLS12, SessionTicketsDisabled: !a.resumes, Certificates: []tls.Certificate{*a.presented}}, nil
 }

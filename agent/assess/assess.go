@@ -18,11 +18,11 @@ const ToolkitUnit = "elemental-boot-assessment.service"
 
 const (
 	cmdlineFile = "/proc/cmdline"
-	// healthCheck on the kernel's command line asks for the toolkit's assessment.
+	// healthCheck on the kernel's command line enables the toolkit's assessment.
 	healthCheck = "elemental.health_check"
 )
 
-// own are the agent's checks of a boot. Those that do not apply are not made.
+// own are the agent's checks of a boot, unless they do not apply.
 var own = []struct {
 	name    string
 	applies func(Question) bool
@@ -34,7 +34,7 @@ var own = []struct {
 	{JobsCheck, func(q Question) bool { return !q.IgnoreUnits && q.Before.Jobs != nil }, jobs},
 }
 
-// Boot judges the running boot once, without the user's checks. With an error comes what was found until then.
+// Boot assesses the running boot once, without the user's checks. With an error it returns the results so far.
 func Boot(ctx context.Context, host *system.Host, question Question) (Verdict, error) {
 	verdict := Verdict{State: Good}
 	for _, check := range own {
@@ -54,7 +54,7 @@ func Boot(ctx context.Context, host *system.Host, question Question) (Verdict, e
 	return verdict, nil
 }
 
-// Checks are the user's. They are for a boot that is good otherwise. With an error comes what was found until then.
+// Checks runs the user's checks, which are for a boot that is good otherwise. With an error it returns the results so far.
 func Checks(ctx context.Context, host *system.Host) (Verdict, error) {
 	verdict := Verdict{State: Good}
 	err := userChecks(ctx, host, &verdict)
@@ -70,7 +70,7 @@ func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdic
 	if err != nil {
 		return err
 	}
-	// GRUB asks for the assessment; a boot that is not on trial has none, and the unit stays inactive.
+	// GRUB requests the assessment; a boot without it leaves the unit inactive.
 	onTrial := slices.Contains(strings.Fields(cmdline), healthCheck)
 	switch {
 	case states[0] == "failed":
@@ -90,14 +90,14 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 		return unit == ToolkitUnit || slices.Contains(question.Before.Failed, unit)
 	})
 	if len(failed) > 0 {
-		verdict.add(Bad, "units failed that had not before: "+strings.Join(failed, ", "))
+		verdict.add(Bad, "units failed that had not failed before: "+strings.Join(failed, ", "))
 	}
 	return nil
 }
 
-// jobs: a unit that is still to be started may fail yet, or take others down. One that was not there at the look before has just
-// begun, and one of a unit that a timer triggers may take longer than a boot has to become good, as the backup that was due while
-// the host was down: neither is part of the boot, and either would keep it from ever being good. The toolkit's has a check of its own.
+// jobs: a unit that is still to be started may fail, or take others down. Two kinds of jobs are not part of the boot, and would keep it from
+// ever being good: those that were not pending at the previous assessment, and those of units triggered by a timer, such as a backup that
+// was due while the host was down. The toolkit's unit has a check of its own.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
 	pending, err := pendingJobs(ctx, host)
 	if err != nil {
@@ -114,12 +114,12 @@ func jobs(ctx context.Context, host *system.Host, question Question, verdict *Ve
 		return err
 	}
 	if len(waiting) > 0 {
-		verdict.add(Undecided, "systemd has still to do: "+strings.Join(whats(waiting), ", "))
+		verdict.add(Undecided, "systemd jobs are pending: "+strings.Join(whats(waiting), ", "))
 	}
 	return nil
 }
 
-// Units lists what was wrong, or not done yet, before an upgrade.
+// Units returns failed units and pending jobs.
 func Units(ctx context.Context, host *system.Host) (UnitStates, error) {
 	failed, err := failedUnits(ctx, host)
 	if err != nil {
@@ -143,7 +143,7 @@ func failedUnits(ctx context.Context, host *system.Host) ([]string, error) {
 	return failed, nil
 }
 
-// list returns the fields of the lines of what systemctl lists.
+// list returns the fields of each line of a list of systemctl.
 func list(ctx context.Context, host *system.Host, args ...string) ([][]string, error) {
 	output, err := system.Check(ctx, host.Runner, "systemctl", args...)
 	if err != nil {
@@ -158,8 +158,7 @@ func list(ctx context.Context, host *system.Host, args ...string) ([][]string, e
 	return lines, nil
 }
 
-// activeStates asks for the state of units, one for each. The exit code is ignored: it says only that
-// one of them is not active.
+// activeStates returns the state of each unit. The exit code is ignored: it says only that one of them is not active.
 func activeStates(ctx context.Context, host *system.Host, names ...string) ([]string, error) {
 	command := system.Command{Name: "systemctl", Args: append([]string{"is-active"}, names...)}
 	result, err := host.Runner.Run(ctx, command)
@@ -168,7 +167,7 @@ func activeStates(ctx context.Context, host *system.Host, names ...string) ([]st
 	}
 	states := strings.Fields(result.Stdout)
 	if len(states) == 0 {
-		return nil, fmt.Errorf("asking systemd: %q said nothing: %s", command, system.LastLine(result.Stderr))
+		return nil, fmt.Errorf("asking systemd: %q printed nothing: %s", command, system.LastLine(result.Stderr))
 	}
 	return states, nil
 }

@@ -88,8 +88,8 @@ var _ = Describe("The assessment of a boot", func() {
 			runner.Say(askFailed, "b.service loaded failed failed B\na.service loaded failed failed A\nelemental-boot-assessment.service loaded failed failed E\n")
 			Expect(assess.Boot(ctx, host, question)).To(And(HaveField("State", state), HaveField("Reasons", reasons)))
 		},
-		Entry("both", node, assess.Bad, []string{"units failed that had not before: a.service, b.service"}),
-		Entry("one had failed before", assess.Question{Before: assess.UnitStates{Failed: []string{"a.service"}}}, assess.Bad, []string{"units failed that had not before: b.service"}),
+		Entry("both", node, assess.Bad, []string{"units failed that had not failed before: a.service, b.service"}),
+		Entry("one had failed before", assess.Question{Before: assess.UnitStates{Failed: []string{"a.service"}}}, assess.Bad, []string{"units failed that had not failed before: b.service"}),
 		Entry("both had", assess.Question{Before: assess.UnitStates{Failed: []string{"a.service", "b.service"}}}, assess.Good, nil),
 		Entry("nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
 	)
@@ -98,7 +98,7 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(askToolkit, "activating")
 		runner.Say(askFailed, "a.service loaded failed failed A\n")
 		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Bad), HaveField("Reasons", []string{
-			"units failed that had not before: a.service", "waiting for the toolkit's boot assessment",
+			"units failed that had not failed before: a.service", "waiting for the toolkit's boot assessment",
 		})))
 	})
 
@@ -155,11 +155,11 @@ var _ = Describe("The assessment of a boot", func() {
 			runner.Say(askJobs, "12 b.mount stop running\n7 a.service start waiting\n")
 			Expect(assess.Boot(ctx, host, question)).To(And(HaveField("State", state), HaveField("Reasons", reasons)))
 		},
-		Entry("all", node, assess.Undecided, []string{"systemd has still to do: start a.service, stop b.mount"}),
+		Entry("all", node, assess.Undecided, []string{"systemd jobs are pending: start a.service, stop b.mount"}),
 		Entry("but for what it had to do before", assess.Question{Before: assess.UnitStates{Jobs: []string{"start a.service"}}},
-			assess.Undecided, []string{"systemd has still to do: stop b.mount"}),
+			assess.Undecided, []string{"systemd jobs are pending: stop b.mount"}),
 		Entry("but for what it has only just begun", assess.Question{Before: node.Before, Seen: []string{"7"}}, assess.Undecided,
-			[]string{"systemd has still to do: start a.service"}),
+			[]string{"systemd jobs are pending: start a.service"}),
 		Entry("and nothing that ends before the next look", assess.Question{Before: node.Before, Seen: []string{}}, assess.Good, nil),
 		Entry("unless it is not known what it had to do before", assess.Question{}, assess.Good, nil),
 		Entry("unless nobody asked", assess.Question{IgnoreUnits: true, Before: node.Before}, assess.Good, nil),
@@ -173,7 +173,7 @@ var _ = Describe("The assessment of a boot", func() {
 		for _, seen := range [][]string{nil, {"9", "12", "13", "14"}} {
 			question := assess.Question{Before: node.Before, Seen: seen}
 			Expect(assess.Boot(ctx, host, question)).To(And(HaveField("State", assess.Undecided), HaveField("Jobs", []string{"9", "12", "13", "14"}),
-				HaveField("Reasons", []string{"systemd has still to do: start -.mount, start sock.service"})))
+				HaveField("Reasons", []string{"systemd jobs are pending: start -.mount, start sock.service"})))
 		}
 		runner.Say(askJobs, "12 backup.service start running\n")
 		runner.Say(askTrigger+"backup.service", "Id=backup.service\nTriggeredBy=backup.timer\n")
@@ -196,7 +196,7 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(askJobs, jobs)
 		runner.Say(askTrigger, shown[:strings.Index(shown, "Id=unit-64")])
 		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Undecided),
-			HaveField("Reasons", []string{"systemd has still to do: start unit-64.service"})))
+			HaveField("Reasons", []string{"systemd jobs are pending: start unit-64.service"})))
 		asked := slices.DeleteFunc(runner.Calls(), func(call string) bool { return !strings.HasPrefix(call, askTrigger) })
 		Expect(asked).To(ConsistOf(HaveSuffix(" unit-63.service")))
 	})

@@ -21,15 +21,15 @@ const (
 	JobsCheck    = "jobs"
 )
 
-// nameOf a program of the user's: its directory and its file.
+// nameOf returns the name of a user's program: its directory and its file.
 func nameOf(path string) string {
 	return strings.ToValidUTF8(filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)), "?")
 }
 
-// second is a time as the API keeps it: with anything finer a report would never be what is stored.
+// second truncates a time to seconds, as the API stores it: otherwise a report would always differ from what is stored.
 func second(at time.Time) time.Time { return at.UTC().Truncate(time.Second) }
 
-// output of a program, or what is wrong where it has said nothing.
+// output returns the output of a program, or the reason if it printed nothing.
 func output(result system.Result, reason string) string {
 	for _, said := range []string{result.Stderr, result.Stdout} {
 		if end := tail(said); end != "" {
@@ -39,7 +39,7 @@ func output(result system.Result, reason string) string {
 	return tail(reason)
 }
 
-// tail is the end of an output, without what would move a terminal's cursor.
+// tail returns the end of an output, without control characters.
 func tail(said string) string {
 	said = strings.TrimSpace(strings.Map(func(char rune) rune {
 		if char != '\n' && unicode.IsControl(char) {
@@ -47,6 +47,6 @@ func tail(said string) string {
 		}
 		return char
 	}, strings.ToValidUTF8(said, "?")))
-	// What is left of a character that was cut in two is dropped.
+	// Drop the rest of a character that was cut in two.
 	return strings.TrimSpace(strings.ToValidUTF8(said[max(len(said)-wire.MaxCheckOutput, 0):], ""))
 }

@@ -91,7 +91,7 @@ var _ = Describe("What a check found", func() {
 		Expect(err).To(MatchError(context.Canceled))
 		Expect(verdict.Checks).To(Equal([]wire.Check{
 			{Name: "required.d/10-good", Verdict: wire.CheckPassed, Since: at, ExitCode: code(0)},
-			{Name: "required.d/20-hangs", Verdict: wire.CheckTimedOut, Since: at, Output: "not done when the time for all checks was up"},
+			{Name: "required.d/20-hangs", Verdict: wire.CheckTimedOut, Since: at, Output: "not done when the time for all checks had expired"},
 		}))
 	})
 

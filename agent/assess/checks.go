@@ -58,7 +58,7 @@ type programs struct {
 	tries     int
 	// timeout of each try.
 	timeout time.Duration
-	// untilFailure leaves out those after the first that fails.
+	// untilFailure stops after the first failure.
 	untilFailure bool
 }
 
@@ -66,13 +66,13 @@ type programs struct {
 type outcome struct {
 	file  string
 	check wire.Check
-	// reason why it failed, in one line; empty when it has not.
+	// reason of the failure, in one line; empty if it passed.
 	reason string
 }
 
 func (o outcome) failure() string { return o.file + " failed: " + o.reason }
 
-// runAll runs the executables of a directory by name. With an error come those that were run until then.
+// runAll runs the executables of a directory by name. With an error it returns the outcomes so far.
 func runAll(ctx context.Context, host *system.Host, run programs) ([]outcome, error) {
 	entries, err := os.ReadDir(host.Path(run.directory))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func once(ctx context.Context, host *system.Host, path string, timeout time.Dura
 	found.check = wire.Check{Name: nameOf(path), Verdict: wire.CheckFailed, Since: second(host.Clock.Now())}
 	switch {
 	case ctx.Err() != nil:
-		found.check.Verdict, found.reason = wire.CheckTimedOut, "not done when the time for all checks was up"
+		found.check.Verdict, found.reason = wire.CheckTimedOut, "not done when the time for all checks had expired"
 	case errors.Is(err, context.DeadlineExceeded):
 		found.check.Verdict, found.reason = wire.CheckTimedOut, fmt.Sprintf("not done after %s", timeout)
 	case err != nil:
@@ -143,7 +143,7 @@ func once(ctx context.Context, host *system.Host, path string, timeout time.Dura
 	return found
 }
 
-// reasonOf a failure is the last line that a program wrote.
+// reasonOf a failure is the last line that the program printed.
 func reasonOf(result system.Result) string {
 	for _, said := range []string{result.Stderr, result.Stdout} {
 		if line := system.LastLine(said); line != "" {

@@ -16,21 +16,21 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// k3sConfigDir has what a kubelet in a process of K3s is configured with. RKE2's has --config-dir.
+// k3sConfigDir is the configuration directory of the kubelet in a K3s process. RKE2 passes --config-dir.
 const k3sConfigDir = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
 
 // maxConfig is the longest configuration of a kubelet that is read, in bytes.
 const maxConfig = 1 << 20
 
-// healthz is where a kubelet says that it is well: the part of KubeletConfiguration that counts here, with its defaults.
+// healthz is the part of KubeletConfiguration with the address of the health endpoint, with its defaults.
 // Source: kubernetes, staging/src/k8s.io/kubelet/config/v1beta1.
 type healthz struct {
 	Address string `yaml:"healthzBindAddress"`
 	Port    int    `yaml:"healthzPort"`
 }
 
-// healthURL of a kubelet; empty for one that does not say it. As in a kubelet a file of --config-dir counts more than --config, and
-// what is on the command line most.
+// healthURL returns the health endpoint of a kubelet; empty if it is disabled. As in the kubelet, --config-dir takes precedence over
+// --config, and the command line over both.
 func healthURL(host *system.Host, of process) (string, error) {
 	where := healthz{Address: "127.0.0.1", Port: 10248}
 	files, err := configFiles(host, of)
@@ -60,7 +60,7 @@ func healthURL(host *system.Host, of process) (string, error) {
 	return "http://" + net.JoinHostPort(reachable(where.Address), strconv.Itoa(where.Port)) + "/healthz", nil
 }
 
-// configFiles that a kubelet reads, in its order.
+// configFiles returns the files that a kubelet reads, in its order.
 func configFiles(host *system.Host, of process) ([]string, error) {
 	var files []string
 	if file := option(of.args, "config"); file != "" && of.name == "kubelet" {
@@ -83,7 +83,7 @@ func configFiles(host *system.Host, of process) ([]string, error) {
 	return files, nil
 }
 
-// option of a command line, in both of its forms: the last one counts.
+// option returns an option of a command line, in either form; the last one applies.
 func option(args []string, name string) string {
 	value := ""
 	for i, arg := range args {
@@ -97,11 +97,11 @@ func option(args []string, name string) string {
 	return value
 }
 
-// reachable is an address of this machine at which somebody answers who listens at another one, or at all of them.
+// reachable returns an address of this machine at which a listener on the given address answers.
 func reachable(address string) string {
 	ip := net.ParseIP(address)
 	switch {
-	case !ip.IsUnspecified(): // nor is a name
+	case !ip.IsUnspecified(): // a name is not unspecified either
 		return address
 	case ip.To4() == nil:
 		return "::1"

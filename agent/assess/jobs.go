@@ -13,16 +13,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// maxTriggers is of how many units systemd is asked at once what triggers them. Where more is to be done the host is still booting,
-// and what is left counts.
+// maxTriggers is the maximum number of units whose triggers are queried at once. With more pending jobs the host is still booting, and the
+// rest count.
 const maxTriggers = 64
 
-// job is something that systemd has to do: its number, which no other has in the same boot, the unit, and "start" or the like.
+// job is a pending job of systemd: its number, unique within a boot, the unit, and "start" or the like.
 type job struct{ id, unit, kind string }
 
 func (j job) what() string { return j.kind + " " + j.unit }
 
-// whats is never nil: that there is none is known.
+// whats is never nil, since nil means unknown.
 func whats(jobs []job) []string {
 	all := []string{}
 	for _, each := range jobs {
@@ -31,7 +31,7 @@ func whats(jobs []job) []string {
 	return all
 }
 
-// pendingJobs lists what systemd has to do, sorted.
+// pendingJobs lists systemd's pending jobs, sorted.
 func pendingJobs(ctx context.Context, host *system.Host) ([]job, error) {
 	lines, err := list(ctx, host, "list-jobs", "--no-legend", "--plain")
 	if err != nil {
@@ -39,7 +39,7 @@ func pendingJobs(ctx context.Context, host *system.Host) ([]job, error) {
 	}
 	var pending []job
 	for _, fields := range lines {
-		// Number, unit, type, state; some versions say in words that there is none.
+		// Number, unit, type, state; some versions print a sentence if there are none.
 		if _, err := strconv.Atoi(fields[0]); err == nil && len(fields) >= 3 {
 			pending = append(pending, job{id: fields[0], unit: fields[1], kind: fields[2]})
 		}
@@ -48,7 +48,7 @@ func pendingJobs(ctx context.Context, host *system.Host) ([]job, error) {
 	return pending, nil
 }
 
-// withoutTimers leaves out jobs of units that a timer triggers. It asks once for all of them.
+// withoutTimers drops jobs of units that a timer triggers. It queries all of them at once.
 func withoutTimers(ctx context.Context, host *system.Host, jobs []job) ([]job, error) {
 	if len(jobs) == 0 {
 		return nil, nil
@@ -67,8 +67,7 @@ func withoutTimers(ctx context.Context, host *system.Host, jobs []job) ([]job, e
 	return slices.DeleteFunc(jobs, func(each job) bool { return slices.Contains(timed, each.unit) }), nil
 }
 
-// triggeredByTimer returns those of the units that "systemctl show" tells of. There is an empty line between two of them, and their
-// properties come in any order.
+// triggeredByTimer parses the output of "systemctl show": units are separated by an empty line, and properties are in any order.
 func triggeredByTimer(shown string) []string {
 	var timed []string
 	for block := range strings.SplitSeq(shown, "\n\n") {

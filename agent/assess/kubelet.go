@@ -18,14 +18,14 @@ import (
 // KubeletUnits run a kubelet; a node has one of them.
 var KubeletUnits = []string{"kubelet.service", "rke2-server.service", "rke2-agent.service", "k3s.service", "k3s-agent.service"}
 
-// healthTimeout is how long a kubelet may take to say that it is well.
+// healthTimeout is how long a kubelet's health endpoint may take to answer.
 const healthTimeout = 5 * time.Second
 
-// healthClient asks this machine, and no proxy that is set for others.
+// healthClient does not use a proxy.
 var healthClient = &http.Client{Timeout: healthTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// kubelet has to run and to say that it is well. That its unit is active says little: systemd, and RKE2 without systemd, start one
-// again and again that ends.
+// kubelet has to run and to be healthy. An active unit proves little: systemd, and RKE2 without systemd, restart a kubelet that exits again
+// and again.
 func kubelet(ctx context.Context, host *system.Host, _ Question, verdict *Verdict) error {
 	states, err := activeStates(ctx, host, KubeletUnits...)
 	if err != nil {
@@ -51,18 +51,18 @@ func kubelet(ctx context.Context, host *system.Host, _ Question, verdict *Verdic
 	return nil
 }
 
-// ask a kubelet whether it is well. It returns why it is not.
+// ask calls the health endpoint of a kubelet. It returns why it is not healthy.
 func (p process) ask(ctx context.Context, host *system.Host) string {
 	url, err := healthURL(host, p)
 	if err != nil {
-		return "where the kubelet says that it is well cannot be told: " + err.Error()
+		return "cannot determine the health endpoint of the kubelet: " + err.Error()
 	}
 	if url == "" {
 		return ""
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "where the kubelet says that it is well cannot be told: " + err.Error()
+		return "cannot determine the health endpoint of the kubelet: " + err.Error()
 	}
 	answer, err := healthClient.Do(request)
 	if err != nil {
@@ -73,8 +73,8 @@ func (p process) ask(ctx context.Context, host *system.Host) string {
 		return ""
 	}
 	said, _ := io.ReadAll(io.LimitReader(answer.Body, maxSaid))
-	return fmt.Sprintf("the kubelet is not well: %s answers %s: %s", url, answer.Status, system.LastLine(string(said)))
+	return fmt.Sprintf("the kubelet is not healthy: %s answers %s: %s", url, answer.Status, system.LastLine(string(said)))
 }
 
-// maxSaid is how much of an answer is quoted, in bytes.
+// maxSaid is how much of a response is quoted, in bytes.
 const maxSaid = 512

@@ -77,7 +77,7 @@ var _ = Describe("A kubelet", func() {
 		Expect(judge()).To(And(HaveField("State", assess.Good), HaveField("Kubelet", name+" 812 (started at 100) ")))
 		well = http.StatusInternalServerError
 		Expect(judge()).To(And(HaveField("State", assess.Undecided), HaveField("Reasons", []string{
-			"the kubelet is not well: http://127.0.0.1:" + port + "/healthz answers 500 Internal Server Error: [-]syncloop failed",
+			"the kubelet is not healthy: http://127.0.0.1:" + port + "/healthz answers 500 Internal Server Error: [-]syncloop failed",
 		})))
 	},
 		Entry("by its configuration", "kubelet", []string{"/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"},

@@ -10,14 +10,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// PreUpgradeDir has the user's programs that are run before anything of the OS is changed.
+// PreUpgradeDir has the user's programs that run before the OS is changed.
 const PreUpgradeDir = "/etc/elemental/agent/pre-upgrade.d"
 
-// preUpgradeTimeout is how long one of them may take: it may save what a workload has on the host.
+// preUpgradeTimeout is the timeout of one of them: it may save data of a workload.
 const preUpgradeTimeout = 10 * time.Minute
 
-// BeforeUpgrade runs the user's programs by name, up to the first that fails, for which the verdict is Bad. An agent that is killed
-// meanwhile runs all of them again.
+// BeforeUpgrade runs the user's programs by name, up to the first that fails, for which the verdict is Bad. If the agent is killed, it runs
+// all of them again.
 func BeforeUpgrade(ctx context.Context, host *system.Host) (Verdict, error) {
 	outcomes, err := runAll(ctx, host, programs{directory: PreUpgradeDir, tries: 1, timeout: preUpgradeTimeout, untilFailure: true})
 	verdict := Verdict{State: Good}

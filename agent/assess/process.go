@@ -17,29 +17,29 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// kubeletNames are of processes that are a kubelet, or have one in them.
+// kubeletNames are the names of processes that are or contain a kubelet.
 var kubeletNames = []string{"kubelet", "k3s-server", "k3s-agent"}
 
 const (
 	processDir = "/proc"
-	// startField of /proc/PID/stat, counted from what follows the name: when the process was started, in ticks since the boot.
+	// startField of /proc/PID/stat, counted after the name: the start time of the process in ticks since the boot.
 	// Source: proc_pid_stat(5), field 22.
 	startField = 19
 )
 
-// process is one that runs.
+// process is a running process.
 type process struct {
 	pid, name, started string
 	args               []string
 }
 
-// identity is of no other process, also when the number of one that has ended is given to another.
+// identity is unique, even if the PID is reused.
 func (p process) identity() string {
 	return fmt.Sprintf("%s %s (started at %s)", p.name, p.pid, p.started)
 }
 
-// findKubelets returns those of the host that run, in the order of their numbers. A container may run a program of that name too:
-// what it says of itself names files of the container's, and is nobody's health but its own.
+// findKubelets returns the host's running kubelets, by PID. A container may run a program with that name too: its options refer to files in
+// the container, and its health is irrelevant.
 func findKubelets(host *system.Host) ([]process, error) {
 	entries, err := os.ReadDir(host.Path(processDir))
 	if err != nil {
@@ -68,7 +68,7 @@ func findKubelets(host *system.Host) ([]process, error) {
 	return found, nil
 }
 
-// readProcess returns an empty one for a process that has ended meanwhile.
+// readProcess returns the zero value for a process that has ended.
 func readProcess(host *system.Host, pid string) (process, error) {
 	directory := host.Path(filepath.Join(processDir, pid))
 	stat, err := os.ReadFile(filepath.Join(directory, "stat"))
@@ -98,8 +98,8 @@ func readProcess(host *system.Host, pid string) (process, error) {
 	return process{pid: pid, name: named[:end], started: fields[startField], args: args}, nil
 }
 
-// ofHost reports whether root runs a process outside of all containers: it has no number but the host's, and no Pod's control group, which
-// a kubelet always calls kubepods. Source: proc_pid_status(5), kubernetes pkg/kubelet/cm.
+// ofHost reports whether root runs a process outside of all containers: it has no PID in another namespace, and is not in the control group
+// of a Pod, which the kubelet always calls kubepods. Source: proc_pid_status(5), kubernetes pkg/kubelet/cm.
 func ofHost(host *system.Host, pid string) (bool, error) {
 	directory := host.Path(filepath.Join(processDir, pid))
 	said := map[string]string{}

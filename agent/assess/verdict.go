@@ -24,23 +24,23 @@ const (
 	Bad State = "Bad"
 )
 
-// Question is which boot is to be judged.
+// Question describes the boot to assess.
 type Question struct {
-	// Bootstrapped says that the host is a node, so that a kubelet has to run.
+	// Bootstrapped is whether the host is a node, so that a kubelet has to run.
 	Bootstrapped bool
-	// Before is how units were before the upgrade, which does not count against it.
+	// Before are the states of units before the upgrade, which are not held against it.
 	Before UnitStates
-	// IgnoreUnits leaves units that have failed, or are still to be started, out altogether.
+	// IgnoreUnits ignores failed and pending units.
 	IgnoreUnits bool
-	// Seen are the Jobs of the verdict before; nil for the first one. Others than those have only just begun.
+	// Seen are the Jobs of the previous verdict; nil for the first one. Later jobs are not part of the boot.
 	Seen []string
 }
 
-// UnitStates are what is not well with systemd's units.
+// UnitStates are failed units and pending jobs of systemd.
 type UnitStates struct {
 	// Failed units, sorted.
 	Failed []string `json:"failed,omitempty"`
-	// Jobs that are pending, as "start NAME", sorted; nil when that is not known, as of what an older agent has kept.
+	// Jobs that are pending, as "start NAME", sorted; nil if unknown, as in a marker of an older agent.
 	Jobs []string `json:"jobs"`
 }
 
@@ -51,18 +51,18 @@ type Verdict struct {
 	Reasons []string
 	// Warnings that do not change it, sorted.
 	Warnings []string
-	// Kubelet names the processes of the kubelet. One that was started again has another name.
+	// Kubelet identifies the processes of the kubelet. It changes when the kubelet is restarted.
 	Kubelet string
-	// Jobs are the numbers of what systemd has still to do; nil when that was not asked.
+	// Jobs are the numbers of systemd's pending jobs; nil if they were not queried.
 	Jobs []string
-	// Checks that were made, in their order.
+	// Checks that were run, in order.
 	Checks []wire.Check
 }
 
-// checkVerdicts of what a check has found.
+// checkVerdicts maps the state of a check to its verdict.
 var checkVerdicts = map[State]string{Good: wire.CheckPassed, Undecided: wire.CheckWaiting, Bad: wire.CheckFailed}
 
-// Include what one check has found at that time.
+// Include adds the result of one check, found at that time.
 func (v *Verdict) Include(name string, found Verdict, at time.Time) {
 	for _, reason := range found.Reasons {
 		v.add(found.State, reason)
@@ -76,12 +76,12 @@ func (v *Verdict) Include(name string, found Verdict, at time.Time) {
 	})
 }
 
-// Message is the reasons and warnings in one line.
+// Message returns the reasons and warnings in one line.
 func (v Verdict) Message() string {
 	return Warn(strings.Join(v.Reasons, "; "), v.Warnings)
 }
 
-// Warn is a message with warnings behind it, which may be all that there is.
+// Warn appends warnings to a message, which may be empty.
 func Warn(message string, warnings []string) string {
 	for _, warning := range warnings {
 		if message != "" {
@@ -92,7 +92,7 @@ func Warn(message string, warnings []string) string {
 	return message
 }
 
-// add takes another finding into account that is not Good: Bad outweighs Undecided.
+// add adds a result that is not Good: Bad outweighs Undecided.
 func (v *Verdict) add(state State, reason string) {
 	if v.State != Bad {
 		v.State = state

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// requestTimeout bounds every request but the long poll.
+	// requestTimeout bounds every request except the long poll.
 	requestTimeout = 30 * time.Second
-	// pollGrace is how much later than asked for the answer to a long poll may come.
+	// pollGrace is how long after the requested time the response to a long poll may arrive.
 	pollGrace = 30 * time.Second
-	// maxBody is the largest answer that is read, in bytes; bootstrap data can be a whole Secret.
+	// maxBody is the largest response that is read, in bytes; bootstrap data can be a whole Secret.
 	maxBody = 2 << 20
 )
 
@@ -48,12 +48,11 @@ type Options struct {
 	Token string
 	// Identity of the host.
 	Identity *identity.Identity
-	// SMBIOS is what the firmware says of the host, by the names in package internal/smbios. It is asked
-	// when the host registers. Default: nothing.
+	// SMBIOS returns the SMBIOS fields of the host, by the names in package internal/smbios. It is called at registration. Default: none.
 	SMBIOS func() map[string]string
 	// Transport for the requests, usually made with NewTransport.
 	Transport http.RoundTripper
-	// Clock dates the tokens.
+	// Clock for the times in tokens.
 	Clock system.Clock
 	// UserAgent names the agent and its version.
 	UserAgent string
@@ -75,7 +74,7 @@ func New(options Options) *Client {
 	}
 }
 
-// Registration asks what the registration hands to its hosts.
+// Registration returns the registration's configuration for its hosts.
 func (c *Client) Registration(ctx context.Context) (wire.Registration, error) {
 	answer := wire.Registration{}
 	call := call{doing: "reading the registration", method: http.MethodGet, asRegistration: true, timeout: requestTimeout}
@@ -83,7 +82,7 @@ func (c *Client) Registration(ctx context.Context) (wire.Registration, error) {
 	return answer, err
 }
 
-// Register makes the host known. It can be repeated: the same name and key are the same host.
+// Register registers the host. It can be repeated: the same name and key are the same host.
 func (c *Client) Register(ctx context.Context) error {
 	key, err := c.identity.PublicKey()
 	if err != nil {
@@ -97,8 +96,8 @@ func (c *Client) Register(ctx context.Context) error {
 	return err
 }
 
-// Desired asks what the host shall be. The API holds the request for at most wait while its revision
-// is the given one; changed is false when that time passed.
+// Desired returns the desired state of the host. The API keeps the request pending for at most wait while its revision is the given one;
+// changed is false after that time.
 func (c *Client) Desired(ctx context.Context, revision string, wait time.Duration) (desired wire.Desired, changed bool, err error) {
 	query := url.Values{"wait": {wait.String()}}
 	if revision != "" {
@@ -112,7 +111,7 @@ func (c *Client) Desired(ctx context.Context, revision string, wait time.Duratio
 	return desired, status == http.StatusOK, err
 }
 
-// Report says what the host is. It is the whole truth each time.
+// Report reports the host's whole status.
 func (c *Client) Report(ctx context.Context, report wire.Report) error {
 	call := call{
 		doing: "reporting", method: http.MethodPost, path: c.hostPath("report"), asHost: true, body: report,
@@ -122,7 +121,7 @@ func (c *Client) Report(ctx context.Context, report wire.Report) error {
 	return err
 }
 
-// Bootstrap asks for the bootstrap data. ErrNotFound while there is none.
+// Bootstrap returns the bootstrap data; ErrNotFound while there is none.
 func (c *Client) Bootstrap(ctx context.Context) (wire.Bootstrap, error) {
 	answer := wire.Bootstrap{}
 	call := call{
@@ -133,7 +132,7 @@ func (c *Client) Bootstrap(ctx context.Context) (wire.Bootstrap, error) {
 	return answer, err
 }
 
-// ResetOptions asks how the host is to be reset.
+// ResetOptions returns how to reset the host.
 func (c *Client) ResetOptions(ctx context.Context) (wire.Reset, error) {
 	answer := wire.Reset{}
 	call := call{
@@ -144,12 +143,12 @@ func (c *Client) ResetOptions(ctx context.Context) (wire.Reset, error) {
 	return answer, err
 }
 
-// Delete tells the API that the host is being reset. A host that is not known is fine.
+// Delete reports that the host is being reset. It is no error if the host is unknown.
 func (c *Client) Delete(ctx context.Context) error {
 	return c.leave(ctx, call{doing: "deleting the host", method: http.MethodDelete, path: c.hostPath("")})
 }
 
-// Wiped tells the API that the host has been reset: nothing is left of what it was. A host that is not known is fine.
+// Wiped reports that the host has been wiped. It is no error if the host is unknown.
 func (c *Client) Wiped(ctx context.Context) error {
 	return c.leave(ctx, call{doing: "reporting that the host is wiped", method: http.MethodPost, path: c.hostPath("wiped")})
 }
@@ -163,7 +162,7 @@ func (c *Client) leave(ctx context.Context, call call) error {
 	return err
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func (c *Client) hostPath(resource string) string {
@@ -184,11 +183,11 @@ type call struct {
 	asRegistration bool
 	asHost         bool
 	timeout        time.Duration
-	// over is set to what the answer has come over, which is a connection of its own; unless it is nil.
+	// over, if not nil, is set to the TLS state of the connection, which is a new one.
 	over *tls.ConnectionState
 }
 
-// do returns the status of the answer (0 without one) and decodes a body of status 200 into answer.
+// do returns the status of the response (0 without one) and decodes a body of status 200 into answer.
 func (c *Client) do(ctx context.Context, call call, answer any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.timeout)
 	defer cancel()
@@ -223,13 +222,13 @@ func (c *Client) clientFor(call call) *http.Client {
 	return &fresh
 }
 
-// noRedirect keeps tokens from being sent anywhere but to the registration's own endpoint.
+// noRedirect keeps tokens from being sent to any other endpoint than the registration's.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func decode(response *http.Response, answer any) error {
 	body := io.LimitReader(response.Body, maxBody)
 	if answer == nil || response.StatusCode != http.StatusOK {
-		// A connection is used again only if its body was read.
+		// A connection is reused only if its body was read.
 		_, err := io.Copy(io.Discard, body)
 		return err
 	}

@@ -26,33 +26,33 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict (409): the name belongs to a host with another key.
 	ErrConflict = errors.New("conflict")
-	// ErrTooMany (429): the API takes no more for now, and says when to come back.
+	// ErrTooMany (429): the API refuses the request for now, and says when to retry.
 	ErrTooMany = errors.New("too many requests")
-	// ErrRefused (any other 4xx): the request is wrong, and would be wrong again.
+	// ErrRefused (any other 4xx): the request is invalid, and retrying it is useless.
 	ErrRefused = errors.New("refused")
-	// ErrUnavailable (5xx): the API failed and may not fail again.
+	// ErrUnavailable (5xx): the API failed; a retry may succeed.
 	ErrUnavailable = errors.New("unavailable")
 )
 
 // maxErrorBody is how much of an error's body is read, in bytes.
 const maxErrorBody = 4 << 10
 
-// APIError is an answer that is not a success.
+// APIError is a response that is not a success.
 type APIError struct {
-	// Doing is what was asked for.
+	// Doing is the failed operation.
 	Doing string
 	// Status is the HTTP status.
 	Status int
-	// Message is what the API says about it.
+	// Message is the API's.
 	Message string
-	// ComeBack is after how long the API asks to be asked again (Retry-After); 0 where it does not say.
+	// ComeBack is the time after which the API asks for a retry (Retry-After); 0 if it does not say.
 	ComeBack time.Duration
 }
 
-// RetryAfter is what package retry heeds.
+// RetryAfter implements the interface of package retry.
 func (e *APIError) RetryAfter() time.Duration { return e.ComeBack }
 
-// Error says what failed, and why.
+// Error returns what failed, and why.
 func (e *APIError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("%s: the Elemental API answered %d %s", e.Doing, e.Status, http.StatusText(e.Status))
@@ -92,7 +92,7 @@ func readError(doing string, response *http.Response) error {
 	return failure
 }
 
-// comeBack reads Retry-After in seconds, which is how the API writes it.
+// comeBack reads Retry-After in seconds, the form that the API uses.
 func comeBack(header http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 31)
 	if err != nil {

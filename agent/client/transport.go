@@ -17,15 +17,14 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	// keepAlive is coarse because 30,000 idle hosts pay for it with nothing but such probes.
+	// keepAlive is long: 30,000 idle hosts cause no other traffic than these probes.
 	keepAlive = time.Minute
-	// idleTimeout closes the connection that a report opened beside the held one, so that an idle host
-	// has exactly one.
+	// idleTimeout closes the connection that a report opened beside the long poll's, so that an idle host has exactly one.
 	idleTimeout = 5 * time.Second
 	bufferSize  = 2 << 10
 )
 
-// Transport to the API of a registration. What it trusts can be changed while it is used.
+// Transport to the API of a registration. Its trusted authorities can be changed while it is in use.
 type Transport struct {
 	current atomic.Pointer[http.Transport]
 }
@@ -37,7 +36,7 @@ func NewTransport(settings config.Config) (*Transport, error) {
 	return transport, transport.Trust(settings)
 }
 
-// Trust has requests from now on trust what settings say. Those that are under way end as they are.
+// Trust replaces the trusted authorities for new requests. Those in flight are not affected.
 func (t *Transport) Trust(settings config.Config) error {
 	next, err := newTransport(settings)
 	if err != nil {
@@ -54,11 +53,11 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.current.Load().RoundTrip(request)
 }
 
-// CloseIdleConnections is what http.Client calls.
+// CloseIdleConnections is called by http.Client.
 func (t *Transport) CloseIdleConnections() { t.current.Load().CloseIdleConnections() }
 
-// Fresh begins each request with a handshake of its own: a connection that is kept, or a session that is resumed, shows the
-// certificate that the API had when it began.
+// Fresh performs a handshake for each request: a kept connection, or a resumed session, shows the certificate that the API had when it
+// began.
 func (t *Transport) Fresh() http.RoundTripper {
 	fresh := t.current.Load().Clone()
 	fresh.TLSClientConfig.ClientSessionCache, fresh.DisableKeepAlives = nil, true
@@ -85,7 +84,7 @@ func newTransport(settings config.Config) (*http.Transport, error) {
 		MaxResponseHeaderBytes: 16 << 10,
 		WriteBufferSize:        bufferSize,
 		ReadBufferSize:         bufferSize,
-		// HTTP/1.1 only: a held HTTP/2 connection costs both sides several times the memory.
+		// HTTP/1.1 only: a pending HTTP/2 request costs both sides several times the memory.
 		ForceAttemptHTTP2: false,
 		TLSNextProto:      map[string]func(string, *tls.Conn) http.RoundTripper{},
 	}, nil

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// WithCACert is the content of the configuration file at path with another registration.caCert. All else stays, keys that this
-// version does not know among it. The file is left as it is.
+// WithCACert returns the content of the configuration file at path with another registration.caCert. Everything else is preserved, including
+// keys that this version does not know. The file is not changed.
 func WithCACert(path, caCert string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -26,17 +26,17 @@ const (
 	DefaultWorkDir = "/var/lib/elemental/agent"
 	// DefaultReconciliation is the basis of the waits after failed requests.
 	DefaultReconciliation = 10 * time.Second
-	// DefaultStableWindow is how long a boot has to be good before it is relied upon.
+	// DefaultStableWindow is how long a boot has to stay good before it passes.
 	DefaultStableWindow = 30 * time.Second
 	// DefaultHostnamePrefix of random host names.
 	DefaultHostnamePrefix = "m-"
 	// PluginElemental drives the elemental CLI. It is the default.
 	PluginElemental = "elemental"
-	// PluginDummy touches nothing but the work directory.
+	// PluginDummy changes only the work directory.
 	PluginDummy = "dummy"
 )
 
-// maxStableWindow leaves a boot as much time again to become good.
+// maxStableWindow leaves a boot the same time to become good.
 const maxStableWindow = 5 * time.Minute
 
 // Config of an agent.
@@ -75,7 +75,7 @@ type Agent struct {
 	PostReset          PostAction `yaml:"postReset,omitempty" json:"postReset,omitempty,omitzero"`
 }
 
-// Hostname says how a host gets its name.
+// Hostname configures the host's name.
 type Hostname struct {
 	// UseExisting keeps the name in /etc/hostname.
 	UseExisting bool `yaml:"useExisting,omitempty" json:"useExisting,omitempty"`
@@ -102,8 +102,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText writes a duration.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Load reads, completes and validates the configuration file at path, which is not resolved beneath
-// any root. Keys that this version does not know are ignored, as older agents have to.
+// Load reads, completes and validates the configuration file at path, which is a real path. Unknown keys are ignored, so that older agents
+// accept newer files.
 func Load(path string) (Config, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -154,7 +154,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate says what is wrong with a configuration, and what to do.
+// Validate returns what is wrong with a configuration, and what to do.
 func (c *Config) Validate() error {
 	return errors.Join(c.validateURI(), c.validateAgent(), c.validateRegistries())
 }
@@ -195,7 +195,7 @@ func (c *Config) validateAgent() error {
 	case c.Agent.Reconciliation < 0:
 		return fmt.Errorf("agent.reconciliation %s is negative", time.Duration(c.Agent.Reconciliation))
 	case c.Agent.StableWindow < 0 || time.Duration(c.Agent.StableWindow) > maxStableWindow:
-		return fmt.Errorf("agent.stableWindow %s has to be from 0 to %s: a boot is bad that is not relied upon in twice that time",
+		return fmt.Errorf("agent.stableWindow %s has to be from 0 to %s: a boot that has not passed in twice that time is bad",
 			time.Duration(c.Agent.StableWindow), maxStableWindow)
 	}
 	return nil

@@ -26,13 +26,13 @@ import (
 const (
 	// checkPatience bounds the requests to an API that does not answer.
 	checkPatience = time.Minute
-	// commandPatience bounds each command: on a broken host, one may wait for a disk for ever.
+	// commandPatience bounds each command: on a broken host, one may block on a disk for ever.
 	commandPatience = 20 * time.Second
 	removed         = "REMOVED"
 )
 
-// files and commands are all that a bundle takes. What is not named is not in it: neither the private key nor bootstrap data, which are in
-// files beside these.
+// files and commands are everything that a bundle contains. The private key and bootstrap data, which lie beside these files, must not be in
+// it.
 var (
 	workFiles = []string{
 		upgrade.MarkerFile, upgrade.KnownFile, upgrade.InstalledFile, identity.RegisteredFile, phase.BootstrapMarkFile, phase.ResetMarkFile,
@@ -52,12 +52,12 @@ var (
 	}
 )
 
-// secretName is part of the name of what is secret, in any of the ways that names are written.
+// secretName matches names of secrets, in any of the ways that names are written.
 const secretName = `[\w-]*(?:token|passw(?:or)?d|secret|certificate-?key|key-?data|private-?key)[\w-]*`
 
-// secrets are what looks like one, wherever it was written: private keys, also as Kubernetes encodes them, tokens (JWT, those of kubeadm
-// and K3s, bearer's), passwords in addresses, and what has the name of one: on a line, in lines that are indented beneath it, and as an
-// option. A word too many is lost rather than one too few.
+// secrets match whatever looks like one: private keys, also in base64 as in a kubeconfig, tokens (JWT, those of kubeadm and K3s, bearer
+// tokens), passwords in URLs, and values with the name of a secret: on a line, in an indented block beneath it, and as an option. Redacting
+// too much is better than leaking one.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`),
 	regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`),
@@ -71,7 +71,7 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)--` + secretName + `[ \t]+("[^"]*"|'[^']*'|\S+)`),
 }
 
-// WriteBundle writes a tar.gz to path, which must not exist, for root alone. What cannot be had has the reason in its place.
+// WriteBundle writes a tar.gz to path, which must not exist, readable by root only. For what cannot be collected it contains the reason.
 func WriteBundle(ctx context.Context, path string, subject Subject) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -134,7 +134,7 @@ func (b *bundle) file(name, path string) {
 	})
 }
 
-// print adds what write says, and why it ended early.
+// print adds the output of write, with the error that ended it.
 func (b *bundle) print(name string, write func(io.Writer) error) {
 	said := &bytes.Buffer{}
 	if err := write(said); err != nil {

@@ -22,13 +22,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
 )
 
-// maxSkew is how far the clock of a host may be off: its tokens are valid for a minute, from two seconds before they are made.
+// maxSkew is how far the clock of a host may be off: the API accepts a token from two seconds before it was issued, for a minute.
 const maxSkew = 2 * time.Second
 
-// ErrFailed says that a check has failed; what it is was printed.
-var ErrFailed = errors.New("the host has what keeps the agent from working; see the lines that begin with FAILED")
+// ErrFailed says that at least one check failed; the details were printed.
+var ErrFailed = errors.New("some checks failed, see the lines that begin with FAILED")
 
-// Subject is the host that is looked at.
+// Subject is the host to inspect.
 type Subject struct {
 	// Host that the agent runs on.
 	Host *system.Host
@@ -36,13 +36,13 @@ type Subject struct {
 	ConfigPath string
 }
 
-// finding of one check; a nil error is good.
+// finding of one check; a nil error means that it passed.
 type finding struct {
 	name, good string
 	err        error
 }
 
-// Check looks at all that the agent needs, and prints a line for each. It returns ErrFailed if something is wrong.
+// Check checks everything that the agent needs, and prints a line for each. It returns ErrFailed if a check failed.
 func Check(ctx context.Context, out io.Writer, subject Subject) error {
 	var failed error
 	for _, each := range findings(ctx, subject) {
@@ -68,7 +68,7 @@ func findings(ctx context.Context, subject Subject) []finding {
 	return append(all, ofAPI(ctx, subject.Host, settings)...)
 }
 
-// ofAPI asks the API as the registration's bearer and, if the host has a key, as the host. Nothing is registered.
+// ofAPI calls the API with the registration token and, if the host has a key, as the host. Nothing is registered.
 func ofAPI(ctx context.Context, host *system.Host, settings config.Config) []finding {
 	transport, err := client.NewTransport(settings)
 	if err != nil {
@@ -100,11 +100,11 @@ func ofAPI(ctx context.Context, host *system.Host, settings config.Config) []fin
 	return append(all, finding{"key", "the API knows the host " + own.Name + " by it", ofKey(err, dated.skewed(), own.Name)})
 }
 
-// ofKey tells a wrong clock, for which the API refuses every token of the host, from a wrong key.
+// ofKey distinguishes a wrong clock, which makes the API refuse every token of the host, from a wrong key.
 func ofKey(err, skewed error, name string) error {
 	switch {
 	case errors.Is(err, client.ErrUnauthorized) && skewed != nil:
-		return fmt.Errorf("nothing can be said of it while the clock is wrong: %w", err)
+		return fmt.Errorf("it cannot be checked while the clock is wrong: %w", err)
 	case errors.Is(err, client.ErrUnauthorized):
 		return fmt.Errorf("%w; the clock is right, so the ElementalHost %s has another key: delete it if it is this machine", err, name)
 	case errors.Is(err, client.ErrNotFound):
@@ -120,7 +120,7 @@ func hint(err error, todo string) error {
 	return fmt.Errorf("%w; %s", err, todo)
 }
 
-// unreachable says what is to be done about a request without an answer.
+// unreachable adds to the error of a failed request what to do about it.
 func unreachable(err error, clock system.Clock) error {
 	var expired x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -135,10 +135,10 @@ func unreachable(err error, clock system.Clock) error {
 	case errors.As(err, &name), errors.As(err, &invalid):
 		return hint(err, "registration.uri has to have a name that the API's certificate is for")
 	}
-	return hint(err, "look at the host's network, name resolution and proxy, and whether the API is up")
+	return hint(err, "check the host's network, name resolution and proxy, and whether the API is up")
 }
 
-// dated remembers when the API answered last, by its clock and by the host's.
+// dated records the time of the API's last response, by its clock and by the host's.
 type dated struct {
 	next  http.RoundTripper
 	clock system.Clock
@@ -155,7 +155,7 @@ func (d *dated) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The API tells the time in whole seconds, at some moment between request and answer.
+	// The Date header has whole seconds, and was set at some time between request and response.
 	if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		d.lock.Lock()
 		defer d.lock.Unlock()
@@ -174,11 +174,11 @@ func (d *dated) skewed() error {
 	if d.skew < 0 {
 		direction = "behind"
 	}
-	return fmt.Errorf("the host's clock is %s %s the API's: the API refuses the host's tokens; set the clock, and look at its time synchronization",
+	return fmt.Errorf("the host's clock is %s %s the API's: the API refuses the host's tokens; set the clock, and check its time synchronization",
 		d.skew.Abs().Round(time.Second), direction)
 }
 
-// CloseIdleConnections lets go of them; http.Client asks for it.
+// CloseIdleConnections passes the call of http.Client on.
 func (d *dated) CloseIdleConnections() {
 	if closer, ok := d.next.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()

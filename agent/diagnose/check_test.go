@@ -158,7 +158,7 @@ var _ = Describe("Check", func() {
 		api.Close()
 		printed, err := m.check(ctx)
 		Expect(err).To(MatchError(diagnose.ErrFailed))
-		Expect(printed).To(And(MatchRegexp("ok +configuration"), MatchRegexp("FAILED +api .*look at the host's network")))
+		Expect(printed).To(And(MatchRegexp("ok +configuration"), MatchRegexp("FAILED +api .*check the host's network")))
 		Expect(os.Remove(m.ConfigPath)).To(Succeed())
 		printed, err = m.check(ctx)
 		Expect(err).To(MatchError(diagnose.ErrFailed))

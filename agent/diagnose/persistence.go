@@ -13,14 +13,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// ErrNotPersistent says that what is written to a directory is gone after a reboot or an upgrade of the OS.
-var ErrNotPersistent = errors.New("it does not outlive a reboot and an upgrade")
+// ErrNotPersistent says that a directory does not survive a reboot or an upgrade of the OS.
+var ErrNotPersistent = errors.New("it does not survive a reboot and an upgrade")
 
 // volatile file systems are in memory.
 var volatile = []string{"tmpfs", "ramfs", "rootfs"}
 
-// Persistent returns ErrNotPersistent if directory, a path of the host, is in memory, or part of the OS that an upgrade replaces: on
-// the root file system of a host that boots snapshots.
+// Persistent returns ErrNotPersistent if directory, a path of the host, is in memory, or on the root file system of a host that boots
+// snapshots, which an upgrade replaces.
 func Persistent(host *system.Host, directory string) error {
 	mounts, err := host.Mounts()
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// Status writes what the host is, for a person at its console who has to decide whether the ElementalHost of that name is this
-// machine, and what it waits for, by what the agent has stored. It neither makes nor changes anything, so that it can be asked while
-// the agent runs. What cannot be read is said in its place; the rest is told all the same.
+// Status prints, from what the agent has stored, the host's identity, for comparison with its ElementalHost, and what the host waits for. It
+// changes nothing, so it can run beside the agent. For what cannot be read it prints the error.
 func Status(out io.Writer, subject Subject) error {
 	settings, err := config.Load(subject.ConfigPath)
 	if err != nil {
@@ -45,7 +44,7 @@ func Status(out io.Writer, subject Subject) error {
 
 func writeLines(out io.Writer, lines [][2]string) error {
 	for _, line := range lines {
-		// What an attempt says has a line for each line of a check's output.
+		// The message of an attempt may contain several lines of a check's output.
 		if _, err := fmt.Fprintf(out, "%-15s%s\n", line[0]+":", strings.ReplaceAll(line[1], "\n", "\n"+strings.Repeat(" ", 15))); err != nil {
 			return err
 		}
@@ -68,7 +67,7 @@ func who(workDir string) (name, fingerprint string, err error) {
 	return own.Name, wire.KeyFingerprint(key), nil
 }
 
-// booted is the OS by the toolkit's marks and its own name.
+// booted returns the name and boot mode of the booted OS.
 func booted(host *system.Host) string {
 	mode := "unknown mode"
 	for _, each := range []string{osplugin.ModeLive, osplugin.ModeRecovery, osplugin.ModePassive, osplugin.ModeActive} {
@@ -89,14 +88,14 @@ func booted(host *system.Host) string {
 	return mode
 }
 
-// waiting says what an attempt that has not ended is at.
+// waiting says what an unfinished attempt waits for in each phase.
 var waiting = map[string]string{
 	wire.PhaseAcknowledged: "the image to be fetched",
 	wire.PhaseFetching:     "the image to be fetched and verified",
-	wire.PhaseFetched:      "the API to let the image be written",
+	wire.PhaseFetched:      "the API to allow writing the image",
 	wire.PhaseApplying:     "the elemental CLI to write the image",
 	wire.PhaseRebooting:    "the reboot into the new OS",
-	wire.PhaseAssessing:    "the new OS to be found good",
+	wire.PhaseAssessing:    "the assessment of the new OS",
 	upgrade.PhaseReverting: "the reboot into the former OS",
 }
 
@@ -113,7 +112,7 @@ func waitsFor(workDir string, identified error, marker upgrade.Marker, markerErr
 	case marker.Attempt != "" && !marker.Finished():
 		return cmp.Or(waiting[marker.Phase], "attempt "+marker.Attempt+" in phase "+marker.Phase)
 	}
-	return "orders of the API"
+	return "a new desired state from the API"
 }
 
 func exists(path string) bool {
@@ -141,7 +140,7 @@ func ofAttempt(marker upgrade.Marker, err error) [][2]string {
 	return lines
 }
 
-// describe checks: a line for each, and the end of its output beneath it.
+// describe lists checks: a line for each, with the end of its output beneath.
 func describe(checks []wire.Check) string {
 	var lines []string
 	for _, check := range checks {

@@ -62,11 +62,11 @@ var _ = Describe("Status", func() {
 			write(filepath.Join(m.Host.Path(workDir), file), content)
 			Expect(m.status()).To(MatchRegexp("Waits for: +" + waits + "\n"))
 		},
-		Entry("nothing", "bootstrap.json", "{}", "orders of the API"),
+		Entry("nothing", "bootstrap.json", "{}", "a new desired state from the API"),
 		Entry("a reset", "reset.json", "{}", "its reset in the recovery system"),
-		Entry("fetched", "upgrade.json", `{"attempt":"a","phase":"Fetched"}`, "the API to let the image be written"),
+		Entry("fetched", "upgrade.json", `{"attempt":"a","phase":"Fetched"}`, "the API to allow writing the image"),
 		Entry("reverting", "upgrade.json", `{"attempt":"a","phase":"Reverting"}`, "the reboot into the former OS"),
-		Entry("over", "upgrade.json", `{"attempt":"a","phase":"RolledBack"}`, "orders of the API"),
+		Entry("over", "upgrade.json", `{"attempt":"a","phase":"RolledBack"}`, "a new desired state from the API"),
 		Entry("not readable", "upgrade.json", `{`, "unknown: decoding .*upgrade.json: .*"),
 	)
 

@@ -31,20 +31,20 @@ const (
 	KeyFile = "private.key"
 	// NameFile is the name of the host.
 	NameFile = "hostname"
-	// RegisteredFile says which registration knows the host.
+	// RegisteredFile records which registration has registered the host.
 	RegisteredFile = "registered.json"
 )
 
 const (
 	keyBlock    = "PRIVATE KEY"
 	publicBlock = "PUBLIC KEY"
-	// notBefore is how far a token reaches back, for clocks that are not quite equal.
+	// notBefore is how far a token reaches back, to allow for clock skew.
 	notBefore = 2 * time.Second
-	// randomNameBytes make names that no two hosts of a fleet share.
+	// randomNameBytes make names unique within a fleet.
 	randomNameBytes = 16
 )
 
-// hostName is what the Elemental API accepts as a name: an RFC 1123 label.
+// hostName matches the names that the Elemental API accepts: RFC 1123 labels.
 var hostName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // Identity of a host.
@@ -54,10 +54,9 @@ type Identity struct {
 	key  ed25519.PrivateKey
 }
 
-// Load returns the identity in the work directory, making what is missing of it. It can be
-// interrupted at any moment and called again: what was written once is never replaced. The name is made
-// before the key: a key without a name is one of the predecessor's agent, which had the name in
-// /etc/hostname only, and whose host keeps its name.
+// Load returns the identity in the work directory, and creates what is missing. It can be interrupted and called again: existing parts are
+// never replaced. The name is created before the key: a key without a name belongs to the predecessor's agent, which kept the name in
+// /etc/hostname only, and such a host keeps its name.
 func Load(host *system.Host, workDir string, options config.Hostname) (*Identity, error) {
 	if IsPredecessors(workDir) {
 		options.UseExisting = true
@@ -76,7 +75,7 @@ func Load(host *system.Host, workDir string, options config.Hostname) (*Identity
 	return &Identity{Name: name, key: key}, nil
 }
 
-// Read returns the identity in the work directory without making one. The error is fs.ErrNotExist where it is not whole.
+// Read returns the identity in the work directory without creating one. The error is fs.ErrNotExist if it is incomplete.
 func Read(workDir string) (*Identity, error) {
 	if !Exists(workDir) {
 		return nil, fmt.Errorf("reading the identity in %s: %w", workDir, fs.ErrNotExist)
@@ -92,7 +91,7 @@ func Read(workDir string) (*Identity, error) {
 	return &Identity{Name: strings.TrimSpace(string(name)), key: key}, nil
 }
 
-// Exists reports whether the work directory holds a whole identity.
+// Exists reports whether the work directory has a complete identity.
 func Exists(workDir string) bool {
 	for _, file := range []string{KeyFile, NameFile} {
 		if _, err := os.Stat(filepath.Join(workDir, file)); err != nil {
@@ -102,7 +101,7 @@ func Exists(workDir string) bool {
 	return true
 }
 
-// Same reports whether two directories hold the same key.
+// Same reports whether two directories have the same key.
 func Same(one, other string) (bool, error) {
 	first, err := loadKey(filepath.Join(one, KeyFile))
 	if err != nil {
@@ -112,15 +111,14 @@ func Same(one, other string) (bool, error) {
 	return err == nil && first.Equal(second), err
 }
 
-// IsPredecessors reports whether the identity is one of the predecessor's agent, which Load has not seen yet: a
-// key without a name.
+// IsPredecessors reports whether the identity is one of the predecessor's agent, before Load has completed it: a key without a name.
 func IsPredecessors(workDir string) bool {
 	_, key := os.Stat(filepath.Join(workDir, KeyFile))
 	_, name := os.Stat(filepath.Join(workDir, NameFile))
 	return key == nil && errors.Is(name, fs.ErrNotExist)
 }
 
-// Remove forgets the identity.
+// Remove removes the identity.
 func Remove(workDir string) error {
 	return errors.Join(system.RemoveFile(filepath.Join(workDir, KeyFile)), system.RemoveFile(filepath.Join(workDir, NameFile)))
 }
@@ -232,9 +230,9 @@ func candidate(host *system.Host, options config.Hostname) (string, error) {
 		return "", err
 	}
 	if name == "" {
-		return "", errors.New("the host is to keep its name, but /etc/hostname is missing or empty")
+		return "", errors.New("agent.hostname.useExisting is set, but /etc/hostname is missing or empty")
 	}
-	// A fully qualified name has dots, which names of hosts may not have.
+	// A fully qualified name has dots, which host names must not contain.
 	first, _, _ := strings.Cut(name, ".")
 	return strings.ToLower(first), nil
 }

@@ -78,7 +78,7 @@ var _ = Describe("An identity", func() {
 		},
 		Entry("short", "host-1\n", "host-1", ""),
 		Entry("qualified, in capitals", "Host-1.Example.COM\n", "host-1", ""),
-		Entry("empty", "\n", "", "the host is to keep its name, but /etc/hostname is missing or empty"),
+		Entry("empty", "\n", "", "agent.hostname.useExisting is set, but /etc/hostname is missing or empty"),
 		Entry("not a label", "host_1\n", "", `host name "host_1" is not usable`),
 	)
 

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// maxManifest is how large an answer may be that is no blob, in bytes: what the OCI distribution specification asks registries to
-// take. The registry library would keep 100 MiB in memory.
+// maxManifest is the largest manifest that is accepted, in bytes: the size that the OCI distribution specification asks registries to
+// support. The registry library would keep up to 100 MiB in memory.
 const maxManifest = 4 << 20
 
-var errTooLarge = fmt.Errorf("it has sent a manifest of more than %d MiB", maxManifest>>20)
+var errTooLarge = fmt.Errorf("it sent a manifest of more than %d MiB", maxManifest>>20)
 
-// bounded gives up manifests, and lists of them, that are too large. Blobs are streamed, and have the size that a manifest says.
+// bounded rejects manifests and indexes that are too large. Blobs are streamed, and their size is in the manifest.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

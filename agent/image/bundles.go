@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
 )
 
-// verifyBundles looks at the bundles that refer to a digest.
+// verifyBundles verifies the Sigstore bundles that refer to a digest.
 func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	bundles, err := s.bundlesOf(ctx, repository.Digest(digest))
 	if refusal := refusalOf(err); refusal != nil {
@@ -28,7 +28,7 @@ func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, d
 		return refused(), err
 	}
 	if len(bundles) > maxSignatures {
-		return refused(fmt.Sprintf("%d bundles refer to %s, at most %d are looked at", len(bundles), digest, maxSignatures)), nil
+		return refused(fmt.Sprintf("%d bundles refer to %s, at most %d are verified", len(bundles), digest, maxSignatures)), nil
 	}
 	var reasons []string
 	for _, each := range bundles {
@@ -42,12 +42,13 @@ func (s *Store) verifyBundles(ctx context.Context, repository name.Repository, d
 		if why == "" {
 			return counts(), nil
 		}
-		reasons = append(reasons, fmt.Sprintf("bundle %s does not count: %s", each.Digest, why))
+		reasons = append(reasons, fmt.Sprintf("bundle %s was rejected: %s", each.Digest, why))
 	}
 	return refused(reasons...), nil
 }
 
-// isItsOwn reports whether an error is about one bundle, which must not hide those after it: anybody who can push may have made it.
+// isItsOwn reports whether an error concerns a single bundle. It must not hide the bundles after it: anybody who can push may have created
+// it.
 func isItsOwn(err error) bool {
 	var (
 		syntax *json.SyntaxError
@@ -56,7 +57,7 @@ func isItsOwn(err error) bool {
 	return refusalOf(err) != nil || errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// refusalOf is what a registry answers for good; nil for all else. One that lists no referrers may still have signatures at tags.
+// refusalOf returns the permanent refusal in an error, or nil. A registry that refuses to list referrers may still have signatures at tags.
 func refusalOf(err error) *transport.Error {
 	var answer *transport.Error
 	if !errors.As(err, &answer) || answer.StatusCode >= http.StatusInternalServerError ||
@@ -66,8 +67,7 @@ func refusalOf(err error) *transport.Error {
 	return answer
 }
 
-// bundlesOf lists what refers to a digest and says that it is a bundle, by the registry's list or, in one that keeps none, by the
-// tag that stands in for it.
+// bundlesOf lists the bundles that refer to a digest, through the referrers API or, in a registry without it, through the fallback tag.
 func (s *Store) bundlesOf(ctx context.Context, of name.Digest) ([]v1.Descriptor, error) {
 	referrers, err := remote.Referrers(of, append(s.options(ctx, of.Context()), remote.WithFilter("artifactType", imagetrust.BundleMediaType))...)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Store) bundlesOf(ctx context.Context, of name.Digest) ([]v1.Descriptor,
 	return manifest.Manifests, nil
 }
 
-// verifyBundle says why a bundle does not count; nothing if it does. What the registry says that it refers to is not looked at:
-// only what was signed counts.
+// verifyBundle returns why a bundle is rejected, or nothing if it is accepted. What the registry says that the bundle refers to is ignored:
+// only the signed content proves it.
 func (s *Store) verifyBundle(ctx context.Context, bundle name.Digest, digest string, rule *imagetrust.Rule) (string, error) {
 	stored, err := remote.Image(bundle, s.options(ctx, bundle.Context())...)
 	if isMissing(err) {

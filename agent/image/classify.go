@@ -20,13 +20,12 @@ import (
 
 const (
 	noTLS = "it does not speak TLS"
-	// onlyVerified says how an operator takes such a registry as it is.
-	onlyVerified = "images are only fetched over verified TLS, but for those that agent.insecureRegistries lists in the host's configuration, " +
+	// onlyVerified tells an operator how to allow such a registry.
+	onlyVerified = "images are only fetched over verified TLS, except those that agent.insecureRegistries lists in the host's configuration, " +
 		"which is spec.config.elemental of the ElementalRegistration"
 )
 
-// explain turns a registry's error into one that says whether it is worth another try, without
-// anything in its text that changes from try to try.
+// explain turns a registry's error into one that says whether a retry can help. Its text must be the same for each retry.
 func explain(ctx context.Context, reference name.Reference, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
@@ -43,8 +42,8 @@ func explain(ctx context.Context, reference name.Reference, err error) error {
 		return explainStatus(reference, answer)
 	}
 	reason, known := networkReason(err)
-	// The library falls back to plain HTTP when TLS fails, so that this refusal usually comes with the
-	// reason that counts. Alone, it is a registry that sends its clients there.
+	// The library falls back to plain HTTP when TLS fails, so that errPlainHTTP usually comes with the actual reason. Alone, it means that
+	// the registry redirects to plain HTTP.
 	if !known && errors.Is(err, errPlainHTTP) {
 		return terminalf("registry %s: %s; %s", reference.Context().RegistryStr(), noTLS, onlyVerified)
 	}
@@ -54,8 +53,7 @@ func explain(ctx context.Context, reference name.Reference, err error) error {
 	}
 }
 
-// Unreachable is an error that may be gone at the next try. Its text is for operators; the cause has
-// the details.
+// Unreachable is an error that a retry may resolve. Its text is for operators; the cause has the details.
 type Unreachable struct {
 	Message string
 	Cause   error
@@ -84,9 +82,9 @@ func networkReason(err error) (reason string, known bool) {
 	case errors.Is(err, syscall.ENOSPC):
 		return "there is no space left for the download", true
 	case errors.As(err, &network) && network.Timeout():
-		return "it does not answer in time", true
+		return "the request timed out", true
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
-		return "the connection broke off", true
+		return "the connection was interrupted", true
 	}
 	return "the transfer failed", false
 }

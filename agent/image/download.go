@@ -22,11 +22,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// copyBuffer is all the memory that a layer of any size takes, in bytes.
+// copyBuffer is the memory that writing a layer takes, whatever its size, in bytes.
 const copyBuffer = 128 << 10
 
-// Download makes an image that was resolved complete in the store: every blob verified and flushed.
-// Blobs that are there already are not fetched again.
+// Download completes a resolved image in the store, with every blob verified and flushed. Existing blobs are not fetched again.
 func (s *Store) Download(ctx context.Context, wanted Image) error {
 	if s.complete(wanted.Digest) {
 		return nil
@@ -85,7 +84,7 @@ func (s *Store) writeLayer(digest string, layer v1.Layer) error {
 	return s.writeBlob(digest, name, content)
 }
 
-// writeBlob stores content under its name once it has proved to be what the name says.
+// writeBlob stores content after verifying its digest.
 func (s *Store) writeBlob(digest string, name v1.Hash, content io.Reader) (err error) {
 	path := s.blob(digest, name.Hex)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -116,7 +115,7 @@ func copyVerified(target io.Writer, content io.Reader, name v1.Hash) error {
 	return nil
 }
 
-// onlyReader hides WriteTo and ReadFrom, which would use buffers of their own.
+// onlyReader hides WriteTo and ReadFrom, which would allocate their own buffers.
 type onlyReader struct{ io.Reader }
 
 func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }

@@ -16,7 +16,7 @@ import (
 
 var errPlainHTTP = errors.New("refusing to speak plain HTTP")
 
-// isInsecure reports whether the operator has listed a repository as one that may be read without verified TLS.
+// isInsecure reports whether the operator allows a repository without verified TLS.
 func (s *Store) isInsecure(repository name.Repository) bool {
 	return slices.ContainsFunc(s.insecure, func(written string) bool {
 		prefix, err := imageuri.ParsePrefix(written)
@@ -24,7 +24,7 @@ func (s *Store) isInsecure(repository name.Repository) bool {
 	})
 }
 
-// transport for what is asked about one repository.
+// transport returns the transport for requests about one repository.
 func (s *Store) transport(of name.Repository) http.RoundTripper {
 	var chosen http.RoundTripper = tlsOnly{s.verified}
 	if s.isInsecure(of) {
@@ -33,7 +33,7 @@ func (s *Store) transport(of name.Repository) http.RoundTripper {
 	return bounded{paced{RoundTripper: chosen, clock: s.clock}}
 }
 
-// exceptFor takes one registry as it is. Where that sends its clients elsewhere, the same is asked of others as ever.
+// exceptFor sends requests to one registry without verification. Redirects to other hosts are verified.
 type exceptFor struct {
 	registry   string
 	unverified http.RoundTripper
@@ -59,7 +59,7 @@ func (t tlsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(request)
 }
 
-// withoutVerification is a transport that accepts any certificate. Of one that is not Go's own it is not known how.
+// withoutVerification returns a transport that accepts any certificate. A transport that is not an *http.Transport is returned unchanged.
 func withoutVerification(verified http.RoundTripper) http.RoundTripper {
 	known, is := verified.(*http.Transport)
 	if !is {

@@ -128,7 +128,7 @@ var _ = Describe("The signature of an image by an identity", func() {
 		for i := range 50 {
 			h.refer("v2", make([]byte, i+1))
 		}
-		refused(verify(), "51 bundles refer to "+wanted.Digest+", at most 50 are looked at")
+		refused(verify(), "51 bundles refer to "+wanted.Digest+", at most 50 are verified")
 	})
 
 	It("is refused where the registry does not say what refers to an image, and waited for while it cannot", func() {

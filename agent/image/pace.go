@@ -15,24 +15,24 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// What a registry has to send of an answer in each period that is waited for it, until the answer is complete. A registry that sends a byte now and
-// then is no time-out of a connection, and would hold an attempt for ever. At this pace a GiB takes 17 hours.
+// What a registry has to send in each period, until the response is complete. A registry that sends a byte now and then never runs into a
+// timeout, and would block an attempt for ever. At this pace a GiB takes 17 hours.
 const (
 	paceBytes  = 1 << 20
 	pacePeriod = time.Minute
-	// paceLook is how often it is looked at most whether a period is over.
+	// paceLook is the minimum time between two checks.
 	paceLook = time.Second
 )
 
-var errTooSlow = fmt.Errorf("it has sent less than %d MiB in %s", paceBytes>>20, pacePeriod)
+var errTooSlow = fmt.Errorf("it sent less than %d MiB in %s", paceBytes>>20, pacePeriod)
 
-// paced gives up answers that do not come forward.
+// paced aborts responses that are too slow.
 type paced struct {
 	http.RoundTripper
 	clock system.Clock
 }
 
-// RoundTrip ends the request when its answer is too slow, which is all that ends a read that waits.
+// RoundTrip cancels the request when its response is too slow; nothing else ends a blocked read.
 func (p paced) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	response, err := p.RoundTripper.RoundTrip(request.WithContext(ctx))
@@ -46,8 +46,8 @@ func (p paced) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// pacedBody counts the time in which its reader waits for the registry. What the reader takes itself, to write what it has
-// read to a slow disk or to the CLI, is not the registry's.
+// pacedBody measures the time that its reader is blocked on the registry. The time that the reader takes to write to a slow disk or to the
+// CLI does not count.
 type pacedBody struct {
 	io.ReadCloser
 	clock  system.Clock
@@ -56,7 +56,7 @@ type pacedBody struct {
 
 	mu      sync.Mutex
 	reading bool
-	since   time.Time     // what is waited for is counted, while reading
+	since   time.Time     // start of the part of the present read that is not in waited
 	waited  time.Duration // in this period
 	came    int           // in this period
 }
@@ -95,7 +95,7 @@ func (b *pacedBody) end(came int) {
 	b.came += came
 }
 
-// count what has been waited since it was last counted.
+// count adds the time since it was last called to waited, if a read is in progress.
 func (b *pacedBody) count() {
 	now := b.clock.Now()
 	if b.reading {
@@ -104,7 +104,7 @@ func (b *pacedBody) count() {
 	b.since = now
 }
 
-// watch ends with the answer.
+// watch ends when the response has ended.
 func (b *pacedBody) watch(due <-chan time.Time) {
 	for {
 		select {
@@ -121,7 +121,7 @@ func (b *pacedBody) watch(due <-chan time.Time) {
 	}
 }
 
-// judge reports whether enough came in a period that is over, and when to look again.
+// judge reports whether enough arrived in a period that is over, and when to check again.
 func (b *pacedBody) judge() (next time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

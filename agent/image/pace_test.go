@@ -97,7 +97,7 @@ var _ = Describe("A registry that answers slowly", func() {
 		var err error
 		Eventually(done).Should(Receive(&err))
 		Expect(err).To(BeAssignableToTypeOf(&image.Unreachable{}))
-		Expect(err).To(MatchError(HaveSuffix(": it has sent less than 1 MiB in 1m0s")))
+		Expect(err).To(MatchError(HaveSuffix(": it sent less than 1 MiB in 1m0s")))
 	})
 
 	It("is not given up while it comes forward, however long it takes", func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
-// parse reads an image URI. A pinned digest replaces the tag, but not a digest that the operator wrote: another
-// host has found out the first, and could be wrong.
+// parse parses an image URI. A pinned digest replaces the tag, but not a digest that the operator wrote: the pinned one was resolved by
+// another host, which could be wrong.
 func (s *Store) parse(uri, digest string) (name.Reference, error) {
 	reference, err := imageuri.Parse(uri)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Store) parse(uri, digest string) (name.Reference, error) {
 	return reference.Context().Digest(digest), nil
 }
 
-// Terminal is an error that trying again does not help against. Its text is for operators.
+// Terminal is an error that a retry does not resolve. Its text is for operators.
 type Terminal struct{ Message string }
 
 // Error is the message.

@@ -14,9 +14,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Relay offers an image that was resolved on the loopback interface, as Serve does, without keeping it: each blob is fetched,
-// over verified TLS and by digest, while it is asked for. Live media and recovery systems have no disk to keep an image on.
-// What does not have the digest that it was asked for by is never sent to its end.
+// Relay serves a resolved image on the loopback interface, as Serve does, without storing it: each blob is fetched on request, over verified
+// TLS and by digest. Live media and recovery systems have no disk to store an image on. A blob whose content does not match its digest is
+// never sent completely.
 func (s *Store) Relay(ctx context.Context, wanted Image) (reference string, stop func(), err error) {
 	remoteImage, _, err := s.resolve(ctx, wanted.URI, wanted.Digest)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Store) Relay(ctx context.Context, wanted Image) (reference string, stop
 	return listen(routes(wanted.Digest, string(mediaType), sendManifest, sendBlob), wanted.Digest)
 }
 
-// relayBlob breaks off the connection when the registry does.
+// relayBlob closes the connection if the transfer from the registry fails.
 func relayBlob(w http.ResponseWriter, r *http.Request, of v1.Image, digest string) {
 	name, err := v1.NewHash(digest)
 	if err != nil {
@@ -67,7 +67,7 @@ func relayBlob(w http.ResponseWriter, r *http.Request, of v1.Image, digest strin
 	}
 }
 
-// copyKnown keeps back the last of what was read until the reader has said, by its end, that all of it is as its digest says.
+// copyKnown withholds the last part that was read until the reader has verified, at its end, the digest of the whole.
 func copyKnown(into io.Writer, from io.Reader) error {
 	held, next := make([]byte, 0, copyBuffer), make([]byte, copyBuffer)
 	for {

@@ -21,8 +21,8 @@ import (
 // repository is the name under which an image is served.
 const repository = "elemental/os"
 
-// Serve offers a downloaded image on the loopback interface, read-only, until stop is called. The
-// returned reference has no scheme and names the image by its digest.
+// Serve serves a downloaded image on the loopback interface, read-only, until stop is called. The returned reference has no scheme and names
+// the image by its digest.
 // Source of the routes: OCI distribution specification, "Pulling".
 func (s *Store) Serve(digest string) (reference string, stop func(), err error) {
 	if !s.complete(digest) {
@@ -48,7 +48,7 @@ func listen(handler http.Handler, digest string) (reference string, stop func(),
 	return fmt.Sprintf("%s/%s@%s", listener.Addr(), repository, digest), stop, nil
 }
 
-// routes of a registry that has one image, with functions that send its manifest and the blob of a name.
+// routes of a registry with one image, given functions that send its manifest and its blobs.
 func routes(digest, mediaType string, manifest http.HandlerFunc, blob func(w http.ResponseWriter, r *http.Request, name string)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})

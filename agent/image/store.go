@@ -52,7 +52,7 @@ type Store struct {
 
 // Options of a Store.
 type Options struct {
-	// Directory that holds the images. It is made when needed.
+	// Directory that holds the images. It is created when needed.
 	Directory string
 	// Transport to registries. Default: the system's certificate authorities and proxy settings.
 	Transport http.RoundTripper
@@ -60,7 +60,7 @@ type Options struct {
 	Insecure []string
 	// Architecture of the host as Go names it. Default: the agent's own.
 	Architecture string
-	// Clock that answers of registries are timed by. Default: the wall clock.
+	// Clock for timing responses of registries. Default: the wall clock.
 	Clock system.Clock
 }
 
@@ -95,8 +95,8 @@ func newTransport() http.RoundTripper {
 	}
 }
 
-// Resolve finds out which image is meant. With a digest, exactly that manifest is asked for and the
-// tag is ignored; a URI that has a digest itself has to mean the same. A *Terminal error stays the same however often it is tried.
+// Resolve resolves a URI. With a digest, exactly that manifest is fetched and the tag is ignored; a digest in the URI itself has to resolve
+// to the same. A *Terminal error is not worth a retry.
 func (s *Store) Resolve(ctx context.Context, uri, digest string) (Image, error) {
 	_, resolved, err := s.resolve(ctx, uri, digest)
 	return resolved, err
@@ -117,7 +117,7 @@ func (s *Store) resolve(ctx context.Context, uri, digest string) (v1.Image, Imag
 	}
 	if digest != "" && resolved.Digest != digest {
 		if reference.Identifier() != digest {
-			return nil, Image{}, terminalf("image %s is %s, but the rollout is pinned to %s, which another host has taken it for",
+			return nil, Image{}, terminalf("image %s resolves to %s, but the rollout is pinned to %s, to which another host resolved it",
 				reference.Name(), resolved.Digest, digest)
 		}
 		return nil, Image{}, terminalf("digest %s names an index of images; the digest of its image for %s is %s: pin that one",
@@ -132,14 +132,14 @@ func (s *Store) options(ctx context.Context, of name.Repository) []remote.Option
 		remote.WithTransport(s.transport(of)),
 		remote.WithPlatform(s.platform),
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		// Retries are the business of the caller, who can tell what is worth one.
+		// The caller retries, since it can tell which errors are worth it.
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
 	}
 }
 
 func (s *Store) explainPlatform(ctx context.Context, reference name.Reference, err error) error {
 	if strings.Contains(err.Error(), "no child with platform") {
-		return terminalf("image %s has nothing for %s", reference.Name(), s.platform.String())
+		return terminalf("image %s has no manifest for %s", reference.Name(), s.platform.String())
 	}
 	return explain(ctx, reference, err)
 }
@@ -171,7 +171,7 @@ func (s *Store) describe(remoteImage v1.Image, uri string) (Image, error) {
 	return Image{URI: uri, Digest: digest.String(), Bytes: size}, nil
 }
 
-// Downloaded is how many bytes of an image are in the store by now, of Image.Bytes in the end.
+// Downloaded returns how many bytes of an image are in the store, up to Image.Bytes.
 func (s *Store) Downloaded(digest string) int64 {
 	blobs, _ := os.ReadDir(s.blob(digest, "")) // none yet
 	total := int64(0)

@@ -154,8 +154,8 @@ var _ = Describe("The image store", func() {
 		Expect(store.Resolve(ctx, uri, digestOf(written))).To(HaveField("Digest", digestOf(written)))
 		_, err := store.Resolve(ctx, uri, digestOf(other))
 		Expect(err).To(BeAssignableToTypeOf(&image.Terminal{}))
-		Expect(err).To(MatchError(HaveSuffix("is " + digestOf(written) + ", but the rollout is pinned to " + digestOf(other) +
-			", which another host has taken it for")))
+		Expect(err).To(MatchError(HaveSuffix("resolves to " + digestOf(written) + ", but the rollout is pinned to " + digestOf(other) +
+			", to which another host resolved it")))
 	})
 
 	DescribeTable("says for good what will not get better",
@@ -180,7 +180,7 @@ var _ = Describe("The image store", func() {
 			plain := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 			DeferCleanup(plain.Close)
 			return "oci://" + strings.TrimPrefix(plain.URL, "http://") + "/os:v2"
-		}, "", `does not speak TLS; images are only fetched over verified TLS, but for those that agent\.insecureRegistries lists in the host's configuration, which is spec\.config\.elemental of the ElementalRegistration$`),
+		}, "", `does not speak TLS; images are only fetched over verified TLS, except those that agent\.insecureRegistries lists in the host's configuration, which is spec\.config\.elemental of the ElementalRegistration$`),
 	)
 
 	It("trusts nobody whom the host does not trust", func() {
@@ -188,7 +188,7 @@ var _ = Describe("The image store", func() {
 		stranger := image.NewStore(image.Options{Directory: dir, Transport: &http.Transport{TLSClientConfig: &tls.Config{}}})
 		_, err := stranger.Resolve(ctx, "oci://"+h.host()+"/os:v2", "")
 		Expect(err).To(BeAssignableToTypeOf(&image.Terminal{}))
-		Expect(err).To(MatchError(ContainSubstring("its certificate is signed by an authority that the host does not trust; images are only fetched over verified TLS, but for those that agent.insecureRegistries lists")))
+		Expect(err).To(MatchError(ContainSubstring("its certificate is signed by an authority that the host does not trust; images are only fetched over verified TLS, except those that agent.insecureRegistries lists")))
 	})
 
 	DescribeTable("lets what may get better be tried again",

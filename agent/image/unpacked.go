@@ -26,23 +26,23 @@ import (
 const (
 	// blockBytes is the size of a block of the file systems that an image is unpacked to.
 	blockBytes = 4096
-	// inodeBytes is what they keep of each file.
+	// inodeBytes is the size of an inode.
 	inodeBytes = 256
-	// whiteout begins the name of an entry that removes a file of a layer below.
+	// whiteout is the name prefix of an entry that removes a file of a lower layer.
 	whiteout = ".wh."
 )
 
-// Unpacked is how much an image that was downloaded takes on a file system once it is unpacked: the blocks and the inodes of its
-// files, in bytes. Of a directory that a layer removes, the files that a layer below had are counted all the same.
+// Unpacked returns how much space a downloaded image takes once it is unpacked: the blocks and the inodes of its files, in bytes. If a layer
+// removes a directory, files in it from lower layers are still counted.
 func (s *Store) Unpacked(ctx context.Context, digest string) (int64, error) {
 	files, err := s.listed(ctx, digest)
 	if errors.Is(err, syscall.ENOSPC) {
-		err = nil // the size is known without a place for the list
+		err = nil // the size is known, although the list could not be stored
 	}
 	return files.Unpacked, err
 }
 
-// FileList is the path of a list of the files of an image that was downloaded, which tree.ReadDownloaded reads.
+// FileList returns the path of the list of the files of a downloaded image, for tree.ReadDownloaded.
 func (s *Store) FileList(ctx context.Context, digest string) (string, error) {
 	_, err := s.listed(ctx, digest)
 	return s.fileList(digest), err
@@ -50,7 +50,7 @@ func (s *Store) FileList(ctx context.Context, digest string) (string, error) {
 
 func (s *Store) fileList(digest string) string { return filepath.Join(s.layout(digest), "files.json") }
 
-// listed reads the list of an image's files or, where it is not there or damaged, makes it. What cannot be kept is returned, too.
+// listed reads the list of an image's files, and creates it if it is missing or damaged. It returns the list even if it could not be stored.
 func (s *Store) listed(ctx context.Context, digest string) (tree.Downloaded, error) {
 	if listed, err := tree.ReadDownloaded(s.fileList(digest)); err == nil {
 		return listed, nil
@@ -101,16 +101,16 @@ func (s *Store) unpack(ctx context.Context, digest string) (*unpacked, error) {
 	return files, nil
 }
 
-// unpacked is what layers leave when each is unpacked over those below. Paths are known by tree.NameOf them.
+// unpacked is the result of unpacking each layer over those below. Paths are stored as their tree.NameOf.
 type unpacked struct {
 	files map[uint64]file
 	// links are the symbolic links.
 	links map[uint64]bool
-	// unsure are the base names of files of which it depends on the order of unpacking what is at their path: those that go through a
-	// symbolic link to another path than their own, those that a layer has twice, and those with an absolute path.
+	// unsure are the base names of files whose content depends on the order of unpacking: those reached through a symbolic link, those that
+	// a layer has twice, and those with an absolute path.
 	// Source: go-containerregistry, mutate.Extract, with which the CLI unpacks: upper layers come first.
 	unsure map[uint64]bool
-	// layer that is added, counted from 1.
+	// layer that is being added, counted from 1.
 	layer int
 }
 
@@ -148,8 +148,8 @@ func (u *unpacked) addLayer(ctx context.Context, layer v1.Layer) error {
 	}
 }
 
-// verifyDiffID reads the rest of a layer, and fails unless all of it was read as it was made: with the hash of a file that was misread,
-// every snapshot of the image would be taken for corrupt.
+// verifyDiffID reads the rest of a layer and compares its DiffID: if a file was misread, its hash would make every snapshot of the image
+// appear corrupt.
 func verifyDiffID(layer v1.Layer, rest io.Reader, read hash.Hash) error {
 	if _, err := io.Copy(io.Discard, rest); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (u *unpacked) add(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// downloaded leaves out files of which it is not sure that nothing of the same name has taken their place.
+// downloaded leaves out the files whose base name is in unsure.
 func (u *unpacked) downloaded() tree.Downloaded {
 	all := tree.Downloaded{Files: map[uint64]tree.FileSum{}}
 	for name, each := range u.files {

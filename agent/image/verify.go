@@ -21,19 +21,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// Bounds of what is looked at. A registry can hold as many signatures of an image as anybody has pushed.
+// Bounds on what is verified. A registry can hold as many signatures of an image as anybody has pushed.
 const (
 	maxSignatures = 50
 	maxPayload    = 64 << 10 // bytes
-	// A bundle of cosign has some 10 KiB, and one that is made for it takes the library long to read.
+	// A bundle of cosign has about 10 KiB, and parsing a maliciously crafted one is slow.
 	maxBundle = 64 << 10 // bytes
-	// maxReasons is how many signatures a message tells about: the API cuts messages.
+	// maxReasons is how many signatures a message mentions: the API truncates messages.
 	maxReasons = 3
 )
 
-// Verify reports whether an image that was resolved has a signature that counts; a *Terminal error says why it has none. The
-// signature may be one of the image itself or of the index that its URI names, which cosign signs unless it is told
-// otherwise: whoever signs an index signs the digests in it.
+// Verify returns a *Terminal error unless a resolved image has a signature that the rule accepts. The signature may be of the image itself
+// or of the index that its URI names, which cosign signs by default: signing an index signs the digests in it.
 func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerification) error {
 	reference, err := s.parse(wanted.URI, wanted.Digest)
 	if err != nil {
@@ -67,13 +66,13 @@ func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerifica
 	if rule.Problem != "" {
 		reasons = slices.Insert(reasons, 0, "no identity can be verified: "+rule.Problem)
 	}
-	return terminalf("image %s (%s) has no signature that counts for prefix %s of imageVerification: %s",
+	return terminalf("image %s (%s) has no accepted signature for prefix %s of imageVerification: %s",
 		wanted.URI, wanted.Digest, rule.Prefix, strings.Join(reasons[:min(len(reasons), maxReasons)], "; "))
 }
 
 func ownDigest(_ context.Context, wanted Image) (string, error) { return wanted.Digest, nil }
 
-// indexDigest is the digest of the index that the URI names; empty where it names none, or by now one without the image.
+// indexDigest returns the digest of the index that the URI names; empty if the URI names none, or one that no longer contains the image.
 func (s *Store) indexDigest(ctx context.Context, wanted Image) (string, error) {
 	reference, err := s.parse(wanted.URI, "")
 	if err != nil {
@@ -103,9 +102,9 @@ func (s *Store) indexDigest(ctx context.Context, wanted Image) (string, error) {
 
 // verdict on the signatures that were found.
 type verdict struct {
-	// signed says that one of them counts.
+	// signed is whether one of them was accepted.
 	signed bool
-	// reasons why none of them does; none where there is no signature.
+	// reasons why none was accepted; empty if there is no signature.
 	reasons []string
 }
 
@@ -113,7 +112,7 @@ func counts() verdict { return verdict{signed: true} }
 
 func refused(reasons ...string) verdict { return verdict{reasons: reasons} }
 
-// verifyDigest looks for a signature of a digest that counts, where cosign puts those that it makes, now and before.
+// verifyDigest looks for an accepted signature of a digest, both at the tag of older versions of cosign and in bundles.
 func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	tagged, err := s.verifyTagged(ctx, repository, digest, rule)
 	if err != nil || tagged.signed {
@@ -129,7 +128,7 @@ func (s *Store) verifyDigest(ctx context.Context, repository name.Repository, di
 	return refused(append(tagged.reasons, bundled.reasons...)...), nil
 }
 
-// verifyTagged looks at the signatures at the tag of a digest.
+// verifyTagged verifies the signatures at the tag of a digest.
 func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, digest string, rule *imagetrust.Rule) (verdict, error) {
 	tag := repository.Tag(imagetrust.Tag(digest))
 	stored, err := remote.Get(tag, s.options(ctx, repository)...)
@@ -140,7 +139,7 @@ func (s *Store) verifyTagged(ctx context.Context, repository name.Repository, di
 		return refused(), err
 	}
 	if !stored.MediaType.IsImage() {
-		return refused(tag.Name() + " is no signature of cosign"), nil
+		return refused(tag.Name() + " is not a cosign signature"), nil
 	}
 	signatures, err := stored.Image()
 	if err != nil {
@@ -155,7 +154,7 @@ func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrus
 		return refused(), err
 	}
 	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxSignatures {
-		return refused(fmt.Sprintf("%s holds %d signatures, from 1 to %d are looked at", tag.Name(), len(manifest.Layers), maxSignatures)), nil
+		return refused(fmt.Sprintf("%s holds %d signatures, from 1 to %d are supported", tag.Name(), len(manifest.Layers), maxSignatures)), nil
 	}
 	var reasons []string
 	for i, layer := range manifest.Layers {
@@ -166,12 +165,12 @@ func verifyAll(signatures v1.Image, tag name.Tag, digest string, rule *imagetrus
 		if why == "" {
 			return counts(), nil
 		}
-		reasons = append(reasons, fmt.Sprintf("signature %d in %s does not count: %s", i+1, tag.Name(), why))
+		reasons = append(reasons, fmt.Sprintf("signature %d in %s was rejected: %s", i+1, tag.Name(), why))
 	}
 	return refused(reasons...), nil
 }
 
-// verifyOne says why a signature does not count; nothing if it does.
+// verifyOne returns why a signature is rejected, or nothing if it is accepted.
 func verifyOne(signatures v1.Image, layer v1.Descriptor, digest string, rule *imagetrust.Rule) (string, error) {
 	if layer.MediaType != imagetrust.MediaType || layer.Size > maxPayload {
 		return unexpected(layer, imagetrust.MediaType, maxPayload), nil
@@ -190,7 +189,7 @@ func unexpected(layer v1.Descriptor, mediaType string, most int64) string {
 	return fmt.Sprintf("it is of type %.60q and has %d bytes, not %s and at most %d", layer.MediaType, layer.Size, mediaType, most)
 }
 
-// contentOf reads a layer whose size has been looked at.
+// contentOf reads a layer whose size has been checked.
 func contentOf(image v1.Image, layer v1.Descriptor) ([]byte, error) {
 	blob, err := image.LayerByDigest(layer.Digest)
 	if err != nil {
@@ -204,7 +203,7 @@ func contentOf(image v1.Image, layer v1.Descriptor) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(content, layer.Size))
 }
 
-// isMissing reports whether a registry has answered that there is nothing of that name.
+// isMissing reports whether a registry answered that the reference does not exist.
 func isMissing(err error) bool {
 	var answer *transport.Error
 	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound

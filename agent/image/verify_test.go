@@ -110,7 +110,7 @@ var _ = Describe("The signature of an image", func() {
 		}, "it is of type \"application/vnd.docker.image.rootfs.diff.tar.gzip\""),
 		Entry("when nothing lies there", func() {
 			Expect(remote.Write(h.reference(labimage.SignatureTag(wanted.Digest)), empty.Image, remote.WithTransport(h.server.Client().Transport))).To(Succeed())
-		}, "holds 0 signatures, from 1 to 50 are looked at"),
+		}, "holds 0 signatures, from 1 to 50 are supported"),
 	)
 
 	It("of the index that the tag names counts for the image in it, pinned or not", func() {
@@ -145,7 +145,7 @@ var _ = Describe("The signature of an image", func() {
 	It("is not asked for where nothing is said, and images that no rule is about are refused unless they are accepted", func() {
 		Expect(verify(nil)).To(Succeed())
 		elsewhere := &wire.ImageVerification{Rules: []wire.ImageVerificationRule{{Prefix: h.host() + "/o", PublicKeys: []string{vendor.PublicKey}}}}
-		refused(verify(elsewhere), "imageVerification has no rule for images of "+h.host()+"/os")
+		refused(verify(elsewhere), "no rule of imageVerification matches "+h.host()+"/os")
 		elsewhere.Unmatched = wire.UnmatchedAccept
 		Expect(verify(elsewhere)).To(Succeed())
 	})

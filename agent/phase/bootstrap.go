@@ -23,7 +23,7 @@ const (
 	flushTimeout = 5 * time.Second
 )
 
-// bootstrap applies the bootstrap data, once in the life of the host between two resets.
+// bootstrap applies the bootstrap data, once between two resets.
 func (p *Phases) bootstrap(ctx context.Context, request request) (bool, error) {
 	if p.Bootstrap.Done() {
 		return true, nil
@@ -47,8 +47,8 @@ func (p *Phases) bootstrap(ctx context.Context, request request) (bool, error) {
 	return false, p.Plugin.Reboot(ctx)
 }
 
-// placeBootstrap is marked twice: before, with the boot it happens in, and after. Cut off in between, it
-// is done again, as it has not run yet.
+// placeBootstrap writes the mark twice: before, with the present boot, and after. If it is interrupted in between, it is repeated, since the
+// data has not been applied yet.
 func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool, error) {
 	data, err := p.API.Bootstrap(ctx)
 	if errors.Is(err, client.ErrNotFound) {
@@ -62,7 +62,7 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 	}
 	err = p.Plugin.Bootstrap(ctx, data)
 	if errors.Is(err, osplugin.ErrUnsupported) {
-		// Retry: corrected data do not change the desired state, so there is no notification of them.
+		// Retry: corrected data does not change the desired state, so that no new one arrives.
 		p.say(wire.HostBootstrapping, err.Error())
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 	return true, p.Bootstrap.set(bootstrapMark{Phase: bootstrapPlaced, BootID: facts.BootID})
 }
 
-// awaitBootstrap watches the boot that applies the bootstrap.
+// awaitBootstrap waits in the boot that applies the bootstrap data.
 func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, error) {
 	p.say(wire.HostBootstrapping, "")
 	late := p.Host.Clock.After(bootstrapPatience)
@@ -95,8 +95,8 @@ func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, err
 	}
 }
 
-// noticeBootstrap persists the success of a bootstrap. The sentinel is lost in a reboot, but then
-// the configuration, which removes itself only after success, is gone as well.
+// noticeBootstrap stores the success of a bootstrap. The sentinel is lost in a reboot, but the configuration, which removes itself only
+// after success, is then gone as well.
 func (p *Phases) noticeBootstrap(ctx context.Context) error {
 	if p.Bootstrap.Done() {
 		return nil

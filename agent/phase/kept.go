@@ -60,10 +60,10 @@ func CopyIdentity(dir, from string) error {
 	for _, name := range []string{identity.KeyFile, identity.NameFile} {
 		content, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
-			return fmt.Errorf("keeping who the host is: %w", err)
+			return fmt.Errorf("storing the host's identity: %w", err)
 		}
 		if err := system.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return fmt.Errorf("keeping who the host is: %w", err)
+			return fmt.Errorf("storing the host's identity: %w", err)
 		}
 	}
 	return nil

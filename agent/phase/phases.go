@@ -48,7 +48,7 @@ type Options struct {
 // Phases acts on desired states.
 type Phases struct {
 	Options
-	// refused counts how often the API refused to return the reset configuration.
+	// refused counts how often the API refused the reset configuration.
 	refused int
 }
 
@@ -157,8 +157,8 @@ func (p *Phases) say(phase, message string) {
 	p.Board.Update(func(report *wire.Report) { report.Phase, report.Message = phase, message })
 }
 
-// unapproved: a host that is not approved only completes what was begun while it was, and is wiped on request,
-// which is how an operator removes a host that is not trusted any more.
+// unapproved: a host that is not approved only completes an upgrade that is in flight, and is wiped on request, which is how an operator
+// removes a host that is no longer trusted.
 func (p *Phases) unapproved(ctx context.Context, request request) (bool, error) {
 	if request.desired.Approved {
 		return true, nil

@@ -64,7 +64,7 @@ func (p *Phases) resetOptions(ctx context.Context) (*wire.Reset, error) {
 	if p.refused++; ctx.Err() != nil || p.refused < maxOptionTries && !refuses(err) {
 		return nil, err
 	}
-	p.Log.Error("The Elemental API does not say how to reset the host; it is reset all the same", "error", err)
+	p.Log.Error("Cannot read the reset configuration from the Elemental API, resetting the host without it", "error", err)
 	return nil, nil
 }
 
@@ -78,8 +78,8 @@ func refuses(err error) bool {
 	return false
 }
 
-// keepReset puts where the recovery system reads it what a reset needs. What was kept when the reset was asked for first is
-// not lost to a host that has lost its work directory since.
+// keepReset stores what a reset needs where the recovery system reads it. Options that were stored at the first request are kept, even if
+// the host has lost its work directory since.
 func (p *Phases) keepReset(given *wire.Reset) error {
 	dir, from := p.Plugin.ResetDir(), p.WorkDir
 	kept, found, err := ReadKeptReset(dir)

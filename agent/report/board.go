@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// interval between reports that bring no new phase of an attempt.
+// interval between reports without a new phase of an attempt.
 const interval = time.Second
 
 // Sender sends a report; client.Client does.
@@ -23,7 +23,7 @@ type Sender interface {
 	Report(ctx context.Context, report wire.Report) error
 }
 
-// Board holds the report. Whoever learns something about the host writes it there.
+// Board holds the report, which all parts of the agent update.
 type Board struct {
 	sender Sender
 	clock  system.Clock
@@ -37,9 +37,9 @@ type Board struct {
 	changed chan struct{}
 	// settled is closed and replaced whenever a report was accepted.
 	settled chan struct{}
-	// flushing counts those who wait for that.
+	// flushing counts callers that wait for that.
 	flushing int
-	// reconsidered says that what the API refused it may take now.
+	// reconsidered says that a report that the API refused may be accepted now.
 	reconsidered bool
 }
 
@@ -62,19 +62,19 @@ func (b *Board) Update(update func(*wire.Report)) {
 	}
 }
 
-// Attempt replaces what is said about an attempt. The caller does not change it afterwards.
+// Attempt replaces the reported attempt. The caller must not change it afterwards.
 func (b *Board) Attempt(attempt *wire.Attempt) {
 	b.Update(func(report *wire.Report) { report.Upgrade = attempt })
 }
 
-// Report is a copy of the present report.
+// Report returns a copy of the present report.
 func (b *Board) Report() wire.Report {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	return b.report
 }
 
-// Again makes the whole report be sent even if nothing has changed: the API may have forgotten it.
+// Again sends the whole report even if nothing has changed: the API may have lost it.
 func (b *Board) Again() {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -82,7 +82,7 @@ func (b *Board) Again() {
 	b.wake()
 }
 
-// Reconsider ends the wait that the API asked for, because the reason for it may be gone: the host was approved.
+// Reconsider ends the wait that the API requested, because its reason may be gone: the host was approved.
 func (b *Board) Reconsider() {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -90,7 +90,7 @@ func (b *Board) Reconsider() {
 	b.wake()
 }
 
-// Flush returns once the present report has been accepted, or ctx ends.
+// Flush returns once the present report was accepted, or ctx ends.
 func (b *Board) Flush(ctx context.Context) {
 	b.hurry(1)
 	defer b.hurry(-1)
@@ -116,8 +116,7 @@ func (b *Board) hurry(by int) {
 	b.wake()
 }
 
-// Run sends reports until ctx ends. The first one may wait as any other, since the first desired state
-// usually changes it at once.
+// Run sends reports until ctx ends. The first one is delayed like any other, since the first desired state usually changes it at once.
 func (b *Board) Run(ctx context.Context) error {
 	failures := 0
 	if err := b.coalesce(ctx); err != nil {
@@ -156,7 +155,7 @@ func (b *Board) coalesce(ctx context.Context) error {
 	return b.hold(ctx, b.clock.After(interval), b.urgent)
 }
 
-// hold waits until it is due, or cannot wait any more.
+// hold waits until the report is due, or is urgent.
 func (b *Board) hold(ctx context.Context, due <-chan time.Time, urgent func() bool) error {
 	for {
 		b.lock.Lock()
@@ -175,8 +174,8 @@ func (b *Board) hold(ctx context.Context, due <-chan time.Time, urgent func() bo
 	}
 }
 
-// waitAfter waits after a report was not accepted. Where the API said for how long, only a new phase of an attempt is
-// not held back, which the API does not refuse for that reason.
+// waitAfter waits after a report was refused. If the API said for how long, only a new phase of an attempt is sent earlier, since the API
+// does not refuse that for the same reason.
 func (b *Board) waitAfter(ctx context.Context, cause error, failures int, refused wire.Report, changed <-chan struct{}) error {
 	delay := b.policy.DelayAfter(cause, failures)
 	if retry.Asked(cause) <= 0 {
@@ -191,7 +190,7 @@ func (b *Board) waitAfter(ctx context.Context, cause error, failures int, refuse
 	})
 }
 
-// wait ends early when there is something else to say, but not before a retry makes sense.
+// wait ends early if the report changes, but not before a retry makes sense.
 func (b *Board) wait(ctx context.Context, delay time.Duration, changed <-chan struct{}) error {
 	first := min(delay, interval)
 	if err := system.Wait(ctx, b.clock, first); err != nil {
@@ -221,8 +220,8 @@ func (b *Board) accept(report wire.Report) {
 	b.settled = make(chan struct{})
 }
 
-// doubt what the API knows: a report that was not accepted may have been stored all the same, so that the one
-// before has to be sent again if the host returns to it.
+// doubt forgets what the API last accepted: a report that failed may have been stored nevertheless, so that the previous one has to be sent
+// again if the host returns to it.
 func (b *Board) doubt() {
 	b.lock.Lock()
 	defer b.lock.Unlock()

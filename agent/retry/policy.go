@@ -22,12 +22,12 @@ type Policy struct {
 
 // Policies of the agent.
 var (
-	// API is for requests to the Elemental API, which the agent never gives up on. 30,000 hosts that
-	// lost the same manager come back within Max, not at once.
+	// API is for requests to the Elemental API, which are repeated for ever. Max spreads the requests of 30,000 hosts that lost the same
+	// manager.
 	API = Policy{First: time.Second, Max: time.Minute}
 	// Registry is for requests to an image registry: about four minutes in all.
 	Registry = Policy{First: time.Second, Max: time.Minute, Attempts: 9}
-	// Act is for what the agent does to its host.
+	// Act is for actions on the host.
 	Act = Policy{First: 2 * time.Second, Max: 2 * time.Minute}
 )
 
@@ -44,10 +44,10 @@ func (p Policy) Delay(failures int) time.Duration {
 	return longest/2 + rand.N(longest/2)
 }
 
-// longestAsked bounds what the other side can make the agent wait.
+// longestAsked bounds the wait that the other side can request.
 const longestAsked = 10 * time.Minute
 
-// Asked is how long the other side wants to be left alone after an error, at most ten minutes. 0 when it does not say.
+// Asked returns the wait that an error requests, at most ten minutes; 0 if none.
 func Asked(err error) time.Duration {
 	var asking interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &asking) {
@@ -56,8 +56,7 @@ func Asked(err error) time.Duration {
 	return min(asking.RetryAfter(), longestAsked)
 }
 
-// DelayAfter is Delay, but not less than what the other side asks for. Up to a quarter of that is added, since the others
-// that it refused were told the same.
+// DelayAfter is Delay, but at least the requested wait. Up to a quarter is added at random, since all refused clients were told the same.
 func (p Policy) DelayAfter(err error, failures int) time.Duration {
 	asked := Asked(err)
 	if asked <= 0 {

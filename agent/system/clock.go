@@ -13,8 +13,8 @@ type Clock interface {
 	Now() time.Time
 	// After returns a channel that receives once d has passed.
 	After(d time.Duration) <-chan time.Time
-	// Uptime is how long this boot of the machine has run, its suspends included. Nobody sets it, as they do the time, which a
-	// machine without a battery learns late in each boot.
+	// Uptime is how long this boot has run, including suspends. Unlike the time it is never set, as happens late in each boot of a machine
+	// whose clock has no battery.
 	Uptime() time.Duration
 }
 
@@ -30,7 +30,7 @@ func (WallClock) After(d time.Duration) <-chan time.Time { return time.After(d) 
 // Uptime is that of the kernel.
 func (WallClock) Uptime() time.Duration { return uptime() }
 
-// started is where the uptime begins for who has none.
+// started is the beginning of the uptime where the kernel's is not available.
 var started = time.Now()
 
 // Wait returns after d, or with the context's error when that ends first.

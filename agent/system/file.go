@@ -43,7 +43,7 @@ func replace(path string, content []byte, mode os.FileMode) (err error) {
 	return file.CloseAtomicallyReplace()
 }
 
-// RemoveFile removes a file for good. A missing one is fine.
+// RemoveFile removes a file, and flushes the directory. A missing file is no error.
 func RemoveFile(path string) error {
 	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,8 +55,7 @@ func RemoveFile(path string) error {
 	return SyncDirectory(filepath.Dir(path))
 }
 
-// ReadRegular reads a file that somebody else names: nothing but a regular file, whose opening does not wait for a writer, and no more
-// than so many bytes.
+// ReadRegular reads a file whose path is not trusted: only a regular file, since opening a FIFO blocks, and at most limit bytes.
 func ReadRegular(path string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -101,7 +100,7 @@ func WriteJSON(path string, value any) error {
 	return WriteFile(path, append(content, '\n'), 0o600)
 }
 
-// SyncDirectory has the names in a directory on the disk when it returns.
+// SyncDirectory flushes the names in a directory.
 func SyncDirectory(path string) error {
 	directory, err := os.Open(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Host is the machine as the agent reaches it.
+// Host is the machine that the agent runs on.
 type Host struct {
 	// Root is the directory that all host paths are resolved beneath. "/" on a real host.
 	Root string
@@ -35,17 +35,16 @@ func NewHost(root string) *Host {
 // Path resolves an absolute host path beneath the root.
 func (h *Host) Path(path string) string { return filepath.Join(h.Root, path) }
 
-// Real reports whether the root is the machine's own: only then do disks have to be flushed for a boot
-// loader to read them.
+// Real reports whether the root is the machine's own: only then disks have to be flushed for the boot loader.
 func (h *Host) Real() bool { return filepath.Clean(h.Root) == "/" }
 
-// Exists reports whether there is something at a host path. What cannot be looked at does not exist.
+// Exists reports whether a host path exists. It does not if it cannot be read.
 func (h *Host) Exists(path string) bool {
 	_, err := os.Stat(h.Path(path))
 	return err == nil
 }
 
-// ReadTrimmed reads a small file without the white space around its content. A missing file is empty.
+// ReadTrimmed reads a small file and trims white space. A missing file is empty.
 func (h *Host) ReadTrimmed(path string) (string, error) {
 	content, err := os.ReadFile(h.Path(path))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Trim gives memory back that a process needs to start and to work, but not to wait: the heap that is
-// free, and the pages of the program itself, three quarters of an idle agent's resident memory. Those
-// are read-only copies of a file; what is used again is mapped again from the page cache. For a process
-// with a single agent.
+// Trim releases memory that a process needs to start and to work, but not to wait: the free heap, and the pages of the executable, three
+// quarters of an idle agent's resident memory. Those are read-only copies of a file, and are mapped again from the page cache when they are
+// used. For a process with a single agent.
 func Trim() {
 	debug.FreeOSMemory()
 	executable, err := os.Readlink("/proc/self/exe")
@@ -31,8 +30,8 @@ func Trim() {
 	trimMappings(bufio.NewScanner(maps), executable)
 }
 
-// trimMappings goes by smaps: a mapping's own line, then its counters. Only mappings of the executable
-// that are read-only and that nothing was ever written to (relocations are) can be mapped again.
+// trimMappings parses smaps: the line of each mapping, then its counters. Only read-only mappings of the executable that were never written
+// to (relocations are) can be mapped again.
 func trimMappings(lines *bufio.Scanner, executable string) {
 	var start, end uintptr
 	for lines.Scan() {
@@ -49,13 +48,13 @@ func trimMappings(lines *bufio.Scanner, executable string) {
 
 func isMapping(fields []string) bool { return len(fields) >= 5 && strings.Contains(fields[0], "-") }
 
-// isUnwritten goes by the copies that writing makes. Private_Dirty would not do: it also counts pages of
-// a program that was installed a moment ago and is not on the disk yet.
+// isUnwritten checks for anonymous pages, which writing creates. Private_Dirty would also count pages of a freshly installed program that is
+// not flushed yet.
 func isUnwritten(fields []string) bool {
 	return len(fields) >= 2 && fields[0] == "Anonymous:" && fields[1] == "0"
 }
 
-// readOnly returns the range of a mapping if it is a read-only one of the executable, otherwise zeros.
+// readOnly returns the range of a read-only mapping of the executable, otherwise zeros.
 func readOnly(fields []string, executable string) (start, end uintptr) {
 	if len(fields) != 6 || fields[5] != executable || strings.Contains(fields[1], "w") {
 		return 0, 0
@@ -66,7 +65,7 @@ func readOnly(fields []string, executable string) (start, end uintptr) {
 	return start, end
 }
 
-// discard ignores errors: then the pages just stay.
+// discard ignores errors: the pages then stay resident.
 func discard(start, end uintptr) {
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, start, end-start, unix.MADV_DONTNEED)
 }

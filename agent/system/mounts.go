@@ -23,7 +23,7 @@ type Mount struct {
 	Target string
 	// FileSystem is its kind.
 	FileSystem string
-	// Options are those of the file system: of a partition that is mounted twice, what holds for both.
+	// Options of the file system; if it is mounted several times, they apply to all mounts.
 	Options []string
 }
 
@@ -49,7 +49,7 @@ func (h *Host) Mounts() ([]Mount, error) {
 	return mounts, nil
 }
 
-// unescape undoes how the kernel writes white space in paths.
+// unescape decodes white space in the kernel's paths.
 func unescape(path string) string {
 	return octal.ReplaceAllStringFunc(path, func(code string) string {
 		value, _ := strconv.ParseUint(code[1:], 8, 8)
@@ -57,7 +57,7 @@ func unescape(path string) string {
 	})
 }
 
-// MountedAt is what is seen at a path: of several mounts, the one on top.
+// MountedAt returns what is mounted at a path: of several mounts, the topmost.
 func MountedAt(mounts []Mount, target string) (Mount, bool) {
 	for _, each := range slices.Backward(mounts) {
 		if each.Target == target {
@@ -67,7 +67,7 @@ func MountedAt(mounts []Mount, target string) (Mount, bool) {
 	return Mount{}, false
 }
 
-// MountOf is what a path lies on: the deepest mount and, of several at one place, the one on top.
+// MountOf returns the mount that contains a path: the deepest and, of several at one place, the topmost.
 func MountOf(mounts []Mount, path string) (found Mount) {
 	for _, each := range mounts {
 		inside := each.Target == "/" || path == each.Target || strings.HasPrefix(path, each.Target+"/")

@@ -17,26 +17,25 @@ import (
 	"time"
 )
 
-// outputLimit is how many bytes of each output stream of a process are kept: its end, where the
-// reason of a failure is.
+// outputLimit is how many bytes of each output stream of a process are kept: the end, where the reason of a failure is.
 const outputLimit = 32 << 10
 
-// outputPatience is how long the output of a process that has ended is waited for: a child of it that has left its group, as daemons
-// do, may hold it for ever.
+// outputPatience is how long to wait for the end of the output of a process that has exited: a child that has left its process group, as
+// daemons do, may keep it open for ever.
 const outputPatience = 5 * time.Second
 
-// unshare is util-linux's. Its child is killed with it, and with that child, which is the first of its PID namespace, all that
-// it has started. A /proc of their own keeps scripts from taking another process for themselves.
+// unshare is util-linux's. Killing it kills its child too and, since that is the first process of its PID namespace, everything that the
+// child has started. With a /proc of their own, scripts do not mistake another process for their own.
 const unshare = "unshare"
 
 var ownNamespaces = []string{"--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--kill-child", "--"}
 
-// childKilled is what unshare says, with exit code 1, when the command was ended by SIGKILL: it cannot take that signal itself.
-// Source: util-linux 2.38.1; later ones end by the signal.
+// childKilled is the error of unshare, with exit code 1, when the command was ended by SIGKILL: it cannot take that signal itself.
+// Source: util-linux 2.38.1; later versions exit by the signal.
 const childKilled = "unshare: sigprocmask unblock failed"
 
-// ErrLocked says that somebody else holds what is to be locked.
-var ErrLocked = errors.New("somebody else holds it")
+// ErrLocked says that another process holds the lock.
+var ErrLocked = errors.New("another process holds the lock")
 
 // Command is a process to run.
 type Command struct {
@@ -44,18 +43,18 @@ type Command struct {
 	Args []string
 	// Env is added to the agent's own environment, as "KEY=value".
 	Env []string
-	// Private gives the process a PID and a mount namespace of its own, which end with it: whatever ends the command, or the
-	// agent, leaves no process and no mount of it. It needs root.
+	// Private runs the process in its own PID and mount namespace, which end with it: however the command or the agent ends, no process and
+	// no mount of it remains. It requires root.
 	Private bool
-	// Timeout is after how long the command is killed. Default: never.
+	// Timeout after which the command is killed. Default: never.
 	Timeout time.Duration
-	// Line is called with each line of the standard output when it is complete. Default: nobody is.
+	// Line, if set, is called with each complete line of the standard output.
 	Line func(line string)
-	// Held is inherited by the process and all that it starts: what is locked by it (Lock) stays so until the last of them has ended.
+	// Held is inherited by the process and everything that it starts: its lock (see Lock) is held until the last of them has ended.
 	Held *os.File
 }
 
-// String is the command as one would type it, without the environment.
+// String is the command line, without the environment.
 func (c Command) String() string { return strings.Join(append([]string{c.Name}, c.Args...), " ") }
 
 // Result is how a process ended.
@@ -77,8 +76,8 @@ type Runner interface {
 // Processes runs real processes.
 type Processes struct{}
 
-// Run starts the command, which dies with the agent: a command that outlived a killed agent would
-// work against the one that the restarted agent starts. Its children die with it when the context ends.
+// Run runs the command, which is killed when the agent dies: a command that outlived the agent would interfere with the one that the
+// restarted agent runs. When the context ends, its children are killed too.
 func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	// The kernel delivers the parent-death signal when the starting *thread* ends.
 	runtime.LockOSThread()
@@ -111,14 +110,14 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	}
 	err := process.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it has ended well, and left somebody behind who holds its output
+		err = nil // it succeeded, and left a child behind that keeps its output open
 	}
 	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
 	if ctx.Err() != nil {
 		return result, ctx.Err()
 	}
 	if limited.Err() != nil {
-		return result, fmt.Errorf("running %q: it was killed, since it did not end in %s", command, command.Timeout)
+		return result, fmt.Errorf("running %q: it was killed after the timeout of %s", command, command.Timeout)
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -131,7 +130,7 @@ func (Processes) Run(ctx context.Context, command Command) (Result, error) {
 	return result, nil
 }
 
-// codeOf a command that has not succeeded.
+// codeOf returns the exit code of a command that failed.
 func codeOf(command Command, exit *exec.ExitError, stderr string) int {
 	if command.Private && strings.HasPrefix(LastLine(stderr), childKilled) {
 		return -1
@@ -162,7 +161,7 @@ func LastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// lines calls somebody with each whole line that is written to it.
+// lines calls a function with each complete line that is written to it.
 type lines struct {
 	call func(string)
 	rest []byte
@@ -180,8 +179,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// tail keeps the end of what is written to it. The buffer is not embedded: its ReadFrom would take in
-// everything.
+// tail keeps the end of what is written to it. The buffer is not embedded: io.Copy would use its ReadFrom, which keeps everything.
 type tail struct{ buffer bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {

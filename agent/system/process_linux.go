@@ -16,17 +16,17 @@ import (
 
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// ownGroup has the children of a process ended with it when its context ends. One that has a PID namespace needs no group.
+// ownGroup makes the end of the context kill the children of a process too. A process in its own PID namespace needs no group.
 func ownGroup(process *exec.Cmd) {
 	process.SysProcAttr.Setpgid = true
 	process.Cancel = func() error {
-		// It has not been waited for, so that nobody else has its number.
+		// The process has not been waited for, so its PID cannot have been reused.
 		return syscall.Kill(-process.Process.Pid, syscall.SIGKILL)
 	}
 }
 
-// Lock takes a file for the caller and for whoever inherits it, or fails with ErrLocked. It belongs to the open file: closed here, it
-// is held by the others.
+// Lock locks a file for the caller and all who inherit it, or fails with ErrLocked. The lock belongs to the open file: after the caller
+// closes it, the others still hold it.
 func Lock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

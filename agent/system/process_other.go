@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Only Linux can tie a process to the life of its parent; the agent runs nowhere else.
+// Only Linux can kill a process with its parent; the agent runs nowhere else.
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
 func ownGroup(*exec.Cmd) {}

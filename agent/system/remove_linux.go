@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveTree removes an entry of a directory with all that is in it, and nothing that is mounted there: where it comes to a
-// mount, or to a symbolic link in place of a directory, it fails. A partition that is mounted by mistake beneath what is
-// removed keeps its files.
+// RemoveTree removes an entry of a directory recursively, and fails at a mount point, or at a symbolic link in place of a directory. A
+// partition that was mounted by mistake beneath the entry keeps its files.
 func RemoveTree(directory, name string) error {
 	parent, err := os.Open(directory)
 	if errors.Is(err, os.ErrNotExist) {
@@ -36,7 +35,7 @@ func removeAt(parent *os.File, name string) error {
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
-	// Linux says EISDIR of a directory; EBUSY is a file that something is mounted on.
+	// Linux returns EISDIR for a directory, and EBUSY for a mount point.
 	if !errors.Is(err, unix.EISDIR) {
 		return &os.PathError{Op: "unlink", Path: name, Err: err}
 	}

@@ -31,7 +31,7 @@ var _ = Describe("Processes", func() {
 
 	It("are killed when they take too long", func() {
 		_, err := system.Processes{}.Run(context.Background(), system.Command{Name: "sleep", Args: []string{"60"}, Timeout: 50 * time.Millisecond})
-		Expect(err).To(MatchError(`running "sleep 60": it was killed, since it did not end in 50ms`))
+		Expect(err).To(MatchError(`running "sleep 60": it was killed after the timeout of 50ms`))
 	})
 
 	It("hold a lock that they inherit until the last child of them has ended", func() {

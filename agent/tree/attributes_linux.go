@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// label of SELinux is not compared: the CLI does not copy it, and labels the files of a snapshot by the policy in it.
+// label, of SELinux, is not compared: the CLI does not copy it, but labels the files of a snapshot by the policy in the snapshot.
 // Source: elemental-toolkit v2.3.2, SyncData and ApplySELinuxLabels.
 const label = "security.selinux"
 
-// attributes is the sum of the extended attributes of a file, capabilities and access lists among them; empty without any.
+// attributes returns a hash of a file's extended attributes, which include capabilities and ACLs; empty without any.
 func attributes(path string) (string, error) {
 	names, err := grow(func(to []byte) (int, error) { return unix.Llistxattr(path, to) })
 	if errors.Is(err, unix.ENOTSUP) {
@@ -43,7 +43,7 @@ func attributes(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// grow reads what has a size that is not known: an empty buffer asks for it.
+// grow reads a value of unknown size: read returns the size for an empty buffer.
 func grow(read func(to []byte) (int, error)) ([]byte, error) {
 	for {
 		size, err := read(nil)

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 )
 
-// Downloaded are the regular files of an image, as they were downloaded.
+// Downloaded lists the regular files of an image, as they were downloaded.
 type Downloaded struct {
 	// Files by NameOf their paths.
 	Files map[uint64]FileSum
-	// Unpacked is what the image takes on a file system, in bytes.
+	// Unpacked is the space that the image takes on a file system, in bytes.
 	Unpacked int64
 }
 
@@ -26,12 +26,12 @@ type FileSum struct {
 	// Name is NameOf its path. The paths themselves would take most of the memory.
 	Name uint64 `json:"name"`
 	Size int64  `json:"size"`
-	// Time is when it was changed last, in seconds of Unix: file systems and archives do not keep the same fractions.
+	// Time is the modification time in Unix seconds: archives and file systems differ in their fractions.
 	Time int64  `json:"time"`
 	Sum  string `json:"sum"`
 }
 
-// downloadedEnd is the last line of the list. A list without it was cut off.
+// downloadedEnd is the last line of the list. Without it the list is truncated.
 type downloadedEnd struct {
 	End bool `json:"end"`
 }
@@ -41,7 +41,7 @@ type downloadedLine struct {
 	downloadedEnd
 }
 
-// NameOf a path beneath the root of an image.
+// NameOf returns a hash of a path beneath the root of an image.
 func NameOf(path string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(filepath.Join("/", path)))
@@ -63,8 +63,8 @@ func (d Downloaded) Write(to io.Writer) error {
 	return errors.Join(lines.Encode(downloadedEnd{End: true}), buffer.Flush())
 }
 
-// ReadDownloaded reads what Write wrote to a file. The error is that of os.Open where there is no file. A list that is damaged says
-// nothing of the snapshot that is compared with it: that is no Difference.
+// ReadDownloaded reads a file that Write has written. If there is no file, it returns the error of os.Open. A damaged list is not a
+// Difference, since it proves nothing about the snapshot.
 func ReadDownloaded(path string) (Downloaded, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -89,11 +89,11 @@ func ReadDownloaded(path string) (Downloaded, error) {
 	return read, nil
 }
 
-// downloads is what the list is called in messages.
+// downloads is the name of the list in messages.
 const downloads = "the list of the files that were downloaded"
 
-// differs says why a file that is in a tree as it was recorded is not the one that was downloaded: the tree may have been spoiled before
-// it was recorded. One that has another size or time was changed by a hook, and is the hook's business.
+// differs returns why a file that matches its record is not the file that was downloaded: the tree may have been corrupted before it was
+// recorded. A file of another size or time was changed by a hook, which is allowed.
 func (d Downloaded) differs(root string, recorded entry) string {
 	downloaded, found := d.Files[NameOf(recorded.Path)]
 	if !found || recorded.Sum == "" || recorded.Size != downloaded.Size {

@@ -65,7 +65,7 @@ var _ = Describe("What was downloaded", func() {
 
 	It("was spoiled before it was recorded", func() {
 		store(downloaded("/usr/bin/tool", "as sent"))
-		Expect(compared()).To(MatchError("1 of 3 files are not as they were written, the first of them: /usr/bin/tool is not what was downloaded"))
+		Expect(compared()).To(MatchError("1 of 3 files differ from what was written, the first: /usr/bin/tool is not what was downloaded"))
 	})
 
 	DescribeTable("is not asked for in a file that", func(of func() tree.FileSum) {
@@ -97,8 +97,8 @@ var _ = Describe("What was downloaded", func() {
 			content, err := os.ReadFile(list)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(os.WriteFile(list, content[:bytes.LastIndexByte(content[:len(content)-1], '\n')+1], 0o600)).To(Succeed())
-		}, "is cut off"),
-		Entry("that is another's", func() { Expect(os.WriteFile(list, []byte(`{"version":9}`), 0o600)).To(Succeed()) }, "none that this agent makes"),
+		}, "is truncated"),
+		Entry("that is another's", func() { Expect(os.WriteFile(list, []byte(`{"version":9}`), 0o600)).To(Succeed()) }, "not in the format of this agent"),
 		Entry("that is none", func() { Expect(os.WriteFile(list, []byte(`{"version":1} <`), 0o600)).To(Succeed()) }, "reading the list"),
 	)
 })

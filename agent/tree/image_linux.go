@@ -18,10 +18,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// CompareSnapshot compares a snapshot, as it is on the disk, with what it was to become: what the kernel remembers of it is dropped first. A
-// snapshot is the directory of a subvolume, or an image with a file system. An image without a file system that can be read is a
-// Difference, as is a record that is not there. Progress is told how many bytes have been read, and how many there are; nil: nobody is.
-// Whoever calls it has a mount namespace that ends with it.
+// CompareSnapshot compares a snapshot, as it is on the disk, with its expected content: the page cache is dropped first. A snapshot is the
+// directory of a subvolume, or an image with a file system. An image whose file system cannot be mounted is a Difference, as is a missing
+// record. Progress, if not nil, is called with the bytes read and their total. The caller has to run in a mount namespace that ends with it.
 func CompareSnapshot(ctx context.Context, runner system.Runner, lists Lists, snapshot string, progress func(done, total int64)) error {
 	if err := forget(snapshot); err != nil {
 		return err
@@ -53,7 +52,7 @@ func compareImage(ctx context.Context, runner system.Runner, lists Lists, image 
 }
 
 func (l Lists) compare(root string, progress func(done, total int64)) error {
-	// There is none where another agent has downloaded the image, or its cache was lost.
+	// The list is missing if another agent downloaded the image, or the cache was lost.
 	downloaded, err := ReadDownloaded(l.Downloaded)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -81,9 +80,9 @@ func (l Lists) compare(root string, progress func(done, total int64)) error {
 	return comparison.With(root)
 }
 
-// unreadable is what mount says, in English, of a file system that is not one, or not whole. All else, such as that no loop device is
-// free, says nothing about the image.
-// Source: util-linux 2.38.1 and Linux 6.18, tried with images that were cut off, emptied and overwritten.
+// unreadable are the errors of mount, in English, for a damaged or missing file system. Other errors, such as no free loop device, prove
+// nothing about the image.
+// Source: util-linux 2.38.1 and Linux 6.18, tested with truncated, empty and overwritten images.
 var unreadable = []string{
 	"wrong fs type", "can't read superblock", "probably corrupted filesystem", "Structure needs cleaning", "Input/output error",
 }
@@ -104,7 +103,7 @@ func mount(ctx context.Context, runner system.Runner, image, root string) error 
 	return fmt.Errorf("mounting %s: exit code %d: %s", image, result.ExitCode, said)
 }
 
-// forget drops what is cached of a file, which has to be on the disk for that.
+// forget drops the page cache of a file, after flushing it.
 func forget(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -112,12 +111,12 @@ func forget(path string) error {
 	}
 	err = errors.Join(unix.Syncfs(int(file.Fd())), forgetRead(file), file.Close())
 	if err != nil {
-		return fmt.Errorf("dropping what is cached of %s: %w", path, err)
+		return fmt.Errorf("dropping the page cache of %s: %w", path, err)
 	}
 	return nil
 }
 
-// forgetRead drops what is cached of a file that has been read.
+// forgetRead drops the page cache of a file that has been read.
 func forgetRead(file *os.File) error {
 	return unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
 }

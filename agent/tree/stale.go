@@ -14,8 +14,8 @@ import (
 	"slices"
 )
 
-// RemoveStale removes from a former tree, over which a new one is to be copied, the files that whoever copies takes for the same because
-// they have the size and the time of the new ones, and that have other content. Images whose files have all one time are common.
+// RemoveStale removes from a former tree, over which a new one is copied, the files that the copy would skip because their size and time
+// match, although their content differs. Images in which all files have the same time are common.
 func RemoveStale(root, former string) error {
 	inside, err := os.OpenRoot(former)
 	if err != nil {
@@ -44,8 +44,8 @@ func RemoveStale(root, former string) error {
 	})
 }
 
-// stale reports whether a file of the former tree would be taken for the new one and is not. What a symbolic link leads to outside of
-// that tree is none of its files.
+// stale reports whether the copy would skip a file of the former tree although its content differs. os.Root rejects symbolic links that lead
+// out of the tree.
 func stale(former *os.Root, path, relative string) (bool, error) {
 	is, err := os.Lstat(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func stale(former *os.Root, path, relative string) (bool, error) {
 	}
 	was, err := former.Lstat(relative)
 	if err != nil || !was.Mode().IsRegular() || was.Size() != is.Size() || was.ModTime().Unix() != is.ModTime().Unix() {
-		return false, nil // it is copied, or nothing is there
+		return false, nil // it will be copied
 	}
 	before, err := former.Open(relative)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 	"syscall"
 )
 
-// ExitDiffers is the exit code of who finds that a tree is not what was recorded of it. Others say that this could not be told.
+// ExitDiffers is the exit code if a tree differs from its record. Other codes mean that this could not be determined.
 const ExitDiffers = 3
 
-// Progress is the format of what "elemental-agent tree compare" says of its progress: bytes that were read, and all that are to be.
+// Progress is the format in which "elemental-agent tree compare" reports its progress: bytes read, and the total.
 const Progress = "read %d of %d"
 
-// Lists are the files with what a snapshot is compared with.
+// Lists are the files with which a snapshot is compared.
 type Lists struct {
-	// Recorded is what Record wrote, Downloaded what Downloaded.Write wrote; there may be no file of that.
+	// Recorded was written by Record, Downloaded by Downloaded.Write. The second may be missing.
 	Recorded, Downloaded string
 }
 
-// Difference says why a tree is not what was recorded of it, or why nothing says that it is.
+// Difference is why a tree differs from its record, or why that cannot be proven.
 type Difference struct{ Reason string }
 
 func (d *Difference) Error() string { return d.Reason }
@@ -40,42 +40,42 @@ func differ(format string, args ...any) error {
 	return &Difference{Reason: fmt.Sprintf(format, args...)}
 }
 
-// transient are the directories whose content is not copied; left are files that are not, and those that the CLI writes for snapper after
-// the last of its hooks.
+// transient are the directories whose content is not copied. excluded are files that are not copied, or that the CLI writes for snapper
+// after the last of its hooks.
 // Source: elemental-toolkit v2.3.2, GetDefaultSystemExcludes and pkg/snapshotter, configureSnapper.
 var (
 	transient = []string{"mnt", "proc", "sys", "dev", "tmp", "run"}
-	left      = []string{".snapshots", "host", "etc/resolv.conf", "etc/default/snapper", "etc/sysconfig/snapper", "etc/snapper/configs/root"}
+	excluded  = []string{".snapshots", "host", "etc/resolv.conf", "etc/default/snapper", "etc/sysconfig/snapper", "etc/snapper/configs/root"}
 )
 
-// end is the last line of a manifest. One without it was cut off.
+// end is the last line of a manifest. Without it the manifest is truncated.
 const end = "end"
 
-// version of manifests, which their first line has. What another one lists of a file is not what is looked at now.
+// version of the format, in the first line. Other versions record other properties of a file.
 const version = 1
 
 type head struct {
 	Version int `json:"version"`
-	// Unpacked is what an image takes on a file system, in bytes, in a list of its files.
+	// Unpacked is the space that an image takes on a file system, in bytes; only in a list of downloaded files.
 	Unpacked int64 `json:"unpacked,omitempty"`
 }
 
-// readHead reads the first line of a list; an error where this agent makes no such list.
+// readHead reads the first line of a list; an error if the version is another one.
 func readHead(lines *json.Decoder, what string) (head, error) {
 	begin := head{}
 	if err := lines.Decode(&begin); err != nil || begin.Version != version {
-		return head{}, fmt.Errorf("%s is none that this agent makes (version %d)", what, version)
+		return head{}, fmt.Errorf("%s is not in the format of this agent (version %d)", what, version)
 	}
 	return begin, nil
 }
 
-// eachLine reads the others, to the last; an error where that is not there.
+// eachLine reads the other lines, up to the last; an error if that is missing.
 func eachLine[line any](lines *json.Decoder, what string, visit func(line) (last bool, err error)) error {
 	for last := false; !last; {
 		var read line
 		err := lines.Decode(&read)
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s is cut off", what)
+			return fmt.Errorf("%s is truncated", what)
 		}
 		if err == nil {
 			last, err = visit(read)
@@ -87,7 +87,7 @@ func eachLine[line any](lines *json.Decoder, what string, visit func(line) (last
 	return nil
 }
 
-// entry is a line of a manifest, where its names are quoted: they need not be UTF-8.
+// entry is a line of a manifest. Names are quoted there, since they need not be UTF-8.
 type entry struct {
 	Path string `json:"path"`
 	// Mode is a fs.FileMode.
@@ -102,11 +102,11 @@ type entry struct {
 	Sum  string `json:"sum,omitempty"`
 	// Of symbolic links.
 	Target string `json:"target,omitempty"`
-	// Attributes is the sum of the extended attributes.
+	// Attributes is a hash of the extended attributes.
 	Attributes string `json:"attributes,omitempty"`
 }
 
-// Record writes the manifest of a tree.
+// Record writes a manifest of a tree.
 func Record(root string, to io.Writer) error {
 	lines := json.NewEncoder(to)
 	if err := lines.Encode(head{Version: version}); err != nil {
@@ -120,7 +120,7 @@ func Record(root string, to io.Writer) error {
 		if err != nil || relative == "." {
 			return err
 		}
-		if slices.Contains(left, relative) {
+		if slices.Contains(excluded, relative) {
 			return skip(found)
 		}
 		seen, err := look(root, relative)
@@ -206,17 +206,17 @@ func sum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Comparison of a tree with what was recorded of it.
+// Comparison of a tree with its record.
 type Comparison struct {
-	// Recorded is what Record wrote.
+	// Recorded was written by Record.
 	Recorded io.Reader
-	// Downloaded is what the tree was made from. Files that were not downloaded are compared with what was recorded alone.
+	// Downloaded lists the files of the image. Files that are not in it are compared with Recorded only.
 	Downloaded Downloaded
-	// Read is told how many bytes of files were read. Default: nobody is.
+	// Read, if set, is called with the size of each file that was read.
 	Read func(bytes int64)
 }
 
-// With returns a Difference unless all that was recorded is in a tree as it was recorded and downloaded. More may be there.
+// With returns a Difference unless everything recorded is in a tree as it was recorded and downloaded. Additional files are ignored.
 func (c Comparison) With(root string) error {
 	files, differing, first := 0, 0, ""
 	err := eachRecorded(c.Recorded, func(recorded entry) {
@@ -236,18 +236,18 @@ func (c Comparison) With(root string) error {
 		}
 	})
 	if err == nil && differing > 0 {
-		return differ("%d of %d files are not as they were written, the first of them: %s", differing, files, first)
+		return differ("%d of %d files differ from what was written, the first: %s", differing, files, first)
 	}
 	return err
 }
 
-// RecordedBytes is the size of all files of a manifest.
+// RecordedBytes returns the total size of the files of a manifest.
 func RecordedBytes(manifest io.Reader) (total int64, err error) {
 	err = eachRecorded(manifest, func(recorded entry) { total += recorded.Size })
 	return total, err
 }
 
-// eachRecorded reads the entries of a manifest; a Difference where it is not a whole one.
+// eachRecorded reads the entries of a manifest; a Difference if it is truncated or damaged.
 func eachRecorded(manifest io.Reader, visit func(entry)) error {
 	const what = "the list of the files that were to be written"
 	lines := json.NewDecoder(manifest)
@@ -269,8 +269,7 @@ func eachRecorded(manifest io.Reader, visit func(entry)) error {
 	return nil
 }
 
-// differs says why what is in a tree is not what was recorded. Of the directories whose content is not copied, only that they
-// are there counts.
+// differs returns how a file differs from its record. Directories whose content is not copied only have to exist.
 func (e entry) differs(root string) string {
 	seen, err := look(root, e.Path)
 	switch {

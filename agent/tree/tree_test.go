@@ -59,15 +59,15 @@ var _ = Describe("A tree", func() {
 			Expect(compare(manifest, copied)).To(MatchError(message))
 		},
 		Entry("other content", func() error { return os.WriteFile(at("usr/bin/tool"), []byte("toil"), 0o644) },
-			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has other content"),
+			"1 of 12 files differ from what was written, the first: /usr/bin/tool has other content"),
 		Entry("cut off", func() error { return os.Truncate(at("usr/bin/tool"), 0) },
-			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has other content"),
+			"1 of 12 files differ from what was written, the first: /usr/bin/tool has other content"),
 		Entry("missing", func() error { return os.RemoveAll(at("usr/lib")) },
-			"2 of 12 files are not as they were written, the first of them: /usr/lib is missing"),
+			"2 of 12 files differ from what was written, the first: /usr/lib is missing"),
 		Entry("another mode", func() error { return os.Chmod(at("usr/bin/tool"), 0o755) },
-			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool has mode -rwxr-xr-x in place of -rw-r--r--"),
+			"1 of 12 files differ from what was written, the first: /usr/bin/tool has mode -rwxr-xr-x in place of -rw-r--r--"),
 		Entry("another link", func() error { return os.Rename(at("usr/bin/tool"), at("bin2")) },
-			"1 of 12 files are not as they were written, the first of them: /usr/bin/tool is missing"),
+			"1 of 12 files differ from what was written, the first: /usr/bin/tool is missing"),
 	)
 
 	DescribeTable("belongs to whom it belonged, and is the device that it was", func(of, message string) {
@@ -96,7 +96,7 @@ var _ = Describe("A tree", func() {
 	DescribeTable("cannot be compared with the list of an agent that lists other things", func(begin string) {
 		_, files, _ := strings.Cut(manifest.String(), "\n")
 		Expect(compare(strings.NewReader(begin+files), copied)).To(And(
-			MatchError(ContainSubstring("none that this agent makes")), BeAssignableToTypeOf(&tree.Difference{})))
+			MatchError(ContainSubstring("not in the format of this agent")), BeAssignableToTypeOf(&tree.Difference{})))
 	},
 		Entry("before there were versions", ""),
 		Entry("of a version that comes", `{"version":2}`+"\n"),
@@ -105,6 +105,6 @@ var _ = Describe("A tree", func() {
 
 	It("cannot be compared with a list that is cut off", func() {
 		manifest.Truncate(bytes.LastIndexByte(manifest.Bytes()[:manifest.Len()-1], '\n') + 1)
-		Expect(compare(manifest, copied)).To(And(MatchError(ContainSubstring("cut off")), BeAssignableToTypeOf(&tree.Difference{})))
+		Expect(compare(manifest, copied)).To(And(MatchError(ContainSubstring("truncated")), BeAssignableToTypeOf(&tree.Difference{})))
 	})
 })

@@ -9,12 +9,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// step does what one phase asks for. It returns false when there is nothing left to do for now.
+// step does the work of one phase. It returns false if there is nothing more to do for now.
 type step func(ctx context.Context, want *wire.Upgrade) (again bool, err error)
 
-// Advance carries the wanted attempt as far as it goes: to its end, to where the trigger is missing,
-// or to the reboot, from which it returns only with an error. Closing withdrawn stops a preparation
-// in the middle; an attempt in flight goes on regardless. want is nil when no attempt is wanted.
+// Advance carries out the wanted attempt as far as possible: to its end, to where it waits for the trigger, or to the reboot, from which it
+// returns only with an error. Closing withdrawn interrupts a preparation; an attempt in flight continues regardless. want is nil if no
+// attempt is wanted.
 func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-chan struct{}) error {
 	preparing, cancel := untilClosed(ctx, withdrawn)
 	defer cancel()
@@ -65,7 +65,7 @@ func (m *Machine) inFlight(marker Marker) step {
 	}
 }
 
-// withdraw forgets an attempt that is not wanted any more. One that is in flight does not get here.
+// withdraw removes an attempt that is no longer wanted. It is not called for one in flight.
 func (m *Machine) withdraw(marker Marker) (bool, error) {
 	if marker.Attempt == "" {
 		return false, nil
@@ -73,13 +73,12 @@ func (m *Machine) withdraw(marker Marker) (bool, error) {
 	return false, m.forget()
 }
 
-// acknowledge starts another attempt. Downloads of the former one are kept: it may be the same image.
+// acknowledge starts a new attempt. Downloads of the former one are kept: it may be for the same image.
 func (m *Machine) acknowledge(want *wire.Upgrade) (bool, error) {
 	return true, m.save(Marker{Attempt: want.Attempt, Phase: wire.PhaseAcknowledged})
 }
 
-// pinnedElsewhere reports whether the rollout was pinned to another digest after this host had resolved
-// the image by itself.
+// pinnedElsewhere reports whether the rollout was pinned to another digest after this host had resolved the image itself.
 func pinnedElsewhere(marker Marker, want *wire.Upgrade) bool {
 	return want.Digest != "" && want.Digest != marker.Digest
 }
@@ -91,7 +90,7 @@ func (m *Machine) fail(message string) (bool, error) {
 	return false, m.end(marker)
 }
 
-// end stores the last marker of an attempt. The download goes first: an end is not looked at again.
+// end stores the final marker of an attempt. The download is removed first, since a finished attempt is not processed again.
 func (m *Machine) end(marker Marker) error {
 	if err := m.Images.Drop(); err != nil {
 		return err
@@ -99,7 +98,8 @@ func (m *Machine) end(marker Marker) error {
 	return m.save(marker)
 }
 
-// untilClosed derives a context that ends when the channel is closed, too. One that is closed by now has ended it when this returns.
+// untilClosed derives a context that also ends when the channel is closed. If the channel is closed already, the context has ended when this
+// returns.
 func untilClosed(ctx context.Context, closed <-chan struct{}) (context.Context, context.CancelFunc) {
 	derived, cancel := context.WithCancel(ctx)
 	select {

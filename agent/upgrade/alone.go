@@ -5,8 +5,8 @@ package upgrade
 
 import "context"
 
-// alone changes the OS while nobody else does. To wait for others is no failure; the attempt says why it waits, but keeps what it
-// has said before: an agent that is started meanwhile goes on with that.
+// alone changes the OS while it holds the lock. Waiting for the lock is not a failure; the attempt reports why it waits, and the marker
+// keeps its former message, with which an agent that is restarted meanwhile continues.
 func (m *Machine) alone(ctx context.Context, change func() (bool, error)) (bool, error) {
 	waited := false
 	release, err := m.Plugin.Exclusive(ctx, func(reason string) {

@@ -19,14 +19,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// trigger begins what cannot be undone, unless the host runs the wanted OS already.
+// trigger starts the part that cannot be undone, unless the host already runs the wanted OS.
 func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {
 		return false, err
 	}
-	if message := m.forgets(facts); message != "" {
+	if message := m.volatileMarker(facts); message != "" {
 		return m.fail(message)
 	}
 	already, err := m.runsAlready(ctx, facts, marker)
@@ -54,14 +54,14 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	return true, m.save(marker)
 }
 
-// refused ends an attempt that a program of the user's does not want. Nothing has been changed.
+// refused ends an attempt that a user's pre-upgrade program refused. Nothing has been changed.
 func (m *Machine) refused(preparing context.Context, verdict assess.Verdict, err error) (bool, error) {
 	if err != nil {
 		return m.ended(preparing, err)
 	}
 	marker := m.Marker()
 	marker.record(verdict.Checks)
-	marker.Phase, marker.Message = wire.PhaseFailed, fmt.Sprintf("%s/%s; the OS was not touched", assess.PreUpgradeDir, verdict.Message())
+	marker.Phase, marker.Message = wire.PhaseFailed, fmt.Sprintf("%s/%s; the OS was not changed", assess.PreUpgradeDir, verdict.Message())
 	return false, m.end(marker)
 }
 
@@ -73,12 +73,12 @@ func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {
 	if err := m.remember(facts, marker); err != nil {
 		return err
 	}
-	marker.Phase, marker.Message = wire.PhaseSucceeded, "the host runs this OS already"
+	marker.Phase, marker.Message = wire.PhaseSucceeded, "the host already runs this OS"
 	return m.end(marker)
 }
 
-// runsAlready: failed units do not count here. Without a state from before there is nothing to
-// compare them with, and writing the same image again would not mend them. An OS that runs as the fallback becomes the default.
+// runsAlready ignores failed units: without a state from before the upgrade there is nothing to compare them with, and writing the same
+// image again would not repair them. An OS that runs as the fallback becomes the default.
 func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
 	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive && facts.Mode != osplugin.ModePassive {
 		return false, nil
@@ -94,7 +94,7 @@ func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker 
 	return true, nil
 }
 
-// remember which URI the images stand for that can be booted from now on.
+// remember stores the URIs of the images that can be booted from now on.
 func (m *Machine) remember(facts osplugin.Facts, marker Marker) error {
 	return m.know(func(known *Known) {
 		maps.DeleteFunc(known.Images, func(digest, _ string) bool { return digest != facts.Digest })
@@ -102,8 +102,8 @@ func (m *Machine) remember(facts osplugin.Facts, marker Marker) error {
 	})
 }
 
-// apply writes the image. It is also where a restarted agent finds itself, in this boot or another. After a failure it lets some time
-// pass: what was in the way may be gone then.
+// apply writes the image. A restarted agent continues here, in this boot or another. After a failure it waits, since the cause may be
+// temporary.
 func (m *Machine) apply(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	before := m.Marker().Failures
 	again, err := m.alone(ctx, func() (bool, error) { return m.applyAlone(ctx) })
@@ -120,10 +120,10 @@ func (m *Machine) applyAlone(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if strayed(facts, marker) {
-		return m.leave(ctx, facts, errUnfinished)
+	if bootedUnverified(facts, marker) {
+		return m.abandon(ctx, facts, errUnfinished)
 	}
-	if err := m.discardLeft(ctx, facts); err != nil {
+	if err := m.removeAbandoned(ctx, facts); err != nil {
 		return false, err
 	}
 	marker = m.Marker()
@@ -151,23 +151,23 @@ func (m *Machine) applyAlone(ctx context.Context) (bool, error) {
 	return m.write(ctx, facts)
 }
 
-// verify looks at a snapshot once more before it is booted: whether its files are on the disk. One that was booted meanwhile,
-// by somebody else or because the power was lost, is left again when they are not. One of which that cannot be told is looked at
-// again, and is not booted, or is left at last.
+// verify verifies a snapshot on the disk before it is booted. If it is corrupt but was booted meanwhile, because somebody rebooted the host
+// or power was lost, the host reverts to the former OS. If that cannot be determined it is tried again, and in the end the snapshot is not
+// booted, or is reverted from.
 func (m *Machine) verify(ctx context.Context, facts osplugin.Facts, written int32) (bool, error) {
 	cause := m.compare(ctx, written)
 	switch {
 	case cause == nil || ctx.Err() != nil:
 		return m.appliedUnless(ctx.Err(), facts, written)
 	case facts.Snapshot == written && (errors.Is(cause, osplugin.ErrCorrupt) || m.Marker().Failures+1 >= m.Policy.MaxFailures):
-		return m.leave(ctx, facts, cause)
+		return m.abandon(ctx, facts, cause)
 	case errors.Is(cause, osplugin.ErrCorrupt):
 		return m.failedToWrite(ctx, m.discardCorrupt(ctx, written, cause))
 	}
 	return m.failedToWrite(ctx, cause)
 }
 
-// compare a snapshot with what it was to become.
+// compare compares a snapshot with its expected content.
 func (m *Machine) compare(ctx context.Context, written int32) error {
 	var done, total atomic.Int64
 	read := func(context.Context) func(context.Context) (int64, int64) {
@@ -175,8 +175,8 @@ func (m *Machine) compare(ctx context.Context, written int32) error {
 	}
 	downloaded, err := m.Images.FileList(ctx, m.Marker().Digest)
 	if err != nil {
-		downloaded = "" // the cache may be lost, or the disk full
-		m.Log.Warn("The snapshot cannot be compared with what was downloaded, only with what was unpacked of it", "snapshot", written, "error", err)
+		downloaded = "" // the cache may be lost, or the disk may be full
+		m.Log.Warn("Cannot compare the snapshot with the downloaded files, only with the unpacked ones", "snapshot", written, "error", err)
 	}
 	return m.counted(ctx, wire.StageVerify, read, func() error {
 		return m.Plugin.VerifySnapshot(ctx, osplugin.Verification{
@@ -186,7 +186,7 @@ func (m *Machine) compare(ctx context.Context, written int32) error {
 	})
 }
 
-// discardCorrupt removes a corrupt snapshot, and returns why it is, and why it is still there.
+// discardCorrupt removes a corrupt snapshot, and returns why it is corrupt, and why it could not be removed.
 func (m *Machine) discardCorrupt(ctx context.Context, written int32, cause error) error {
 	if err := m.Plugin.Discard(ctx, written); err != nil {
 		return fmt.Errorf("%w; removing it failed: %w", cause, err)
@@ -201,8 +201,7 @@ func (m *Machine) appliedUnless(err error, facts osplugin.Facts, written int32) 
 	return m.applied(facts, m.Marker(), written)
 }
 
-// applied moves on: to the assessment if somebody else's reboot has booted the snapshot since,
-// otherwise to the reboot, from the boot that runs now.
+// applied continues with the assessment if somebody's reboot has already booted the snapshot, otherwise with the reboot.
 func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (bool, error) {
 	marker.WantedSnapshot, marker.Message = written, ""
 	marker.Phase = wire.PhaseRebooting
@@ -217,14 +216,14 @@ func (m *Machine) applied(facts osplugin.Facts, marker Marker, written int32) (b
 func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error) {
 	marker := m.Marker()
 	wanted := image.Image{URI: marker.ImageURI, Digest: marker.Digest, Bytes: marker.ImageBytes}
-	// Normally nothing is left to download here; the cache may have been lost with its disk.
+	// Usually everything is downloaded; the cache may have been lost with its disk.
 	if err := m.fetch(ctx, wanted); err != nil {
 		return m.failedToWrite(ctx, err)
 	}
-	// The space may be gone since the preparation, and a full disk is not something that the CLI notices.
+	// Space may have been used since the preparation, and the CLI does not notice a full disk.
 	message, err := m.shortOfSpace(ctx)
 	if message != "" && err == nil {
-		m.keepBooted(ctx, facts, 0) // a try before this one may have chosen the next boot
+		m.keepBooted(ctx, facts, 0) // an earlier try may have changed the next boot
 	}
 	if err != nil || message != "" {
 		return m.endedBy(message, err)
@@ -257,18 +256,18 @@ func (m *Machine) run(ctx context.Context, reference string) (warnings []string,
 	return warnings, err
 }
 
-// noteWarnings keeps what the last try has warned of until the attempt ends, which may be in another boot.
+// noteWarnings keeps the warnings of the last try until the attempt ends, which may be in another boot.
 func (m *Machine) noteWarnings(warnings []string) error {
 	marker := m.Marker()
 	if slices.Equal(marker.Warnings, warnings) {
 		return nil
 	}
-	m.Log.Warn("Something failed while the image was written, which goes on", "attempt", marker.Attempt, "warnings", warnings)
+	m.Log.Warn("Writing the image succeeded with warnings", "attempt", marker.Attempt, "warnings", warnings)
 	marker.Warnings = warnings
 	return m.save(marker)
 }
 
-// judgeWrite looks at what is on the disk. The CLI's error only explains why nothing is.
+// judgeWrite determines from the disk whether the image was written. The CLI's error only explains why it was not.
 func (m *Machine) judgeWrite(ctx context.Context, cause error) (bool, error) {
 	marker := m.Marker()
 	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
@@ -304,8 +303,8 @@ func (m *Machine) saveFailure(marker Marker, cause error) error {
 	return m.save(marker)
 }
 
-// giveUp leaves the host as it was before: no rubbish, and the booted snapshot is the default again. One that was written, and is
-// not known to be whole, is not even a fallback.
+// giveUp restores the state before the attempt: the leftovers are removed, and the booted snapshot is the default. A snapshot that was
+// written, but could not be verified, is not even a fallback.
 func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
 	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
 	if err != nil {
@@ -324,8 +323,8 @@ func (m *Machine) giveUp(ctx context.Context, facts osplugin.Facts, marker Marke
 	return m.fail(marker.warned(marker.Message))
 }
 
-// versionOf is what the operator asked for when the attempt was prepared. By now the attempt may have
-// been withdrawn, or nobody may be there to ask.
+// versionOf returns the OS version as it was requested when the attempt was prepared. By now the attempt may be withdrawn, or the API may be
+// unreachable.
 func versionOf(marker Marker) wire.OSVersion {
 	return wire.OSVersion{ImageURI: marker.ImageURI, UpgradeRecovery: marker.UpgradeRecovery, Debug: marker.Debug}
 }

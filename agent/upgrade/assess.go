@@ -13,7 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// assess judges the boot after the reboot.
+// assess assesses the boot after the reboot.
 func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
@@ -24,23 +24,23 @@ func (m *Machine) assess(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.fellBack(ctx, facts, marker)
 	}
 	if wrong := wrongBoot(facts, marker); wrong != "" {
-		return m.turnBack(facts, m.wrongly(wrong))
+		return m.beginRevert(facts, m.badBoot(wrong))
 	}
 	verdict, err := m.judge(ctx, facts)
 	if err != nil {
 		return false, err
 	}
 	if verdict.State != assess.Good {
-		return m.turnBack(facts, verdict)
+		return m.beginRevert(facts, verdict)
 	}
 	return m.succeed(verdict)
 }
 
-// fellBack ends the attempt on the former snapshot. The boot loader tries the newest one first, which may be one that was
-// found bad before: from there, too, the host goes back to what ran before.
+// fellBack ends the attempt on the former snapshot. The boot loader tries the newest snapshot first, which may be a bad one of an earlier
+// attempt: from that, the host reverts to the former OS.
 func (m *Machine) fellBack(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
 	reason := otherBooted(facts, marker)
-	marker.record(m.wrongly(reason).Checks)
+	marker.record(m.badBoot(reason).Checks)
 	message := marker.warned(reason)
 	if facts.Snapshot == 0 || facts.Snapshot == marker.FromSnapshot {
 		if err := m.save(marker); err != nil {
@@ -49,7 +49,7 @@ func (m *Machine) fellBack(ctx context.Context, facts osplugin.Facts, marker Mar
 		return m.rolledBack(ctx, facts, message)
 	}
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
-	marker.Message = fmt.Sprintf("%s; going back to %d", message, marker.FromSnapshot)
+	marker.Message = fmt.Sprintf("%s; reverting to %d", message, marker.FromSnapshot)
 	return true, m.save(marker)
 }
 
@@ -60,7 +60,7 @@ func otherBooted(facts osplugin.Facts, marker Marker) string {
 	return fmt.Sprintf("booted snapshot %d in %s mode, wanted %d (%s)", facts.Snapshot, facts.Mode, marker.WantedSnapshot, marker.Digest)
 }
 
-// wrongBoot says what is wrong with a boot of the wanted snapshot before anything is asked of it.
+// wrongBoot returns what is wrong with a boot of the wanted snapshot, before any other check.
 func wrongBoot(facts osplugin.Facts, marker Marker) string {
 	switch {
 	case facts.Mode != osplugin.ModeActive:
@@ -82,9 +82,8 @@ func (m *Machine) succeed(verdict assess.Verdict) (bool, error) {
 	return false, m.end(marker)
 }
 
-// rolledBack ends the attempt on another snapshot than the wanted one. That snapshot is made the
-// default before anything is reported: a fallback is not sticky, and the next reboot, whoever wants
-// it, would boot the bad snapshot again.
+// rolledBack ends the attempt on another snapshot than the wanted one. That snapshot is made the default before anything is reported: a
+// fallback is not persistent, and the next reboot would boot the bad snapshot again.
 func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, message string) (bool, error) {
 	if facts.Snapshot != 0 {
 		if err := m.keep(ctx, facts); err != nil {
@@ -101,7 +100,7 @@ func (m *Machine) rolledBack(ctx context.Context, facts osplugin.Facts, message 
 	return m.endRolledBack(verdict, message)
 }
 
-// keep makes the booted snapshot the default, and removes the one that is bad: the CLI would make it the first fallback of the next.
+// keep makes the booted snapshot the default, and removes the bad one, which the CLI would otherwise make the first fallback of the next.
 func (m *Machine) keep(ctx context.Context, facts osplugin.Facts) error {
 	_, err := m.alone(ctx, func() (bool, error) {
 		marker := m.Marker()
@@ -114,24 +113,24 @@ func (m *Machine) keep(ctx context.Context, facts osplugin.Facts) error {
 	return err
 }
 
-// discard removes a snapshot that is bad, as far as that is possible. It is no longer recorded then, so that Clean removes the rest of
-// it before the next image is written; an attempt ends all the same.
+// discard removes a bad snapshot, if possible. Its record is removed first, so that Clean removes the rest before the next image is written;
+// a failure does not keep the attempt from ending.
 func (m *Machine) discard(ctx context.Context, snapshot int32) {
 	if err := m.Plugin.Discard(ctx, snapshot); err != nil {
 		m.Log.Error("Removing a bad snapshot failed", "snapshot", snapshot, "error", err)
 	}
 }
 
-// former judges the OS that the host fell back to. The recovery system is not asked, and is none that is good.
+// former assesses the OS to which the host fell back. The recovery system is not assessed, and counts as bad.
 func (m *Machine) former(ctx context.Context, facts osplugin.Facts) (assess.Verdict, error) {
 	if facts.Snapshot == 0 {
-		return notGood, nil
+		return unhealthy, nil
 	}
 	return m.judge(ctx, facts)
 }
 
-// notGood is the verdict on an OS of which nothing is asked.
-var notGood = assess.Verdict{State: assess.Bad}
+// unhealthy is the verdict on an OS that is not assessed.
+var unhealthy = assess.Verdict{State: assess.Bad}
 
 func (m *Machine) endRolledBack(former assess.Verdict, message string) (bool, error) {
 	marker := m.Marker()
@@ -140,8 +139,8 @@ func (m *Machine) endRolledBack(former assess.Verdict, message string) (bool, er
 	return false, m.end(marker)
 }
 
-// turnBack begins the way back from a wanted snapshot that booted and is bad.
-func (m *Machine) turnBack(facts osplugin.Facts, verdict assess.Verdict) (bool, error) {
+// beginRevert starts reverting from a wanted snapshot that booted and is bad.
+func (m *Machine) beginRevert(facts osplugin.Facts, verdict assess.Verdict) (bool, error) {
 	marker := m.Marker()
 	marker.Phase, marker.RevertBootID = PhaseReverting, facts.BootID
 	marker.Message = marker.warned(fmt.Sprintf("booted snapshot %d (%s), but its assessment failed: %s", facts.Snapshot, marker.Digest, verdict.Message()))
@@ -149,8 +148,8 @@ func (m *Machine) turnBack(facts osplugin.Facts, verdict assess.Verdict) (bool, 
 	return true, m.save(marker)
 }
 
-// revert boots the former snapshot. The bad one may be booted again, when the host goes down before the choice of the boot is on its
-// disk: that is tried a few times.
+// revert boots the former snapshot. The bad one may be booted again if the host goes down before the change of the next boot is on the disk:
+// that is repeated a few times.
 func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
@@ -164,7 +163,7 @@ func (m *Machine) revert(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 		return m.rolledBack(ctx, facts, marker.Message)
 	}
 	if marker.Reverts++; marker.Reverts >= m.Policy.MaxFailures {
-		return m.endRolledBack(notGood, fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was",
+		return m.endRolledBack(unhealthy, fmt.Sprintf("%s; expected to boot snapshot %d again, but %d was booted",
 			marker.Message, marker.FromSnapshot, facts.Snapshot))
 	}
 	marker.RevertBootID = facts.BootID
@@ -176,11 +175,11 @@ func (m *Machine) bootFormer(ctx context.Context, facts osplugin.Facts, marker M
 		return false, m.Plugin.BootAlways(ctx, marker.FromSnapshot, marker.WantedSnapshot)
 	})
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
-		message := fmt.Sprintf("%s; the former snapshot %d does not exist any more", marker.Message, marker.FromSnapshot)
+		message := fmt.Sprintf("%s; the former snapshot %d no longer exists", marker.Message, marker.FromSnapshot)
 		if facts.Snapshot != marker.WantedSnapshot {
-			return m.rolledBack(ctx, facts, message) // what runs is all that is left
+			return m.rolledBack(ctx, facts, message) // the running OS is the only one left
 		}
-		return m.endRolledBack(notGood, message)
+		return m.endRolledBack(unhealthy, message)
 	}
 	if err != nil {
 		return false, fmt.Errorf("making snapshot %d the default: %w", marker.FromSnapshot, err)

@@ -64,7 +64,7 @@ var _ = Describe("An attempt after its reboot", func() {
 				w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Good, Kubelet: fmt.Sprint(n)})
 			}
 		}, wire.PhaseRolledBack, true, 3, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: "+
-			"it is good, and has to be so for 30s with the same kubelet; not good after 10m0s"),
+			"it is good, and has to stay good for 30s with the same kubelet; not good after 10m0s"),
 		Entry("never decided: the time is up", func() {
 			for range 61 {
 				w.verdicts = append(w.verdicts, undecided)
@@ -82,7 +82,7 @@ var _ = Describe("An attempt after its reboot", func() {
 			w.verdicts = []assess.Verdict{bad}
 			w.bootsInto = func() int32 { return 2 }
 		}, wire.PhaseRolledBack, false, 5, "booted snapshot 2 ("+digestOf("2")+"), but its assessment failed: the kubelet is broken"+
-			"; snapshot 1 was to be booted again, but 2 was"),
+			"; expected to boot snapshot 1 again, but 2 was booted"),
 	)
 
 	It("has no more time when the agent is started again in between", func() {
@@ -171,9 +171,9 @@ var _ = Describe("An attempt after its reboot", func() {
 		Expect(w.booted).To(Equal(booted))
 		Expect(w.link).To(Equal(booted), "it stays there")
 	},
-		Entry("as long as that is there", false, 3, int32(3), "booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3"),
+		Entry("as long as that is there", false, 3, int32(3), "booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); reverting to 3"),
 		Entry("unless that is gone", true, 2, int32(2),
-			"booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); going back to 3; the former snapshot 3 does not exist any more"),
+			"booted snapshot 2 in passive mode, wanted 4 ("+digestOf("2")+"); reverting to 3; the former snapshot 3 no longer exists"),
 	)
 
 	It("makes the good snapshot the default before it says that it fell back", func() {

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// bootCheck is whether the wanted snapshot was booted, as it was written. It is told of only when it was not.
+	// bootCheck is whether the wanted snapshot was booted, as it was written. It is reported only if it failed.
 	bootCheck = "boot"
 	// stableCheck is whether a boot stays good.
 	stableCheck = "stable"
-	// formerChecks begin the names of checks of the former OS.
+	// formerChecks is the prefix of the names of checks of the former OS.
 	formerChecks = "former/"
 )
 
-// wrongly is the verdict on a boot of which nothing else needs to be asked.
-func (m *Machine) wrongly(reason string) assess.Verdict {
+// badBoot is the verdict on a boot that needs no other checks.
+func (m *Machine) badBoot(reason string) assess.Verdict {
 	verdict := assess.Verdict{State: assess.Good}
 	verdict.Include(bootCheck, assess.Verdict{State: assess.Bad, Reasons: []string{reason}}, m.Clock.Now())
 	return verdict
 }
 
-// record what checks have found. A check that finds the same again keeps its time: a report is written whenever it differs
-// from what was reported before.
+// record adds the results of checks. A check with an unchanged result keeps its time: every difference causes a write to the management
+// cluster.
 func (m *Marker) record(found []wire.Check) {
-	checks := slices.Clone(m.Checks) // what was reported is not changed
+	checks := slices.Clone(m.Checks) // the reported slice must not change
 	for _, check := range found {
 		i := slices.IndexFunc(checks, func(known wire.Check) bool { return known.Name == check.Name })
 		switch {
@@ -48,7 +48,7 @@ func sameFinding(a, b wire.Check) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// fitting leaves out what is more than may be reported: from the end, and first what has passed.
+// fitting drops checks beyond the maximum that may be reported: passed ones first, starting from the end.
 func fitting(checks []wire.Check) []wire.Check {
 	for _, every := range []bool{false, true} {
 		for i := len(checks) - 1; i >= 0 && len(checks) > wire.MaxChecks; i-- {
@@ -60,7 +60,7 @@ func fitting(checks []wire.Check) []wire.Check {
 	return checks
 }
 
-// named puts a prefix before the names of checks.
+// named adds a prefix to the names of checks.
 func named(prefix string, checks []wire.Check) []wire.Check {
 	checks = slices.Clone(checks)
 	for i := range checks {
@@ -69,7 +69,7 @@ func named(prefix string, checks []wire.Check) []wire.Check {
 	return checks
 }
 
-// outOfTime is for checks that would have been waited for.
+// outOfTime turns Waiting into TimedOut.
 func outOfTime(checks []wire.Check) []wire.Check {
 	checks = slices.Clone(checks)
 	for i := range checks {

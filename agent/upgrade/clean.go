@@ -10,8 +10,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 )
 
-// clean removes what a killed upgrade left behind. What is busy is tried a few times; then a reboot ends whatever keeps it so,
-// once; and what cannot be removed in the next boot either fails the attempt. It returns false when the attempt has ended.
+// clean removes the remains of a killed upgrade. If they are busy it retries a few times, then reboots once to release them; if they still
+// cannot be removed after the reboot, the attempt fails. It returns false if the attempt has ended.
 func (m *Machine) clean(ctx context.Context, facts osplugin.Facts) (bool, error) {
 	cause := m.Plugin.Clean(ctx)
 	if ctx.Err() != nil {
@@ -32,7 +32,7 @@ func (m *Machine) clean(ctx context.Context, facts osplugin.Facts) (bool, error)
 	if err := m.save(marker); err != nil {
 		return false, err
 	}
-	return m.cannotClean(ctx, facts, marker, fmt.Errorf("removing what a killed upgrade left behind: %w", cause))
+	return m.cannotClean(ctx, facts, marker, fmt.Errorf("removing the remains of a killed upgrade: %w", cause))
 }
 
 func (m *Machine) cannotClean(ctx context.Context, facts osplugin.Facts, marker Marker, cause error) (bool, error) {
@@ -40,19 +40,19 @@ func (m *Machine) cannotClean(ctx context.Context, facts osplugin.Facts, marker 
 	case marker.CleanFailures < m.Policy.MaxFailures:
 		return false, cause
 	case facts.BootID == marker.CleanBootID:
-		m.Log.Error("Rebooting to get rid of what a killed upgrade left behind", "attempt", marker.Attempt, "error", cause)
+		m.Log.Error("Rebooting to remove the remains of a killed upgrade", "attempt", marker.Attempt, "error", cause)
 		m.keepBooted(ctx, facts, 0)
 		return false, m.goDown(ctx)
 	case marker.CleanFailures < 2*m.Policy.MaxFailures:
 		return false, cause
 	default:
 		m.keepBooted(ctx, facts, 0)
-		return m.fail(fmt.Sprintf("%s; a reboot did not help: look at the mounts and loop devices of the host", cause))
+		return m.fail(fmt.Sprintf("%s; a reboot did not help: check the mounts and loop devices of the host", cause))
 	}
 }
 
-// keepBooted makes the booted snapshot the default of the next boot, and any other but a bad one (0 for none) its fallback, as far as that
-// is possible.
+// keepBooted makes the booted snapshot the default of the next boot, and every other snapshot except a bad one (0 for none) a fallback, if
+// possible.
 func (m *Machine) keepBooted(ctx context.Context, facts osplugin.Facts, bad int32) {
 	if err := m.Plugin.BootAlways(ctx, facts.Snapshot, bad); err != nil {
 		m.Log.Error("Making the booted snapshot the default failed", "snapshot", facts.Snapshot, "error", err)

@@ -13,11 +13,11 @@ import (
 // KnownFile is the name of the file with Known in the work directory.
 const KnownFile = "known-images.json"
 
-// InstalledFile is the name of the file in the work directory with the images that the host was installed with or reset to,
-// by digest, as in Known. It is written by whoever does that, and put back at every boot.
+// InstalledFile is the name of the file in the work directory with the images that the host was installed with or reset to, by digest, as in
+// Known. It is written at installation or reset, and restored at every boot.
 const InstalledFile = "installed-images.json"
 
-// Known is what outlives attempts: facts about the host that cannot be observed again.
+// Known are facts about the host that cannot be observed again, and outlive attempts.
 type Known struct {
 	// Images maps a digest to the URI that the operator wrote. The OS itself records the loopback
 	// address from which its image was pulled.

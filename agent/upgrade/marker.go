@@ -16,24 +16,24 @@ import (
 // MarkerFile is the marker's name in the work directory.
 const MarkerFile = "upgrade.json"
 
-// PhaseReverting is a phase of the marker alone; it is reported as wire.PhaseAssessing.
+// PhaseReverting exists only in the marker; it is reported as wire.PhaseAssessing.
 const PhaseReverting = "Reverting"
 
-// Marker is all that is remembered of an attempt.
+// Marker is the whole state of an attempt.
 type Marker struct {
 	// Attempt is the id; empty when there is none.
 	Attempt string `json:"attempt"`
 	// Phase is one of wire's phases of an attempt, or PhaseReverting.
 	Phase string `json:"phase"`
-	// ImageURI is the operator's, Digest what it was resolved to, ImageBytes its compressed size.
+	// ImageURI is the operator's, Digest the digest to which it was resolved, ImageBytes its compressed size.
 	ImageURI   string `json:"imageURI,omitempty"`
 	Digest     string `json:"digest,omitempty"`
 	ImageBytes int64  `json:"imageBytes,omitempty"`
-	// UnpackedBytes is what it takes unpacked; 0 until it has been downloaded.
+	// UnpackedBytes is its size when unpacked; 0 until it has been downloaded.
 	UnpackedBytes int64 `json:"unpackedBytes,omitempty"`
 	// Verification names the rules that the image has passed; empty for none.
 	Verification string `json:"verification,omitempty"`
-	// UpgradeRecovery and Debug are what else was asked for.
+	// UpgradeRecovery and Debug are the other settings of the OS version.
 	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
 	Debug           bool `json:"debug,omitempty"`
 	// FreeBytes on the state partition when the attempt was prepared, in whole MiB.
@@ -41,36 +41,35 @@ type Marker struct {
 	// FromBootID is the boot in which the image is applied, FromSnapshot what was booted then.
 	FromBootID   string `json:"fromBootID,omitempty"`
 	FromSnapshot int32  `json:"fromSnapshot,omitempty"`
-	// UnitsBefore is how units were before the upgrade.
+	// UnitsBefore are the states of units before the upgrade.
 	UnitsBefore assess.UnitStates `json:"unitsBefore,omitzero"`
-	// WantedSnapshot is what was written.
+	// WantedSnapshot is the snapshot that was written.
 	WantedSnapshot int32 `json:"wantedSnapshot,omitempty"`
 	// Starts and Failures count the tries to write the image.
 	Starts   int `json:"starts,omitempty"`
 	Failures int `json:"failures,omitempty"`
-	// Warnings are of what failed while the image was written, and kept nobody from it.
+	// Warnings are failures that did not prevent the image from being written.
 	Warnings []string `json:"warnings,omitempty"`
-	// CleanFailures counts how often in a row what a killed upgrade left behind could not be removed, CleanBootID is the boot in
-	// which that began.
+	// CleanFailures counts consecutive failures to remove the remains of a killed upgrade, CleanBootID is the boot in which they began.
 	CleanFailures int    `json:"cleanFailures,omitempty"`
 	CleanBootID   string `json:"cleanBootID,omitempty"`
-	// LeftSnapshot was booted before it was known to be whole, in the boot LeftBootID. It is removed once another runs.
+	// LeftSnapshot was booted before it was verified, in the boot LeftBootID, and abandoned. It is removed once another one runs.
 	LeftSnapshot int32  `json:"leftSnapshot,omitempty"`
 	LeftBootID   string `json:"leftBootID,omitempty"`
-	// RevertBootID is the boot that was judged bad, Reverts counts how often that was left and booted again.
+	// RevertBootID is the boot that was found bad, Reverts counts how often the host reverted from it and booted it again.
 	RevertBootID string `json:"revertBootID,omitempty"`
 	Reverts      int    `json:"reverts,omitempty"`
-	// AssessedBootID is the boot that is judged, AssessUntil the uptime in nanoseconds by which it has to be good. They outlive
-	// the agent: each that is started anew would give the boot as much time again otherwise.
+	// AssessedBootID is the boot that is being assessed, AssessUntil the uptime in nanoseconds by which it has to be good. They are
+	// persistent, since otherwise each restart of the agent would give the boot the full time again.
 	AssessedBootID string        `json:"assessedBootID,omitempty"`
 	AssessUntil    time.Duration `json:"assessUntil,omitempty"`
-	// AssessExtended says that an agent looked at a good boot for longer than AssessUntil, to see that it stays so.
+	// AssessExtended is whether an agent has observed a good boot beyond AssessUntil, to see whether it stays good.
 	AssessExtended bool `json:"assessExtended,omitempty"`
-	// Healthy says, after a roll-back, whether the former OS is good.
+	// Healthy is whether the former OS is good after a roll-back.
 	Healthy bool `json:"healthy,omitempty"`
-	// Message says what is wrong.
+	// Message is the reason of a failure.
 	Message string `json:"message,omitempty"`
-	// Checks are what the checks of the attempt have found so far, at most wire.MaxChecks.
+	// Checks are the results of the attempt's checks so far, at most wire.MaxChecks.
 	Checks []wire.Check `json:"checks,omitempty"`
 }
 
@@ -100,18 +99,18 @@ func (m Marker) Wire() *wire.Attempt {
 	}
 }
 
-// warned is a message with the warnings behind it.
+// warned appends the warnings to a message.
 func (m Marker) warned(message string) string {
 	return assess.Warn(message, m.Warnings)
 }
 
-// ReadMarker returns the marker in a work directory for who looks at the host; a zero one where there is none.
+// ReadMarker returns the marker in a work directory, for diagnostics; the zero value if there is none.
 func ReadMarker(workDir string) (Marker, error) { return readMarker(workDir) }
 
 func readMarker(workDir string) (Marker, error) {
 	marker := struct {
 		Marker
-		// KnownFailed are the failed units as agents before UnitsBefore kept them.
+		// KnownFailed are the failed units as stored by agents before UnitsBefore.
 		KnownFailed []string `json:"knownFailed,omitempty"`
 	}{}
 	_, err := system.ReadJSON(filepath.Join(workDir, MarkerFile), &marker)

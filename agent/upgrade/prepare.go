@@ -35,7 +35,7 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	if message := m.forgets(facts); message != "" {
+	if message := m.volatileMarker(facts); message != "" {
 		return m.fail(message)
 	}
 	marker := m.Marker()
@@ -64,7 +64,7 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	return true, m.save(marker)
 }
 
-// verified finds the image, and looks at its signature.
+// verified resolves the image, and verifies its signature.
 func (m *Machine) verified(ctx context.Context, want *wire.Upgrade, uri string) (image.Image, error) {
 	resolved, err := m.resolve(ctx, uri, want.Digest)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *Machine) verified(ctx context.Context, want *wire.Upgrade, uri string) 
 	return resolved, m.persist(ctx, func() error { return m.Images.Verify(ctx, resolved, want.ImageVerification) })
 }
 
-// checkDownload reports whether what was downloaded is too large for the host once it is unpacked.
+// checkDownload returns a message if the downloaded image is too large for the host once it is unpacked.
 func (m *Machine) checkDownload(ctx context.Context, downloaded bool) (message string, err error) {
 	if !downloaded {
 		return "", nil
@@ -81,16 +81,16 @@ func (m *Machine) checkDownload(ctx context.Context, downloaded bool) (message s
 	return m.shortOfSpace(ctx)
 }
 
-// forgets says why the host would not know after the reboot what it was made for: nobody would judge the boot, or go back.
-func (m *Machine) forgets(facts osplugin.Facts) string {
+// volatileMarker returns a message if the marker would be lost in the reboot: nothing would then assess the boot, or revert it.
+func (m *Machine) volatileMarker(facts osplugin.Facts) string {
 	reason := m.Volatile(facts.Mode)
 	if reason == "" {
 		return ""
 	}
-	return "the host would not remember this upgrade after its reboot: " + reason + "; the OS was not touched"
+	return "the state of this upgrade would be lost in the reboot: " + reason + "; the OS was not changed"
 }
 
-// verificationOf names what the image has to pass, by its content: the rules, and the trusted root.
+// verificationOf identifies the rules and the trusted root that the image has to pass, by their content.
 func verificationOf(want *wire.Upgrade) string {
 	if want.ImageVerification == nil {
 		return ""
@@ -101,7 +101,7 @@ func verificationOf(want *wire.Upgrade) string {
 	return sumOf(encoded) + rootSeparator + sumOf(want.ImageVerification.TrustedRoot)
 }
 
-// rootSeparator stands between the two sums.
+// rootSeparator separates the two hashes.
 const rootSeparator = "/"
 
 func sumOf(content []byte) string {
@@ -109,8 +109,8 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hasPassed reports whether the image has passed what is asked by now. One that has passed other rules, or by another root, is looked at
-// again. A root that cannot be had any more takes nothing back: a node that has been drained by then would wait for it in vain.
+// hasPassed reports whether the image has passed the current rules and root; otherwise it is verified again. If the root has become
+// unavailable, an image that has passed it stays valid: a node that has been drained must not wait for the root.
 func hasPassed(marker Marker, want *wire.Upgrade) bool {
 	asked := verificationOf(want)
 	if want.ImageVerification == nil || want.ImageVerification.TrustedRootError == "" {
@@ -143,7 +143,7 @@ func (m *Machine) resolve(ctx context.Context, uri, digest string) (image.Image,
 	return resolved, err
 }
 
-// checkSpace measures, remembers and judges the free space. The message is why there is not enough.
+// checkSpace measures and stores the free space. The message is why it is not enough.
 func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image.Image) (string, error) {
 	space, err := m.Plugin.Space(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 	return m.shortOnRecovery(ctx, *marker)
 }
 
-// prefetch reports whether it has downloaded the image.
+// prefetch reports whether it downloaded the image.
 func (m *Machine) prefetch(ctx context.Context, want *wire.Upgrade, resolved image.Image) (bool, error) {
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (m *Machine) download(ctx context.Context, resolved image.Image) error {
 		return err
 	}
 	err := m.fetch(ctx, resolved)
-	// The agent idles for weeks after this; what the download took is given back at once.
+	// The agent then idles for weeks: return the memory of the download at once.
 	debug.FreeOSMemory()
 	return err
 }
@@ -201,9 +201,8 @@ func (m *Machine) fetch(ctx context.Context, wanted image.Image) error {
 	})
 }
 
-// persist repeats what a registry is needed for until it works, fails for good, or fails too often. A host
-// that is no node yet has nothing better to do than to go on, and nobody waits for its failure to take its
-// turn; when it would be too often, it only says what it waits for.
+// persist repeats requests to a registry until they succeed, fail permanently, or fail too often. On a host that is not a node yet it never
+// gives up, since nothing else waits for the failure; it only reports what it waits for.
 func (m *Machine) persist(ctx context.Context, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()
@@ -226,7 +225,7 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 	}
 }
 
-// waitsFor says why a preparation does not go on.
+// waitsFor reports why a preparation does not continue.
 func (m *Machine) waitsFor(message string) error {
 	marker := m.Marker()
 	if marker.Message == message {
@@ -236,8 +235,7 @@ func (m *Machine) waitsFor(message string) error {
 	return m.save(marker)
 }
 
-// ended decides what an error of the preparation means: the attempt was withdrawn, has failed, or has
-// to be tried again.
+// ended handles an error of the preparation: the attempt was withdrawn, has failed, or has to be retried.
 func (m *Machine) ended(ctx context.Context, err error) (bool, error) {
 	var terminal *image.Terminal
 	if errors.As(err, &terminal) {

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// steps are the reports that a stage of known size brings at its usual pace: each is a write to the management cluster, where
-	// thousands of hosts may download at a time.
+	// steps is the number of progress reports for a stage of known size at its usual pace: each is a write to the management cluster, while
+	// thousands of hosts may download.
 	steps = 10
-	// stepBytes is what has to be done between two reports where the size is not known.
+	// stepBytes is the progress between two reports if the size is unknown.
 	stepBytes = 256 * mebibyte
-	// longestStep is after how long what is done is reported however little it is.
+	// longestStep is the maximum time between two reports if there is any progress.
 	longestStep = time.Minute
 )
 
-// meter makes, when something begins, what counts the bytes of it that are done, less than 0 where that cannot be told, and how many it
-// will be, 0 where that is not known.
+// meter is called at the beginning of a stage, and returns a function that counts the bytes that are done, negative if unknown, and their
+// total, 0 if unknown.
 type meter func(ctx context.Context) (count func(context.Context) (done, total int64))
 
-// counted does something that takes long, and reports how far it is. Progress is no state: it is not in the marker, and is gone from the
-// report when this returns.
+// counted runs act and reports its progress. Progress is not state: it is not in the marker, and is removed from the report when this
+// returns.
 func (m *Machine) counted(ctx context.Context, stage string, begin meter, act func() error) error {
 	if m.Policy.ProgressInterval <= 0 {
 		return act()
@@ -46,7 +46,7 @@ func (m *Machine) counted(ctx context.Context, stage string, begin meter, act fu
 	return act()
 }
 
-// watch reports progress until ctx ends. It never goes back: what the CLI removes at its end was written all the same.
+// watch reports progress until ctx ends. It never decreases, although the CLI removes files at the end.
 func (m *Machine) watch(ctx context.Context, stage string, count func(context.Context) (done, total int64)) {
 	reported, at := int64(0), m.Clock.Uptime()
 	for system.Wait(ctx, m.Clock, m.Policy.ProgressInterval) == nil {
@@ -72,8 +72,8 @@ func stepOf(total int64) int64 {
 	return total / steps
 }
 
-// written counts what has been written to the state partition since. How much it will be is not known: the CLI holds the tree and the
-// image of it for a while, and removes the one and former snapshots.
+// written counts the bytes written to the state partition. The total is unknown: the CLI keeps both the tree and its image for a while, and
+// then removes the tree and former snapshots.
 func (m *Machine) written(ctx context.Context) func(context.Context) (int64, int64) {
 	before, err := m.Plugin.Space(ctx)
 	return func(ctx context.Context) (int64, int64) {

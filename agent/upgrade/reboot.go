@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// reboot takes the host down until its boot id has changed.
+// reboot reboots the host until its boot id has changed.
 func (m *Machine) reboot(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	marker := m.Marker()
 	facts, err := m.Plugin.Facts(ctx)
@@ -27,7 +27,7 @@ func (m *Machine) reboot(ctx context.Context, _ *wire.Upgrade) (bool, error) {
 	return false, m.goDown(ctx)
 }
 
-// goDown tells the API first, but does not depend on it.
+// goDown informs the API before the reboot, but does not depend on it.
 func (m *Machine) goDown(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, m.Policy.FlushTimeout)
 	m.Reporter.Flush(bounded)

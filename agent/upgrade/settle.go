@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// judge the boot that runs.
+// judge assesses the running boot.
 func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdict, error) {
 	marker := m.Marker()
 	if marker.AssessedBootID != facts.BootID {
@@ -34,10 +34,10 @@ func (m *Machine) judge(ctx context.Context, facts osplugin.Facts) (assess.Verdi
 	return m.settle(ctx, question, marker, marker.AssessUntil, prefix)
 }
 
-// settle asks until the verdict is final. A boot that has not become good by that uptime is bad, and one that is good has to be so for
-// a while, with the same kubelet. That while may end later than the time does: an agent that was started again, or was away, has
-// seen nothing of what was good before. Only one agent is given it: others would hold the attempt for as long as they keep being started.
-// The names of the checks begin with a prefix.
+// settle repeats the assessment until the verdict is final. A boot that is not good by that uptime is bad, and a good one has to stay good
+// for the stable window, with the same kubelet. The window may end after that uptime, since an agent that was restarted has not observed
+// what was good before. Only one agent gets this extension: otherwise an agent that is restarted again and again would never end the
+// attempt. The names of the checks get a prefix.
 func (m *Machine) settle(ctx context.Context, question assess.Question, marker Marker, until time.Duration, prefix string) (assess.Verdict, error) {
 	good := steady{window: m.Policy.StableWindow, until: until, spent: marker.AssessExtended}
 	for {
@@ -67,14 +67,14 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 	}
 }
 
-// userChecks are made of a boot that is good otherwise, and decide.
+// userChecks run after everything else has passed, and are final.
 func (m *Machine) userChecks(ctx context.Context, until time.Duration, boot assess.Verdict) (assess.Verdict, error) {
 	verdict, err := m.ask(ctx, until, m.Plugin.Check)
 	verdict.Checks = slices.Concat(boot.Checks, verdict.Checks)
 	return verdict, err
 }
 
-// note in the marker what is waited for, and that there is more time for it.
+// note stores in the marker what the assessment waits for, and whether the time was extended.
 func (m *Machine) note(marker *Marker, verdict assess.Verdict, extended bool) error {
 	before := *marker
 	if marker.Phase == wire.PhaseAssessing {
@@ -88,20 +88,20 @@ func (m *Machine) note(marker *Marker, verdict assess.Verdict, extended bool) er
 	return m.save(*marker)
 }
 
-// steady is how long a boot has been good. All times are uptimes.
+// steady measures how long a boot has been good. All times are uptimes.
 type steady struct {
 	window time.Duration
-	// until is when the boot has to be good, spent says that an agent before this one has looked at it for longer.
+	// until is when the boot has to be good, spent is whether an earlier agent has used the extension.
 	until time.Duration
 	spent bool
-	// began and now are the first and the last look.
+	// began and now are the first and the latest assessment.
 	began, now time.Duration
 	good       bool
 	since      time.Duration
 	kubelet    string
 }
 
-// look at another verdict: a good one that is not yet so for the window is undecided.
+// look adds a verdict: a good one becomes undecided until it has lasted for the window.
 func (s *steady) look(verdict *assess.Verdict, clock system.Clock) {
 	s.now = clock.Uptime()
 	if s.began == 0 {
@@ -116,7 +116,7 @@ func (s *steady) look(verdict *assess.Verdict, clock system.Clock) {
 	if isGood && s.now-s.since >= s.window {
 		stable.State = assess.Good
 	} else if isGood {
-		stable.Reasons = []string{fmt.Sprintf("it is good, and has to be so for %s with the same kubelet", s.window)}
+		stable.Reasons = []string{fmt.Sprintf("it is good, and has to stay good for %s with the same kubelet", s.window)}
 	}
 	verdict.Include(stableCheck, stable, clock.Now())
 }
@@ -124,8 +124,8 @@ func (s *steady) look(verdict *assess.Verdict, clock system.Clock) {
 // over reports whether the time is up.
 func (s *steady) over() bool { return s.now >= s.until }
 
-// late reports whether the time is up. A boot that is good by then has more of it to stay so, once; and so has, to become good, one that an
-// agent sees for the first time shortly before.
+// late reports whether the time is up. It is extended once for a boot that is good by then, to stay good, and for one that an agent first
+// sees shortly before, to become good.
 func (s *steady) late() bool {
 	limit := max(s.until, s.began+s.window)
 	switch {
@@ -139,8 +139,8 @@ func (s *steady) late() bool {
 	return s.now >= limit
 }
 
-// ask once, for no longer than there is time. A boot for which no time is left is looked at all the same, when the agent was started
-// again, but for no longer than one check may take.
+// ask assesses once, for at most the remaining time. If an agent was restarted when no time is left, the boot is still assessed, for at most
+// the time of one check.
 func (m *Machine) ask(ctx context.Context, until time.Duration, question func(context.Context) (assess.Verdict, error)) (assess.Verdict, error) {
 	bounded, cancel := context.WithTimeout(ctx, max(until-m.Clock.Uptime(), min(assess.CheckTimeout, m.Policy.AssessTimeout)))
 	defer cancel()

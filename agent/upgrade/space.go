@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// SpaceFactor is how much of the state partition an image is taken to need before it has been downloaded, as a multiple of its
-	// compressed size: it expands two- to threefold, and the toolkit holds the tree and the snapshot made from it at
-	// the same time. A full state partition yields a corrupt snapshot and exit code 0.
+	// SpaceFactor is the estimated need of an image on the state partition before it is downloaded, as a multiple of its compressed size: it
+	// expands two- to threefold, and the toolkit keeps the tree and the snapshot made from it at the same time. A full state partition
+	// yields a corrupt snapshot and exit code 0.
 	// Source: elemental-toolkit, loopdevice snapshotter; harvester/harvester#7457, #10687.
 	SpaceFactor = 5
 
-	// copies are the tree and the snapshot made from it; a metadataDivisor-th of them, and metadataBytes, is what file
-	// systems need besides the blocks of their files.
+	// copies are the tree and the snapshot made from it; file systems need a metadataDivisor-th of them, and metadataBytes, in addition to
+	// the blocks of their files.
 	copies          = 2
 	metadataDivisor = 16
 	metadataBytes   = 32 * mebibyte
@@ -24,7 +24,7 @@ const (
 	mebibyte = 1 << 20
 )
 
-// needed is how much space of the state partition an image needs.
+// needed returns how much space of the state partition an image needs.
 func (m Marker) needed() int64 {
 	if m.UnpackedBytes == 0 {
 		return m.ImageBytes * SpaceFactor
@@ -32,7 +32,7 @@ func (m Marker) needed() int64 {
 	return copies*(m.UnpackedBytes+m.UnpackedBytes/metadataDivisor) + metadataBytes
 }
 
-// short says why an image does not fit; empty when it does.
+// short returns why an image does not fit; empty if it does.
 func short(free int64, marker Marker) string {
 	needed := marker.needed()
 	if free >= needed {
@@ -48,7 +48,7 @@ func short(free int64, marker Marker) string {
 
 func roundUp(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
 
-// shortOfSpace keeps what a downloaded image takes, which its store has counted, and says whether the state partition is too full for it.
+// shortOfSpace stores the unpacked size of a downloaded image, and returns a message if the state partition is too full for it.
 func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	marker := m.Marker()
 	unpacked, err := m.Images.Unpacked(ctx, marker.Digest)
@@ -71,11 +71,11 @@ func (m *Machine) shortOfSpace(ctx context.Context) (string, error) {
 	return m.shortOnRecovery(ctx, marker)
 }
 
-// packedDivisor: a compressed recovery system takes at least this part of the image's compressed size. Layers hold files that others
-// replace, and may be compressed less. A recovery system that turns out not to fit fails, and the CLI says so.
+// packedDivisor: a compressed recovery system takes at least this part of the image's compressed size. It may be smaller than the layers,
+// which contain files that upper layers replace, and may be compressed less. If it turns out not to fit, the CLI fails with a message.
 const packedDivisor = 2
 
-// shortOnRecovery reports whether the recovery partition is too full for another recovery system beside the present one.
+// shortOnRecovery returns a message if the recovery partition is too full for a second recovery system.
 func (m *Machine) shortOnRecovery(ctx context.Context, marker Marker) (string, error) {
 	if !marker.UpgradeRecovery {
 		return "", nil

@@ -115,7 +115,7 @@ var _ = Describe("An attempt that has waited for others", func() {
 		w.verdicts = []assess.Verdict{bad}
 		w.bootsInto = func() int32 {
 			if w.boots == 2 {
-				w.others = []string{"an upgrade is at work"}
+				w.others = []string{"an upgrade is running"}
 			} else {
 				Expect(w.last().Message).To(HaveSuffix("its assessment failed: the kubelet is broken"))
 			}
@@ -123,6 +123,6 @@ var _ = Describe("An attempt that has waited for others", func() {
 		}
 		w.live(memoryDir(), wanted("a1"))
 		Expect(w.boots).To(Equal(3))
-		Expect(w.reported).To(ContainElement(HaveField("Message", "waiting: an upgrade is at work")))
+		Expect(w.reported).To(ContainElement(HaveField("Message", "waiting: an upgrade is running")))
 	})
 })

@@ -28,10 +28,10 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 	BeforeEach(func() { w, dir = newWorld(), memoryDir() })
 
 	It("waits for somebody else who changes the OS, says so, and counts no failure", func() {
-		w.others = []string{"an upgrade is at work"}
+		w.others = []string{"an upgrade is running"}
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", "")))
-		waiting := slices.IndexFunc(w.reported, func(said wire.Attempt) bool { return said.Message == "waiting: an upgrade is at work" })
+		waiting := slices.IndexFunc(w.reported, func(said wire.Attempt) bool { return said.Message == "waiting: an upgrade is running" })
 		Expect(waiting).To(BeNumerically(">=", 0))
 		Expect(w.reported[waiting+1].Message).To(BeEmpty(), "it has waited")
 		Expect(w.did("upgrade")).To(Equal(1))
@@ -52,7 +52,7 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		w.refusal = "10-backup failed: no space left"
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed),
-			HaveField("Message", "/etc/elemental/agent/pre-upgrade.d/10-backup failed: no space left; the OS was not touched")))
+			HaveField("Message", "/etc/elemental/agent/pre-upgrade.d/10-backup failed: no space left; the OS was not changed")))
 		Expect(w.calls).NotTo(ContainElements("clean", "upgrade"))
 		Expect(w.boots).To(Equal(1))
 		w.refusal = ""
@@ -62,7 +62,7 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 
 	It("does not touch an OS that would not remember the upgrade after its reboot", func() {
 		forgets := And(HaveField("Phase", wire.PhaseFailed), HaveField("Message",
-			"the host would not remember this upgrade after its reboot: /var is in memory; the OS was not touched"))
+			"the state of this upgrade would be lost in the reboot: /var is in memory; the OS was not changed"))
 		w.volatile = "/var is in memory"
 		w.live(dir, wanted("a1"))
 		Expect(w.last()).To(forgets)
@@ -185,7 +185,7 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		w.verdicts = []assess.Verdict{bad}
 		w.bootsInto = func() int32 {
 			if w.boots == 3 {
-				w.others, w.refused["exclusive"] = []string{"an upgrade is at work"}, 1
+				w.others, w.refused["exclusive"] = []string{"an upgrade is running"}, 1
 			}
 			return w.link
 		}
@@ -204,7 +204,7 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		w.snapshots[2], w.checks = broken, []assess.Verdict{bad}
 		w.live(memoryDir(), wanted("a1"))
 		Expect(w.boots).To(Equal(boots))
-		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("nothing is known to go back to"))))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("no good snapshot is known"))))
 	})
 
 	It("knows the units that had failed from the marker of an older agent, and no jobs", func() {

@@ -232,7 +232,7 @@ func (w *world) VerifySnapshot(_ context.Context, verification osplugin.Verifica
 			return errors.New("it was killed")
 		}
 		if w.snapshots[id].corrupt {
-			return fmt.Errorf("%w: 3 of 9 files are not as they were written", osplugin.ErrCorrupt)
+			return fmt.Errorf("%w: 3 of 9 files differ from what was written", osplugin.ErrCorrupt)
 		}
 		return nil
 	})

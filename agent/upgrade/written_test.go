@@ -22,7 +22,7 @@ var _ = Describe("An attempt that writes", func() {
 			Expect(w.link).To(Equal(w.booted))
 		},
 		Entry("but another try", 1, wire.PhaseSucceeded, "", 2, 2),
-		Entry("and gives up", 9, wire.PhaseFailed, "writing the image failed (3 of 3): the snapshot is corrupt: 3 of 9 files are not as they were written", 3, 1),
+		Entry("and gives up", 9, wire.PhaseFailed, "writing the image failed (3 of 3): the snapshot is corrupt: 3 of 9 files differ from what was written", 3, 1),
 	)
 
 	// cutOff cuts the power when the CLI is run, with snapshot 2 as the default.
@@ -62,7 +62,7 @@ var _ = Describe("An attempt that writes", func() {
 		w.bootsInto = func() int32 { return 2 }
 		w.live(memoryDir(), wanted("a1"))
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", "snapshot 2: it was booted before it was completely "+
-			"written; was the power lost?; snapshot 1 was to be booted again, but 2 was")))
+			"written; was the power lost?; expected to boot snapshot 1 again, but 2 was booted")))
 		Expect(w.written).To(BeZero())
 		Expect(w.boots).To(Equal(7))
 	})
@@ -72,7 +72,7 @@ var _ = Describe("An attempt that writes", func() {
 		cutOff(w, snap{digest: w.digest, attempt: "a1", whole: true, unrecorded: true})
 		w.bootsInto = func() int32 { delete(w.snapshots, 1); return 2 }
 		w.live(memoryDir(), wanted("a1"))
-		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", HaveSuffix("; the former snapshot 1 does not exist any more"))))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", HaveSuffix("; the former snapshot 1 no longer exists"))))
 		Expect(w.written).To(BeZero())
 	})
 
@@ -101,6 +101,6 @@ var _ = Describe("An attempt that writes", func() {
 		Entry("removed after the reboot", func(w *world, _ int) bool { return w.boots == 1 }, wire.PhaseSucceeded, "", 4, 3),
 		Entry("removed at the last try", func(_ *world, tries int) bool { return tries < 5 }, wire.PhaseSucceeded, "", 5, 3),
 		Entry("never", func(*world, int) bool { return true }, wire.PhaseFailed,
-			"removing what a killed upgrade left behind: target is busy; a reboot did not help: look at the mounts", 6, 2),
+			"removing the remains of a killed upgrade: target is busy; a reboot did not help: check the mounts", 6, 2),
 	)
 })

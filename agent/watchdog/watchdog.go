@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Variables that systemd hands to a service, see sd_notify(3) and sd_watchdog_enabled(3).
+// Variables that systemd passes to a service, see sd_notify(3) and sd_watchdog_enabled(3).
 const (
 	socketVariable   = "NOTIFY_SOCKET"
 	intervalVariable = "WATCHDOG_USEC"
@@ -28,8 +28,8 @@ type Watchdog struct {
 	within time.Duration
 }
 
-// FromEnvironment takes what systemd handed to this process out of its environment: the programs that the agent starts are not to speak
-// for it. Without systemd, or where the unit has no WatchdogSec, there is none.
+// FromEnvironment removes systemd's variables from the environment of this process, so that programs that the agent starts do not notify in
+// its place. Without systemd or WatchdogSec it returns the zero value.
 func FromEnvironment() (Watchdog, error) {
 	socket, interval, pid := os.Getenv(socketVariable), os.Getenv(intervalVariable), os.Getenv(pidVariable)
 	for _, variable := range []string{socketVariable, intervalVariable, pidVariable} {
@@ -47,15 +47,15 @@ func FromEnvironment() (Watchdog, error) {
 	return Watchdog{socket: socket, within: time.Duration(microseconds) * time.Microsecond}, nil
 }
 
-// Run tells systemd that the process lives, twice in the time that the unit gives it, until ctx ends. What the agent waits for, a
-// download or the elemental CLI, does not count as dead: each has a bound of its own.
+// Run notifies systemd twice in each watchdog interval, until ctx ends. An operation that the agent waits for, such as a download or the
+// elemental CLI, does not stop the notifications: each has a timeout of its own.
 func (w Watchdog) Run(ctx context.Context, clock system.Clock, log *slog.Logger) {
 	if w.socket == "" {
 		return
 	}
 	for {
 		if err := w.tell(ctx); err != nil {
-			log.Warn("Telling systemd that the agent lives failed", "error", err)
+			log.Warn("Notifying systemd's watchdog failed", "error", err)
 		}
 		if err := system.Wait(ctx, clock, w.within/2); err != nil {
 			return

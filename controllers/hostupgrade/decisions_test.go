@@ -236,7 +236,7 @@ var _ = DescribeTable("warnings", func(phase infrav1.HostUpgradePhase, message, 
 },
 	Entry("of a stage that failed", infrav1.HostUpgradeSucceeded, "warning: cloud-init stage x failed: y", "warning: cloud-init stage x failed: y"),
 	Entry("none", infrav1.HostUpgradeSucceeded, "", ""),
-	Entry("what is no warning", infrav1.HostUpgradeSucceeded, "the host runs this OS already", ""),
+	Entry("what is no warning", infrav1.HostUpgradeSucceeded, "the host already runs this OS", ""),
 	Entry("what explains another end", infrav1.HostUpgradeRolledBack, "warning: x", ""),
 )
 

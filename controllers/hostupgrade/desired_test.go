@@ -23,7 +23,7 @@ func expectWaitingForWish(ctx context.Context, w *world, why string) {
 	Expect(upgrade.Status).To(And(
 		HaveField("Phase", infrav1.UpgradeProgressing),
 		HaveField("Step", "Preflight (1/14)"),
-		HaveField("Message", "nothing is asked of ElementalHost "+w.host+": "+why),
+		HaveField("Message", "no upgrade is requested for ElementalHost "+w.host+": "+why),
 	))
 }
 

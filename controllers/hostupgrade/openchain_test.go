@@ -28,7 +28,7 @@ var _ = Describe("An attempt that names objects of several nodes", func() {
 			w.rest(ctx)
 			Expect(w.status(ctx)).To(And(
 				HaveField("Phase", infrav1.UpgradeProgressing),
-				HaveField("Message", "nothing is asked of ElementalHost "+host+": "+strings.NewReplacer("FIRST", first, "SECOND", second).Replace(link)),
+				HaveField("Message", "no upgrade is requested for ElementalHost "+host+": "+strings.NewReplacer("FIRST", first, "SECOND", second).Replace(link)),
 			))
 			for _, name := range []string{first, second} {
 				Expect(get(ctx, w, name, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
@@ -50,7 +50,7 @@ var _ = Describe("An attempt that names objects of several nodes", func() {
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: other},
 		}})).To(Succeed())
 		w.rest(ctx)
-		Expect(w.status(ctx).Message).To(Equal("nothing is asked of ElementalHost " + w.host + ": Machine " + w.host +
+		Expect(w.status(ctx).Message).To(Equal("no upgrade is requested for ElementalHost " + w.host + ": Machine " + w.host +
 			" belongs to Cluster " + clusterName + ", and spec.clusterName is " + other))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 	})

@@ -35,13 +35,13 @@ const (
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
 	if open, err := r.openChain(ctx, o); err != nil || open != "" {
-		return sequence.Wait(pollCluster, "nothing is asked of ElementalHost %s: %s", o.host.Name, open), err
+		return sequence.Wait(pollCluster, "no upgrade is requested for ElementalHost %s: %s", o.host.Name, open), err
 	}
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
 	if why := o.unknownWish(); why != "" {
-		return sequence.Wait(pollCluster, "nothing is asked of ElementalHost %s: %s", o.host.Name, why), nil
+		return sequence.Wait(pollCluster, "no upgrade is requested for ElementalHost %s: %s", o.host.Name, why), nil
 	}
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err

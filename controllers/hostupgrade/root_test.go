@@ -37,7 +37,7 @@ var _ = Describe("An attempt for an image that an identity has to have signed", 
 
 		root := &corev1.ConfigMap{ObjectMeta: w.meta("sigstore"), Data: map[string]string{infrav1.TrustedRootKey: "{}"}}
 		Expect(live.Create(ctx, root)).To(Succeed())
-		waits("ConfigMap sigstore holds no trusted root of sigstore")
+		waits("ConfigMap sigstore contains no Sigstore trusted root")
 
 		instance, err := image.NewSigstore()
 		Expect(err).NotTo(HaveOccurred())

@@ -39,8 +39,8 @@ func Selector(machine *infrav1.ElementalMachine) (labels.Selector, error) {
 	return selector, nil
 }
 
-// candidates are the free hosts that may serve the machine: first those that run the wanted OS
-// already, then by name. They are the cache's own objects and must not be changed.
+// candidates returns the free hosts that may serve the machine: first those that already run the wanted OS, then by name. They belong to the
+// cache and must not be modified.
 func (c *Claimer) candidates(ctx context.Context, claim Claim) ([]*infrav1.ElementalHost, error) {
 	selector, err := Selector(claim.Machine)
 	if err != nil {
@@ -67,12 +67,10 @@ func (c *Claimer) candidates(ctx context.Context, claim Claim) ([]*infrav1.Eleme
 	return hosts, nil
 }
 
-// FailureDomain is the failure domain that a host is in; empty where nobody has said so. The label is in a
-// domain that hosts cannot propose labels in.
+// FailureDomain returns the failure domain of a host; empty if none is set. Hosts cannot propose this label themselves.
 func FailureDomain(host *infrav1.ElementalHost) string { return host.Labels[FailureDomainLabel] }
 
-// VouchedLabels are the labels of a host without those that it proposed itself: a host must not be able
-// to talk itself into a cluster.
+// VouchedLabels returns the labels of a host without those that it proposed itself: otherwise a host could choose its cluster.
 func VouchedLabels(host *infrav1.ElementalHost) labels.Set {
 	vouched := labels.Set(maps.Clone(host.Labels))
 	for _, proposed := range strings.Split(host.Annotations[infrav1.ProposedLabelsAnnotation], ",") {
@@ -81,7 +79,7 @@ func VouchedLabels(host *infrav1.ElementalHost) labels.Set {
 	return vouched
 }
 
-// eligible leaves out hosts that are free but not for this machine or this manager.
+// eligible drops hosts that are free, but not for this machine or this manager.
 func (c *Claimer) eligible(host *infrav1.ElementalHost, claim Claim) bool {
 	if annotations.HasPaused(host) {
 		return false
@@ -96,7 +94,7 @@ func (c *Claimer) eligible(host *infrav1.ElementalHost, claim Claim) bool {
 	return claim.FailureDomain == "" || FailureDomain(host) == claim.FailureDomain
 }
 
-// rank puts hosts that need no OS change before the others.
+// rank sorts hosts that need no change of the OS first.
 func rank(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) int {
 	if hoststate.Runs(host, wanted) == hoststate.MatchSame {
 		return 0
@@ -104,8 +102,8 @@ func rank(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) int {
 	return 1
 }
 
-// pick is the first candidate, or, once a candidate has been lost to another machine, one that depends
-// on the machine, so that many machines that want the same hosts do not race down the same list.
+// pick returns the first candidate or, once a candidate has been lost to another machine, one that depends on the machine, so that many
+// machines do not compete for the same host again.
 func pick(hosts []*infrav1.ElementalHost, machine *infrav1.ElementalMachine, lost int) *infrav1.ElementalHost {
 	if lost == 0 {
 		return hosts[0]

@@ -15,17 +15,17 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Chain is a Machine, its ElementalMachine and the ElementalHost that serves it, all in one namespace. Each names the next and
-// is named by it: whoever can write one of the three objects cannot make a chain of others' objects.
+// Chain is a Machine, its ElementalMachine and the ElementalHost that serves it, all in one namespace. Each refers to the next and is
+// referred to by it, so that write access to one of the three objects does not suffice to form a chain with the others.
 type Chain struct {
 	Machine   *clusterv1.Machine
 	Elemental *infrav1.ElementalMachine
 	Host      *infrav1.ElementalHost
 }
 
-// Broken is the link of a chain that does not close. It may close later, where objects are just being made or moved.
+// Broken is a missing reference in a chain. It may be temporary, while objects are created or moved.
 type Broken struct {
-	// Link says what does not name what, for an operator.
+	// Link says which reference is missing, for an operator.
 	Link string
 }
 
@@ -34,8 +34,8 @@ func (b *Broken) Error() string { return b.Link }
 
 func broken(format string, args ...any) error { return &Broken{Link: fmt.Sprintf(format, args...)} }
 
-// ChainOfMachine reads the chain that begins at a Machine. Live must read past the cache. The error is a *Broken where an object
-// is missing or names another one.
+// ChainOfMachine reads the chain of a Machine. Live must bypass the cache. The error is a *Broken if an object is missing or refers to
+// another one.
 func ChainOfMachine(ctx context.Context, live client.Reader, key client.ObjectKey) (*Chain, error) {
 	machine, err := chained(ctx, live, &clusterv1.Machine{}, "Machine", key.Namespace, key.Name)
 	if err != nil {
@@ -60,8 +60,8 @@ func ChainOfMachine(ctx context.Context, live client.Reader, key client.ObjectKe
 	return chain, chain.Check()
 }
 
-// ChainOfHost reads the chain that ends at a host. Live must read past the cache. The error is a *Broken where an object is
-// missing or names another one.
+// ChainOfHost reads the chain of a host. Live must bypass the cache. The error is a *Broken if an object is missing or refers to another
+// one.
 func ChainOfHost(ctx context.Context, live client.Reader, key client.ObjectKey) (*Chain, error) {
 	host, err := chained(ctx, live, &infrav1.ElementalHost{}, "ElementalHost", key.Namespace, key.Name)
 	if err != nil {
@@ -86,7 +86,7 @@ func ChainOfHost(ctx context.Context, live client.Reader, key client.ObjectKey) 
 	return chain, chain.Check()
 }
 
-// chained reads one object of a chain, which is broken where there is none.
+// chained reads one object of a chain; a *Broken if it does not exist.
 func chained[T client.Object](ctx context.Context, live client.Reader, into T, kind, namespace, name string) (T, error) {
 	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
@@ -98,7 +98,7 @@ func chained[T client.Object](ctx context.Context, live client.Reader, into T, k
 	return into, nil
 }
 
-// Check returns a *Broken unless each of the chain's objects, read before, names the next and is named by it.
+// Check returns a *Broken unless each of the chain's objects, as read, refers to the next and is referred to by it.
 func (c *Chain) Check() error {
 	ref := c.Machine.Spec.InfrastructureRef
 	switch {
@@ -116,8 +116,8 @@ func (c *Chain) Check() error {
 	return nil
 }
 
-// ownerMachine is the name of the Machine among the owners of an ElementalMachine. UIDs are not compared: they change with
-// `clusterctl move`, which writes new ones one object after the other.
+// ownerMachine returns the name of the Machine among the owners of an ElementalMachine. UIDs are not compared, because `clusterctl move`
+// changes them one object after the other.
 func ownerMachine(elemental *infrav1.ElementalMachine) string {
 	for _, ref := range elemental.OwnerReferences {
 		group, err := schema.ParseGroupVersion(ref.APIVersion)

@@ -17,21 +17,20 @@ import (
 )
 
 const (
-	// maxLost is how many hosts may be lost to other machines in one go before the claim is put off.
+	// maxLost is how many hosts may be lost to other machines in one call before the claim is retried later.
 	maxLost = 8
 	// maxTries is how often one host is tried while it keeps changing.
 	maxTries = 5
 )
 
 var (
-	// ErrNoHost means that no free host matches; a host that becomes free is an event to wait for.
+	// ErrNoHost means that no free host matches; the claim has to wait until a host becomes free.
 	ErrNoHost = errors.New("no free ElementalHost matches")
-	// ErrContended means that hosts were taken by others meanwhile, or that the machine itself was read
-	// from a stale cache: try again soon.
+	// ErrContended means that other machines claimed the hosts, or that the machine was read from a stale cache: retry soon.
 	ErrContended = errors.New("another claim was faster")
 )
 
-// Claim is an ElementalMachine in want of a host.
+// Claim is an ElementalMachine that needs a host.
 type Claim struct {
 	// Machine that claims. It is not changed.
 	Machine *infrav1.ElementalMachine
@@ -43,7 +42,7 @@ type Claim struct {
 	BootstrapSecret string
 	// FailureDomain the host has to be in. Empty: any.
 	FailureDomain string
-	// ElementalCluster is the Cluster's infrastructure. Nil, where it is not known, leaves the host the rules of signatures that it has.
+	// ElementalCluster is the Cluster's infrastructure. If it is nil, because it is unknown, the host keeps its imageVerification.
 	ElementalCluster *infrav1.ElementalCluster
 }
 
@@ -51,14 +50,14 @@ type Claim struct {
 type Claimer struct {
 	// Client writes, and reads hosts, machines and registrations from an indexed cache.
 	Client client.Client
-	// Live reads past the cache.
+	// Live bypasses the cache.
 	Live client.Reader
 	// WatchFilterValue that a host has to carry; see the manager's flag. Empty: any host.
 	WatchFilterValue string
 }
 
-// Claim gives the machine a host and returns it. A host that was set out for, or claimed, before a
-// crash is found again. It returns ErrNoHost or ErrContended when there is none now.
+// Claim assigns a host to the machine and returns it. A claim that was recorded or made before a crash is resumed. It returns ErrNoHost or
+// ErrContended if none can be assigned now.
 func (c *Claimer) Claim(ctx context.Context, claim Claim) (*infrav1.ElementalHost, error) {
 	claim.Machine = claim.Machine.DeepCopy()
 	host, err := c.resume(ctx, claim)
@@ -76,8 +75,8 @@ func (c *Claimer) Claim(ctx context.Context, claim Claim) (*infrav1.ElementalHos
 	return host, c.bind(ctx, claim.Machine, host)
 }
 
-// resume finishes what was begun before a crash. It returns nil if there is nothing to resume, or if the
-// host that was set out for went to another machine.
+// resume completes a claim that was interrupted by a crash. It returns nil if there is none, or if the recorded host was claimed by another
+// machine.
 func (c *Claimer) resume(ctx context.Context, claim Claim) (*infrav1.ElementalHost, error) {
 	name := Recorded(claim.Machine)
 	if name == "" {
@@ -93,7 +92,7 @@ func (c *Claimer) resume(ctx context.Context, claim Claim) (*infrav1.ElementalHo
 	return c.take(ctx, claim, host)
 }
 
-// attempt tries to claim one candidate. It returns nil if the candidate was lost to another machine.
+// attempt tries to claim one candidate. It returns nil if another machine claimed it.
 func (c *Claimer) attempt(ctx context.Context, claim Claim, lost int) (*infrav1.ElementalHost, error) {
 	hosts, err := c.candidates(ctx, claim)
 	if err != nil {
@@ -109,8 +108,8 @@ func (c *Claimer) attempt(ctx context.Context, claim Claim, lost int) (*infrav1.
 	return c.take(ctx, claim, host)
 }
 
-// record writes down the host that the machine sets out to claim. It carries the machine's
-// resourceVersion: a claim that rests on a stale machine ends here, before any host is touched.
+// record stores the name of the host that the machine is about to claim, with the machine's resourceVersion: if the machine was stale, this
+// fails before any host is changed.
 func (c *Claimer) record(ctx context.Context, machine *infrav1.ElementalMachine, host string) error {
 	before := machine.DeepCopy()
 	if machine.Annotations == nil {
@@ -127,9 +126,9 @@ func (c *Claimer) record(ctx context.Context, machine *infrav1.ElementalMachine,
 	return nil
 }
 
-// take sets the lock. It returns nil if the host went to another machine, or cannot be claimed any more.
-// A host that merely changed - its agent reported something - is read again and tried again: the machine
-// may set out for another one only when it is certain that this one is lost.
+// take sets the lock. It returns nil if the host was claimed by another machine, or cannot be claimed any more. If the host only changed,
+// for example by a report of its agent, it is read and tried again: the machine must not claim another host before this one is known to be
+// lost.
 func (c *Claimer) take(ctx context.Context, claim Claim, host *infrav1.ElementalHost) (*infrav1.ElementalHost, error) {
 	for try := 0; try < maxTries; try++ {
 		if host == nil || !claimable(host, claim.Machine) {
@@ -152,7 +151,7 @@ func (c *Claimer) take(ctx context.Context, claim Claim, host *infrav1.Elemental
 	return nil, ErrContended
 }
 
-// lock writes all of the association into the host at once, with the resourceVersion that was read.
+// lock writes the whole association to the host in one patch, with the resourceVersion that was read.
 func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.ElementalHost) error {
 	before := host.DeepCopy()
 	if err := Assign(ctx, c.Client, host, claim); err != nil {
@@ -168,7 +167,7 @@ func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.Elemental
 	return c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// bind tells the machine its host.
+// bind stores the host in the machine.
 func (c *Claimer) bind(ctx context.Context, machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) error {
 	before := machine.DeepCopy()
 	machine.Spec.HostRef = &corev1.ObjectReference{
@@ -190,7 +189,7 @@ func (c *Claimer) bind(ctx context.Context, machine *infrav1.ElementalMachine, h
 	return nil
 }
 
-// read returns a host as the API server has it, and nil if there is none.
+// read returns a host as read live, or nil if it does not exist.
 func (c *Claimer) read(ctx context.Context, namespace, name string) (*infrav1.ElementalHost, error) {
 	host := &infrav1.ElementalHost{}
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, host)

@@ -20,8 +20,7 @@ func ProviderID(host *infrav1.ElementalHost) string {
 	return fmt.Sprintf("elemental://%s/%s", host.Namespace, host.Name)
 }
 
-// Recorded is the name of the host that serves the machine, or that the machine set out to claim.
-// It is empty before the first claim.
+// Recorded returns the name of the host that serves the machine, or that the machine is about to claim; empty before the first claim.
 func Recorded(machine *infrav1.ElementalMachine) string {
 	if machine.Spec.HostRef != nil {
 		return machine.Spec.HostRef.Name
@@ -29,13 +28,13 @@ func Recorded(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.ClaimingHostAnnotation]
 }
 
-// Serves reports whether a host is the machine's. UIDs change with `clusterctl move`, so a reference with
-// an old UID counts where the machine names the host too.
+// Serves reports whether a host serves the machine. Since `clusterctl move` changes UIDs, a reference with an old UID counts if the machine
+// refers to the host too.
 func Serves(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	return locked(host, machine) && !hoststate.Released(host)
 }
 
-// locked reports whether the lock of a host is the machine's.
+// locked reports whether the machine holds the lock of a host.
 func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	ref := host.Spec.MachineRef
 	if ref == nil || ref.Name != machine.Name {
@@ -44,9 +43,9 @@ func locked(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool
 	return ref.UID == machine.UID || Recorded(machine) == host.Name
 }
 
-// Assign writes into a host, in memory, all that follows from the association: the lock, the labels, the OS and whose signature
-// that needs. It does not touch the bootstrap data. A cache will do for the registration:
-// where it is late the machine is reconciled again when it has the change, see RulesChanged.
+// Assign sets in a host, in memory, everything that follows from the association: the lock, the labels, the OS and its imageVerification,
+// but not the bootstrap data. The registration may come from a cache: if it is stale, its change reconciles the machine again, see
+// RulesChanged.
 func Assign(ctx context.Context, registrations client.Reader, host *infrav1.ElementalHost, claim Claim) error {
 	rules, err := imageVerification(ctx, registrations, host, claim.ElementalCluster)
 	if err != nil {
@@ -70,9 +69,8 @@ func Assign(ctx context.Context, registrations client.Reader, host *infrav1.Elem
 	return nil
 }
 
-// imageVerification is the cluster's or, where that has none, that of the registration that the host came through, as it is now: the
-// host's own may be what the cluster asked for until a moment ago. While either cannot be found, as in the middle of a move,
-// the host keeps what it has: no host goes by laxer rules because an object is missing.
+// imageVerification returns the cluster's or, if that has none, that of the host's registration, read now: the host's own may be a former
+// one of the cluster. While either cannot be found, as during a move, the host keeps what it has: a missing object must not relax the rules.
 func imageVerification(
 	ctx context.Context, registrations client.Reader, host *infrav1.ElementalHost, cluster *infrav1.ElementalCluster,
 ) (*infrav1.ImageVerification, error) {
@@ -85,17 +83,15 @@ func imageVerification(
 	return RegisteredRules(ctx, registrations, host)
 }
 
-// Replaced reports whether the host is another than the one that the machine names: that one's
-// ElementalHost was removed, and a host has registered under its name since. Whoever knows the
-// registration's token can do that, so such a host is never taken for the former one. A host with a lock
-// is not asked: UIDs change with `clusterctl move`.
+// Replaced reports whether the host is another than the one the machine refers to: that ElementalHost was removed, and a host has registered
+// under its name since. Anyone with the registration's token can do that, so such a host is never treated as the former one. It is false for
+// a host with a lock, since UIDs change with `clusterctl move`.
 func Replaced(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	ref := machine.Spec.HostRef
 	return ref != nil && ref.Name == host.Name && ref.UID != "" && ref.UID != host.UID && host.Spec.MachineRef == nil
 }
 
-// claimable reports whether a host is free, read past the cache, or lost its lock although the machine
-// names it.
+// claimable reports whether a host, read live, is free, or lost its lock although the machine refers to it.
 func claimable(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	if Replaced(host, machine) {
 		return false

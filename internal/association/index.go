@@ -13,13 +13,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// Field indexes of the manager's cache. They hold references to objects, not copies.
+// Field indexes of the manager's cache. They contain references to objects, not copies.
 const (
 	// FreeHostIndex finds the ElementalHosts that can be claimed; its one value is FreeHost.
 	FreeHostIndex = "elemental.free"
 	// HostMachineIndex finds ElementalHosts by the name of the ElementalMachine in spec.machineRef.
 	HostMachineIndex = "spec.machineRef.name"
-	// HostRegistrationIndex finds ElementalHosts by the name of the ElementalRegistration that they came through.
+	// HostRegistrationIndex finds ElementalHosts by the name of the ElementalRegistration through which they registered.
 	HostRegistrationIndex = "elemental.registration"
 	// WaitingMachineIndex finds the ElementalMachines without a host; its one value is WaitingMachine.
 	WaitingMachineIndex = "elemental.waiting"
@@ -27,7 +27,7 @@ const (
 	MachineHostIndex = "spec.hostRef.name"
 )
 
-// Values of the indexes that answer yes or no.
+// Values of the boolean indexes.
 const (
 	FreeHost       = "true"
 	WaitingMachine = "true"

@@ -20,8 +20,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
-// RegisteredHosts are the hosts that came through a registration, from a cache with HostRegistrationIndex. They are the
-// cache's own: nobody may change them.
+// RegisteredHosts returns the hosts that registered through a registration, from a cache with HostRegistrationIndex. They belong to the
+// cache and must not be modified.
 func RegisteredHosts(ctx context.Context, cached client.Reader, registration client.Object) ([]infrav1.ElementalHost, error) {
 	hosts := &infrav1.ElementalHostList{}
 	if err := cached.List(ctx, hosts, client.InNamespace(registration.GetNamespace()),
@@ -31,13 +31,12 @@ func RegisteredHosts(ctx context.Context, cached client.Reader, registration cli
 	return hosts.Items, nil
 }
 
-// ByRegistration maps a registration to what has to be reconciled for each of its hosts when its rules of signatures change:
-// the zero name for nothing.
+// ByRegistration maps a registration whose imageVerification changes to a request for each of its hosts; the zero name is skipped.
 func ByRegistration(cached client.Reader, of func(*infrav1.ElementalHost) types.NamespacedName) handler.MapFunc {
 	return func(ctx context.Context, registration client.Object) []reconcile.Request {
 		hosts, err := RegisteredHosts(ctx, cached, registration)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Failed to find the hosts whose rules of signatures have changed")
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to list the hosts whose imageVerification has changed")
 			return nil
 		}
 		var requests []reconcile.Request
@@ -50,8 +49,8 @@ func ByRegistration(cached client.Reader, of func(*infrav1.ElementalHost) types.
 	}
 }
 
-// RegisteredRules says whose signature a host's images need by the registration that it came through. While that cannot
-// be found, as in the middle of a move, the host keeps what it has.
+// RegisteredRules returns the imageVerification of a host's registration. While that cannot be found, as during a move, the host keeps what
+// it has.
 func RegisteredRules(ctx context.Context, registrations client.Reader, host *infrav1.ElementalHost) (*infrav1.ImageVerification, error) {
 	registration, err := existing.Get(ctx, registrations, &infrav1.ElementalRegistration{}, host.Namespace, host.Annotations[infrav1.RegistrationNameAnnotation])
 	if err != nil {
@@ -63,8 +62,8 @@ func RegisteredRules(ctx context.Context, registrations client.Reader, host *inf
 	return registration.Spec.ImageVerification.DeepCopy(), nil
 }
 
-// RulesChanged passes a registration that comes, which a host may have come before, and one whose rules change. Its spec
-// changes also with every token and every key that it denies: without this each of them would wake all of its hosts.
+// RulesChanged passes new registrations, whose hosts may exist already, and changes of imageVerification. The spec also changes with every
+// token and denied key, which must not wake all hosts.
 func RulesChanged() predicate.Funcs {
 	return predicate.Funcs{
 		UpdateFunc: predicates.Changed(func(registration *infrav1.ElementalRegistration) any {

@@ -14,10 +14,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// Claimed returns the hosts that the machine has to give back, read past the cache: the one it names,
-// and any other whose lock carries its UID. Hosts that are released already are left out; those that are
-// merely being deleted are not, for they wait to be released. One that it names and that has registered
-// anew is given back too if it is, or may be, bootstrapped: it serves nobody, and nobody can take it before it is reset.
+// Claimed returns the hosts that the machine has to release, read live: the one it refers to, and any other whose lock has its UID. Released
+// hosts are left out, but not those being deleted, which wait for their release. A host that registered again under the name is released too
+// if it is, or may be, bootstrapped: it serves no machine, and cannot be claimed before it is reset.
 func (c *Claimer) Claimed(ctx context.Context, machine *infrav1.ElementalMachine) ([]*infrav1.ElementalHost, error) {
 	names, err := c.claimedNames(ctx, machine)
 	if err != nil {
@@ -57,13 +56,13 @@ func (c *Claimer) claimedNames(ctx context.Context, machine *infrav1.ElementalMa
 	return names, nil
 }
 
-// isAsked reports whether a host is asked to reset itself, or has done so.
+// isAsked reports whether a host was told to reset itself, or has done so.
 func isAsked(host *infrav1.ElementalHost) bool {
 	return hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)
 }
 
-// isLeftBehind reports whether a host has registered anew in place of the machine's, and has still to be reset. Its first report
-// comes after its registration, and the machine may be gone by then: a host that has not said what it is may be bootstrapped.
+// isLeftBehind reports whether a host has registered in place of the machine's host and still has to be reset. Before its first report,
+// which may come after the machine is gone, it may be bootstrapped.
 func isLeftBehind(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine) bool {
 	if hoststate.Bootstrapped(host) {
 		return Recorded(machine) == host.Name && host.Spec.MachineRef == nil
@@ -71,8 +70,8 @@ func isLeftBehind(host *infrav1.ElementalHost, machine *infrav1.ElementalMachine
 	return Replaced(host, machine) && !hoststate.Reported(host)
 }
 
-// Release asks a host to reset itself. The lock stays, so that nobody else claims the host before it
-// has; the bootstrap data goes, so that it is not handed out again.
+// Release requests the reset of a host. The lock remains, so that no other machine claims the host before that; the reference to the
+// bootstrap data is removed, so that it is not returned again.
 func (c *Claimer) Release(ctx context.Context, host *infrav1.ElementalHost) error {
 	before := host.DeepCopy()
 	hoststate.SetLabel(host, infrav1.NeedsResetLabel, true)

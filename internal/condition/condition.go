@@ -11,23 +11,22 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// True sets a condition that has nothing more to say.
+// True sets a condition without a message.
 func True(object conditions.Setter, conditionType string) {
 	set(object, conditionType, metav1.ConditionTrue, clusterv1.ReadyReason, "")
 }
 
-// TrueBecause sets a True condition with a reason of its own.
+// TrueBecause sets a True condition with a specific reason.
 func TrueBecause(object conditions.Setter, conditionType, reason, format string, args ...any) {
 	set(object, conditionType, metav1.ConditionTrue, reason, format, args...)
 }
 
-// False sets a condition that waits for something or has failed. The message has to be the same as
-// long as what it says is the same: no times, no counters, lists sorted.
+// False sets a condition that waits for something or has failed. The message must be deterministic: no times, no counters, lists sorted.
 func False(object conditions.Setter, conditionType, reason, format string, args ...any) {
 	set(object, conditionType, metav1.ConditionFalse, reason, format, args...)
 }
 
-// Unknown sets a condition that cannot be told.
+// Unknown sets a condition that cannot be determined.
 func Unknown(object conditions.Setter, conditionType, reason, format string, args ...any) {
 	set(object, conditionType, metav1.ConditionUnknown, reason, format, args...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
-// Find returns the entry of a key, PEM-encoded; nil if the registration does not deny it.
+// Find returns the entry of a PEM-encoded key; nil if the registration does not deny it.
 func Find(registration *infrav1.ElementalRegistration, pubKey string) *infrav1.DeniedKey {
 	denied := registration.Spec.DeniedKeys
 	at := slices.IndexFunc(denied, func(one infrav1.DeniedKey) bool { return token.SameKey(one.PubKey, pubKey) })
@@ -20,9 +20,8 @@ func Find(registration *infrav1.ElementalRegistration, pubKey string) *infrav1.D
 	return &denied[at]
 }
 
-// Add denies a key and says whether that was possible. A registration that denies as many keys as it can makes room by
-// forgetting the oldest one whose host is known to have been wiped: nobody holds that one any more. There is no room if
-// there is none, since to forget any other would let its host in again.
+// Add denies a key and reports whether there was room. If the list is full, the oldest entry whose host is known to have been wiped is
+// removed: its key no longer exists. Removing any other entry would admit its host again.
 func Add(registration *infrav1.ElementalRegistration, entry infrav1.DeniedKey) bool {
 	denied := registration.Spec.DeniedKeys
 	if len(denied) >= infrav1.MaxDeniedKeys {

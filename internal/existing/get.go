@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Get reads an object into the one that is given, and returns it, or nil if it does not exist or the name is empty. Errors
-// name the object.
+// Get reads an object into the given one, and returns it, or nil if it does not exist or the name is empty. Errors name the object.
 func Get[T client.Object](ctx context.Context, reader client.Reader, into T, namespace, name string, options ...client.GetOption) (T, error) {
 	var none T
 	if name == "" {

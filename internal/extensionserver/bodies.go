@@ -14,31 +14,28 @@ import (
 )
 
 const (
-	// maxBody is above any request but GeneratePatches, which carries all templates of a topology and has Cluster API's own
-	// limit.
+	// maxBody is larger than any request except GeneratePatches, which contains all templates of a topology and has Cluster API's own limit.
 	maxBody        = 4 << 20
 	maxPatchesBody = 20 << 20
-	// maxBodies is what the bodies of all requests may take at a time: callers who are not verified can open any number of
-	// connections.
+	// maxBodies bounds the bodies of all concurrent requests: callers that are not verified can open any number of connections.
 	maxBodies = 64 << 20
-	// bodyTimeout is how long a request may wait for its body. Cluster API does not wait longer for an answer.
+	// bodyTimeout is how long the body of a request may take to arrive: Cluster API does not wait longer for an answer.
 	bodyTimeout = 10 * time.Second
 )
 
 var errTooMany = errors.New("too many hooks are being called at the moment")
 
-// bodies bounds the memory that requests take before anything is known of them.
+// bodies bounds the memory of requests before they are authenticated or decoded.
 type bodies struct{ room *semaphore.Weighted }
 
 func newBodies() *bodies { return &bodies{room: semaphore.NewWeighted(maxBodies)} }
 
-// upTo has a request handled whose body says how long it is, is not longer than the limit, and is there in time.
+// upTo passes on requests whose body has a Content-Length within the limit and arrives in time.
 func (b *bodies) upTo(limit int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Also of one that is refused: what serves HTTP waits for the end of a body before it closes the connection. It sets
-		// another deadline for the next request.
+		// Also for refused requests: net/http reads the body before it closes the connection. It sets another deadline for the next request.
 		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
-			refuse(w, http.StatusInternalServerError, "a limit for the time of the body cannot be set")
+			refuse(w, http.StatusInternalServerError, "cannot set the read deadline")
 			return
 		}
 		switch {
@@ -56,8 +53,8 @@ func (b *bodies) upTo(limit int64, next http.Handler) http.Handler {
 	})
 }
 
-// countedBody takes room for what has come, not for what was announced: whoever announces bodies and sends nothing would keep
-// everybody else waiting. It does not wait for room: bodies that are half there would wait for each other.
+// countedBody counts the bytes that arrived, not those that were announced: otherwise announcing bodies and sending nothing would block all
+// other callers. It does not wait for room, since partial bodies would then wait for each other.
 type countedBody struct {
 	io.ReadCloser
 	room *semaphore.Weighted
@@ -76,7 +73,7 @@ func (c *countedBody) Read(into []byte) (int, error) {
 
 func (c *countedBody) release() { c.room.Release(c.held) }
 
-// refuse ends the connection with the answer.
+// refuse sends the response and closes the connection.
 func refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Connection", "close")
 	http.Error(w, message, code)

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// callers are those who may call hooks.
+// callers verifies those who may call hooks.
 type callers struct {
 	authorities reloaded[x509.CertPool]
 	names       []string
@@ -36,11 +36,10 @@ func newCallers(bundle string, names []string) *callers {
 	}}
 }
 
-// verify fails for whoever does not show a certificate for clients, of one of the authorities as they are now, that has one of
-// the names.
+// verify fails unless the caller presents a client certificate of one of the present authorities, with one of the allowed names.
 func (c *callers) verify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
-		return errors.New("the caller of a hook shows no client certificate")
+		return errors.New("the caller of a hook presents no client certificate")
 	}
 	leaf := state.PeerCertificates[0]
 	authorities := c.authorities.current()
@@ -63,7 +62,7 @@ func (c *callers) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// namesOf a certificate: its common name, DNS names and URIs. They are compared letter for letter: a wildcard is no name.
+// namesOf returns the common name, DNS names and URIs of a certificate. They are compared literally, without wildcards.
 func namesOf(leaf *x509.Certificate) []string {
 	names := []string{}
 	if leaf.Subject.CommonName != "" {
@@ -83,6 +82,6 @@ func WithVerifiedCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, verifiedKey{}, true)
 }
 
-// IsCallerVerified reports whether the caller of a hook has shown a client certificate that the manager was told to trust. Without
-// an authority to verify them by, no caller is.
+// IsCallerVerified reports whether the caller of a hook presented a client certificate that the manager trusts. If no authority is
+// configured, no caller is verified.
 func IsCallerVerified(ctx context.Context) bool { return ctx.Value(verifiedKey{}) != nil }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// certificate of the runtime extension's Service. It comes with the components of the runtime extension, which are installed
-// after the manager.
+// certificate of the runtime extension's Service. It is created with the components of the runtime extension, which are installed after the
+// manager.
 type certificate struct{ reloaded[tls.Certificate] }
 
 func newCertificate(dir string) *certificate {

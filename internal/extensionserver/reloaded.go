@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reloaded is what a file says, read again whenever the file has changed. The file may not be there yet, come later, and go
-// again.
+// reloaded is the parsed content of a file, which is read again whenever it changes. The file may be missing, and may appear and disappear
+// at any time.
 type reloaded[T any] struct {
 	// what it is, for the log.
 	what string
@@ -24,8 +24,8 @@ type reloaded[T any] struct {
 	modified time.Time
 }
 
-// current is nil while there is no file. One that cannot be read is logged, and its predecessor stays: it may be in the middle
-// of a change.
+// current returns nil while the file is missing. If it cannot be parsed, the error is logged and the previous content is returned: the file
+// may be in the middle of a change.
 func (r *reloaded[T]) current() *T {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,21 +22,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// DefaultPort of the hooks. That of the webhooks is called by the API server, which has no certificate that we could ask for.
+// DefaultPort of the hooks. The webhooks have another port because the API server, which calls them, has no client certificate.
 const DefaultPort = 9444
 
 // Options of a Server.
 type Options struct {
 	// Port to listen at.
 	Port int
-	// CertDir has tls.crt and tls.key of the runtime extension's Service. Nobody is answered while they are not there.
+	// CertDir has tls.crt and tls.key of the runtime extension's Service. Without them every handshake fails.
 	CertDir string
-	// ClientCAFile has the authorities of client certificates, PEM-encoded. Nobody is answered while it is not there. Empty:
-	// callers are not verified.
+	// ClientCAFile has the authorities of client certificates, PEM-encoded. While it is missing every caller is refused. Empty: callers are
+	// not verified.
 	ClientCAFile string
-	// ClientNames are those that a client certificate may be for.
+	// ClientNames are the allowed names in client certificates.
 	ClientNames []string
-	// TLSOpts change what the server speaks.
+	// TLSOpts modify the TLS configuration.
 	TLSOpts []func(*tls.Config)
 }
 
@@ -47,7 +47,7 @@ type Server struct {
 	listening atomic.Bool
 }
 
-// New makes a server, which answers on every replica.
+// New returns a server, which runs on every replica.
 func New(options Options) (*Server, error) {
 	catalog := runtimecatalog.New()
 	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
@@ -72,7 +72,7 @@ func New(options Options) (*Server, error) {
 	return &Server{Server: server, address: net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port))}, nil
 }
 
-// Ready reports whether the server listens. A handshake would fail without a client certificate, so none is tried.
+// Ready reports whether the server listens. It does not try a handshake, which would fail without a client certificate.
 func (s *Server) Ready(*http.Request) error {
 	if s.listening.Load() {
 		return nil
@@ -81,21 +81,21 @@ func (s *Server) Ready(*http.Request) error {
 	if err != nil {
 		return fmt.Errorf("the runtime extension does not listen yet: %w", err)
 	}
-	s.listening.Store(true) // the manager ends with a server that ends
+	s.listening.Store(true) // the manager exits if the server does
 	return connection.Close()
 }
 
-// guard stands before every hook.
+// guard verifies callers and bounds bodies for every hook.
 type guard struct {
 	webhook.Server
 	bodies *bodies
 	// callers is nil if they are not verified.
 	callers *callers
-	// patches is what the path of GeneratePatches begins with.
+	// patches is the prefix of the path of GeneratePatches.
 	patches string
 }
 
-// tell says, in the log and in a metric, whether callers are verified.
+// tell logs, and sets in a metric, whether callers are verified.
 func (g *guard) tell(options Options) {
 	log := klog.Background().WithValues("port", options.Port)
 	if g.callers == nil {
@@ -119,12 +119,12 @@ func (g *guard) protect(certificate *certificate) func(*tls.Config) {
 		}
 		config.ClientAuth = tls.RequireAnyClientCert
 		config.VerifyConnection = g.callers.verify
-		// A session would outlive the authorities that it was begun with.
+		// A resumed session would not be verified against the present authorities.
 		config.SessionTicketsDisabled = true
 	}
 }
 
-// Register has a hook called by verified callers only, where they are verified, and with bodies of a bounded size.
+// Register serves a hook for verified callers only, if callers are verified, and with bodies of bounded size.
 func (g *guard) Register(path string, hook http.Handler) {
 	limit := int64(maxBody)
 	if strings.HasPrefix(path, g.patches+"/") {
@@ -133,7 +133,7 @@ func (g *guard) Register(path string, hook http.Handler) {
 	g.Server.Register(path, g.verified(g.bodies.upTo(limit, hook)))
 }
 
-// verified looks at the certificate again at every request: a connection lives as long as it is used.
+// verified verifies the certificate again at every request, since a connection may stay open indefinitely.
 func (g *guard) verified(next http.Handler) http.Handler {
 	if g.callers == nil {
 		return next

@@ -20,7 +20,7 @@ const (
 	hostToken         = "host token"
 )
 
-// authenticateRegistration returns the registration in the path to who holds a token of it.
+// authenticateRegistration returns the registration in the path if the request has a token of it.
 func (s *Server) authenticateRegistration(r *http.Request) (*infrav1.ElementalRegistration, error) {
 	raw, err := bearer(r, wire.RegistrationHeader, registrationToken)
 	if err != nil {
@@ -43,21 +43,21 @@ func (s *Server) authenticateRegistration(r *http.Request) (*infrav1.ElementalRe
 	return registration, nil
 }
 
-// authenticated is called once a token is believed. Where a body follows, decodeBody has the rest.
+// authenticated is called once a token has been verified. If a body follows, decodeBody does the rest.
 func authenticated(r *http.Request) {
 	if r.ContentLength == 0 {
 		proven(r)
 	}
 }
 
-// caller holds the key of a host that is known or, if denied is set, of one whose key is denied since it was deleted.
+// caller holds the key of an existing host or, if denied is set, of a deleted one whose key is denied.
 type caller struct {
 	host   *infrav1.ElementalHost
 	denied *infrav1.DeniedKey
 }
 
-// authenticateHost returns the host in the path to who holds its key. A host answers only below the
-// registration that it came through.
+// authenticateHost returns the host in the path if the request is signed with its key. A host is only served at the registration through
+// which it registered.
 func (s *Server) authenticateHost(r *http.Request) (*infrav1.ElementalHost, error) {
 	caller, err := s.authenticate(r)
 	if err == nil && caller.denied != nil {
@@ -66,7 +66,7 @@ func (s *Server) authenticateHost(r *http.Request) (*infrav1.ElementalHost, erro
 	return caller.host, err
 }
 
-// authenticate is authenticateHost for what a host may also do whose key is denied and who has to reset itself.
+// authenticate also accepts hosts whose key is denied, for the requests by which they reset themselves.
 func (s *Server) authenticate(r *http.Request) (caller, error) {
 	raw, err := bearer(r, wire.HostHeader, hostToken)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) verifyHost(raw string, host *infrav1.ElementalHost, uris token.
 	return nil
 }
 
-// proveKey demands a host token of a host that is not known yet: who registers a key has to hold it.
+// proveKey requires a host token from a host that does not exist yet: registering a key takes its private part.
 func (s *Server) proveKey(r *http.Request, name string, key ed25519.PublicKey) error {
 	raw, err := bearer(r, wire.HostHeader, hostToken)
 	if err != nil {

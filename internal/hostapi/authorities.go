@@ -14,8 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// Authorities are the certificate authorities that hosts are to know the API by, PEM-encoded, from ca.crt in the directory of its
-// certificate. They are read each time, for they change while the manager runs. Empty: hosts trust their system's.
+// Authorities returns the certificate authorities that hosts have to trust, PEM-encoded, from ca.crt in the directory of the API's
+// certificate. The file is read each time, since it changes while the manager runs. Empty: hosts trust their system's.
 func Authorities(certDir string) (string, error) {
 	path := filepath.Join(certDir, authorityFile)
 	bundle, err := os.ReadFile(path)
@@ -28,8 +28,8 @@ func Authorities(certDir string) (string, error) {
 	return string(bundle), nil
 }
 
-// getAuthorities answers from the manager's own file: what is written into an ElementalRegistration changes nothing about what
-// hosts that are there trust.
+// getAuthorities answers from the manager's own file, so that a change of an ElementalRegistration does not change what existing hosts
+// trust.
 func (s *Server) getAuthorities(r *http.Request) (reply, error) {
 	if _, err := s.authenticate(r); err != nil {
 		return reply{}, err

@@ -28,9 +28,9 @@ const (
 	bootstrapFormatDefault = "cloud-config"
 )
 
-// getBootstrap hands out bootstrap data, which are the keys to a cluster: to the approved host that serves the Machine they are
-// for, and as the API server has it now, not as the cache had it. Which Secret that is the Machine says; what the
-// ElementalHost names is there to wake the host, and whoever may write ElementalHosts would read any Secret with it.
+// getBootstrap returns bootstrap data, which are the keys to a cluster, only to the approved host that serves their Machine, as read live.
+// The Machine determines the Secret. The reference in the ElementalHost only wakes the host: if it were used, anyone with write access to
+// ElementalHosts could read any Secret.
 func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 	cached, err := s.authenticateHost(r)
 	if err != nil {
@@ -67,13 +67,13 @@ func checkBootstrap(host *infrav1.ElementalHost) error {
 	case host.Spec.MachineRef == nil:
 		return noBootstrapYet(host)
 	case hoststate.Bootstrapped(host):
-		// Whoever has the host's key now needs what is in it no more, and could join another node with it.
+		// The host no longer needs the data, and whoever has its key could join another node with it.
 		return refuse(http.StatusForbidden, "host %s is bootstrapped: its bootstrap data are not handed out again", host.Name)
 	}
 	return nil
 }
 
-// servedMachine is the Machine that the host serves, which has bootstrap data and stays.
+// servedMachine returns the Machine that the host serves, if it has bootstrap data and is not being deleted.
 func (s *Server) servedMachine(r *http.Request, host *infrav1.ElementalHost) (*clusterv1.Machine, error) {
 	chain, err := association.ChainOfHost(r.Context(), s.live, client.ObjectKeyFromObject(host))
 	broken := &association.Broken{}
@@ -114,7 +114,7 @@ func noBootstrapYet(host *infrav1.ElementalHost) error {
 	return refuse(http.StatusNotFound, "there is no bootstrap data for host %s yet", host.Name)
 }
 
-// withhold tells an operator why a host does not get bootstrap data. The host is told no more than that.
+// withhold records an event with the reason why a host does not get bootstrap data. The host does not learn it.
 func (s *Server) withhold(r *http.Request, host *infrav1.ElementalHost, reason string) error {
 	s.tellWithheld(r, host, reason)
 	return refuse(http.StatusForbidden, "bootstrap data are withheld from host %s: an operator finds the reason in the Events of its ElementalHost", host.Name)

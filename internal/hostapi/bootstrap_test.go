@@ -174,7 +174,7 @@ var _ = Describe("Bootstrap data", func() {
 		Expect(refused.message()).To(Equal(
 			"bootstrap data are withheld from host m-2: an operator finds the reason in the Events of its ElementalHost"))
 		Expect(told()).To(ConsistOf(HavePrefix(
-			"Warning BootstrapWithheld The host asks for bootstrap data and does not get any: ElementalMachine em-1 does not name ElementalHost m-2 (asked from 127.0.0.1:")))
+			"Warning BootstrapWithheld The host was refused bootstrap data: ElementalMachine em-1 does not name ElementalHost m-2 (asked from 127.0.0.1:")))
 	})
 
 	DescribeTable("is withheld, and operators are told, of a Secret that is no bootstrap data of the Machine",
@@ -189,7 +189,7 @@ var _ = Describe("Bootstrap data", func() {
 			Expect(refused.status).To(Equal(http.StatusForbidden), "%s", refused.body)
 			Expect(refused.message()).NotTo(ContainSubstring(name))
 			Expect(told()).To(ConsistOf(And(
-				HavePrefix("Warning BootstrapWithheld The host asks for bootstrap data and does not get any: Secret "+name+", which spec.bootstrap.dataSecretName of Machine machine-1 names, "),
+				HavePrefix("Warning BootstrapWithheld The host was refused bootstrap data: Secret "+name+", which spec.bootstrap.dataSecretName of Machine machine-1 names, "),
 				ContainSubstring(reason))))
 		},
 		Entry("without a controller", "other", nil, byConfig, "is not controlled by KubeadmConfig config-1, its spec.bootstrap.configRef"),

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 )
 
-// Groups of the kinds that Cluster API's contracts have, besides its own.
+// Groups of the kinds in Cluster API's contracts, besides its own.
 const (
 	controlPlaneGroup = "controlplane.cluster.x-k8s.io"
 	bootstrapGroup    = "bootstrap.cluster.x-k8s.io"
 )
 
-// notBootstrapOf says why a Secret that a Machine names is not its bootstrap data; empty where it may be. Whoever may
-// write Machines would otherwise have a host read the kubeconfig or the keys of any cluster beside it.
+// notBootstrapOf returns why a Secret that a Machine names is not its bootstrap data; empty if it may be. Otherwise anyone with write access
+// to Machines could make a host read the kubeconfig or the keys of any cluster in the namespace.
 func notBootstrapOf(machine *clusterv1.Machine, named *corev1.Secret) string {
 	for _, owner := range named.OwnerReferences {
 		if ownsClusters(owner) {
@@ -40,7 +40,7 @@ func notBootstrapOf(machine *clusterv1.Machine, named *corev1.Secret) string {
 	return ""
 }
 
-// notMadeByHand says why a Secret cannot be one that a person made for a Machine without a configRef.
+// notMadeByHand returns why a Secret cannot be one that a person created for a Machine without a configRef.
 func notMadeByHand(machine *clusterv1.Machine, named *corev1.Secret) string {
 	if secret.HasPurposeSuffix(named.Name) {
 		return fmt.Sprintf("Secret %s, which spec.bootstrap.dataSecretName of Machine %s names, has the name of a cluster's kubeconfig or keys: "+
@@ -55,7 +55,7 @@ func notMadeByHand(machine *clusterv1.Machine, named *corev1.Secret) string {
 	return ""
 }
 
-// ownsClusters says whether what an owner has is a whole cluster's: the owner is a Cluster, or a control plane.
+// ownsClusters reports whether an owner is a Cluster or a control plane, whose Secrets belong to a whole cluster.
 func ownsClusters(owner metav1.OwnerReference) bool {
 	group := groupOf(owner)
 	return group == controlPlaneGroup || group == clusterv1.GroupVersion.Group && owner.Kind == "Cluster"

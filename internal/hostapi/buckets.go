@@ -13,12 +13,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxBuckets bounds the memory of each kind of buckets, some 200 bytes for one. There is a bucket only for what
-// exists and was authenticated, so that nobody can push another's out without hosts of his own.
+// maxBuckets bounds the memory of each kind of buckets, about 200 bytes each. Buckets exist only for authenticated callers, so nobody can
+// evict another's bucket without many hosts of their own.
 const maxBuckets = 1 << 16
 
-// buckets are token buckets of one size, by the host or the registration that they are for. One that is full
-// again is forgotten: it is the same as a new one.
+// buckets are token buckets of one size, by host or registration. A bucket that is full again is dropped, since it equals a new one.
 type buckets struct {
 	clock clock.PassiveClock
 	rate  rate.Limit // tokens a second
@@ -26,7 +25,7 @@ type buckets struct {
 	limit int        // of buckets
 
 	mu    sync.Mutex
-	order *list.List // of *bucket, the one that was used longest ago first
+	order *list.List // of *bucket, least recently used first
 	place map[types.NamespacedName]*list.Element
 }
 
@@ -42,7 +41,7 @@ func newBuckets(clock clock.PassiveClock, refill rate.Limit, burst int) *buckets
 	}
 }
 
-// take takes tokens out of a bucket, all or none. If there are not enough it returns after how long there would be.
+// take takes tokens out of a bucket, all or none. If there are not enough it returns when there would be.
 func (b *buckets) take(key types.NamespacedName, tokens int) (wait time.Duration, taken bool) {
 	now := b.clock.Now()
 	b.mu.Lock()
@@ -57,8 +56,8 @@ func (b *buckets) take(key types.NamespacedName, tokens int) (wait time.Duration
 	return time.Duration(missing / float64(b.rate) * float64(time.Second)), false
 }
 
-// owe takes tokens out of a bucket whether or not it has them. It gives none until it has got those back that it lacks, which are a
-// bucketful at most: nobody is kept waiting for longer than an empty bucket takes twice over.
+// owe takes tokens out of a bucket even if it does not have them. It then has none until the debt is refilled, which is at most one
+// bucketful: the longest wait is that of filling an empty bucket twice.
 func (b *buckets) owe(key types.NamespacedName, tokens int) {
 	now := b.clock.Now()
 	b.mu.Lock()
@@ -80,7 +79,7 @@ func (b *buckets) of(key types.NamespacedName) *rate.Limiter {
 	return fresh.tokens
 }
 
-// forget drops buckets that are full again, and makes room for one where there are too many.
+// forget drops full buckets, and evicts one if there are too many.
 func (b *buckets) forget(now time.Time) {
 	for front := b.order.Front(); front != nil; front = b.order.Front() {
 		oldest := front.Value.(*bucket)

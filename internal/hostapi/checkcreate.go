@@ -22,12 +22,11 @@ import (
 // maxName of a host: it is the name of its Node too, and the value of labels.
 const maxName = validation.DNS1123LabelMaxLength
 
-// maxProposed is how large the labels and annotations together are that a host proposes, in bytes, as JSON, in which
-// they are stored.
+// maxProposed is the maximum total size of the labels and annotations that a host proposes, in bytes, as the JSON that is stored.
 const maxProposed = 4 << 10
 
-// reservedDomains are those whose labels and annotations mean something to Kubernetes, to Cluster API or
-// to us, subdomains included. A host that could set them could free, trigger or select itself.
+// reservedDomains are those whose labels and annotations have a meaning for Kubernetes, Cluster API or this provider, including subdomains.
+// A host that could set them could approve, trigger or select itself.
 var reservedDomains = []string{"kubernetes.io", "k8s.io", "cluster.x-k8s.io"}
 
 // checkCreate returns the key of a well-formed registration of a host.
@@ -61,7 +60,7 @@ func checkCreate(asked wire.HostCreate) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// checkProposed keeps what nobody vouches for from filling the API server's database.
+// checkProposed keeps unapproved hosts from filling etcd.
 func checkProposed(asked wire.HostCreate) error {
 	size := 0
 	for _, entries := range []map[string]string{asked.Labels, asked.Annotations} {
@@ -80,7 +79,7 @@ func checkProposed(asked wire.HostCreate) error {
 	return nil
 }
 
-// checkSMBIOS refuses what no template could name.
+// checkSMBIOS rejects fields that no template can refer to.
 func checkSMBIOS(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
@@ -95,7 +94,7 @@ func checkSMBIOS(values map[string]string) error {
 
 func checkKeys(kind string, entries map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		// Annotation keys are compared in lower case by the API server, so labels are here too.
+		// Annotation keys are validated in lower case by the API server; the same is done for labels.
 		if reasons := validation.IsQualifiedName(strings.ToLower(key)); len(reasons) > 0 {
 			return refuse(http.StatusBadRequest, "%s %q is not valid: %s", kind, shorten(key, maxShort), reasons[0])
 		}

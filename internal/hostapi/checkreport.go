@@ -17,8 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// Bounds of what a host may say about itself, in bytes. A message that is longer is cut, anything else
-// is refused.
+// Bounds of a report, in bytes. A longer message is truncated, anything else is rejected.
 const (
 	maxMessage   = 1024
 	maxURI       = 1024
@@ -43,7 +42,7 @@ var (
 	bootModes = []string{"", "active", "passive", "recovery", "live"}
 )
 
-// statusOf checks a report and returns the part of the status that it stands for.
+// statusOf checks a report and converts it to the corresponding part of the status.
 func statusOf(report wire.Report) (infrav1.ElementalHostStatus, error) {
 	check := checker{}
 	check.oneOf("phase", report.Phase, hostPhases)
@@ -61,7 +60,7 @@ func statusOf(report wire.Report) (infrav1.ElementalHostStatus, error) {
 	return status, check.err
 }
 
-// checker keeps the first thing that is wrong.
+// checker keeps the first error.
 type checker struct{ err error }
 
 func (c *checker) refuse(format string, args ...any) {
@@ -85,7 +84,7 @@ func (c *checker) text(field, value string, limit int) {
 	}
 }
 
-// digest of a resolved image: the rollout's other hosts are told to fetch it.
+// digest of a resolved image: the other hosts of the rollout fetch it.
 func (c *checker) digest(field, value string) {
 	if value != "" && !imageuri.IsDigest(value) {
 		c.refuse("%s is %q, want sha256:<64 hex digits>", field, shorten(value, maxShort))
@@ -112,7 +111,7 @@ func (c *checker) addresses(said []wire.Address) []clusterv1.MachineAddress {
 	return addresses
 }
 
-// address has to be one: what is written into Machines, kubeconfigs and certificates is taken from here.
+// address has to be valid: it is copied to Machines, kubeconfigs and certificates.
 func (c *checker) address(said wire.Address) {
 	c.text("addresses.address", said.Address, maxShort)
 	if said.Address == "" {

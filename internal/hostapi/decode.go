@@ -25,15 +25,14 @@ func decodeBody(r *http.Request, into any, decode func(raw []byte, into any) err
 	return decode(raw, into)
 }
 
-// decodeStrict is for what is believed once and for all: a field that we do not know is something that the host believes to have said.
+// decodeStrict rejects unknown fields. It is for requests whose effect is permanent: an ignored field would be one that the host relies on.
 func decodeStrict(raw []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	return decodeOne(decoder, into)
 }
 
-// decodeKnown leaves out fields that we do not know. An agent may be newer than the API, and one whose reports were refused would
-// never come to the end of an attempt.
+// decodeKnown ignores unknown fields. An agent may be newer than the API, and if its reports were refused its attempt would never end.
 func decodeKnown(raw []byte, into any) error {
 	return decodeOne(json.NewDecoder(bytes.NewReader(raw)), into)
 }
@@ -60,7 +59,7 @@ func refuseBody(err error) error {
 	}
 }
 
-// shorten cuts text to at most limit bytes, between two characters.
+// shorten truncates text to at most limit bytes, between two characters.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -72,14 +71,13 @@ func shorten(text string, limit int) string {
 	return text[:cut]
 }
 
-// misleading says whether a character would move a terminal's cursor, forge a line of a log, or show an operator something else than
-// is there: control characters, separators of lines, and what Unicode calls format characters, among which are those that
-// turn the direction of text and those that cannot be seen.
+// misleading reports whether a character could move a terminal's cursor, forge a line of a log, or show an operator something else than is
+// stored: control characters, line separators, and Unicode format characters, including bidirectional and invisible ones.
 func misleading(char rune) bool {
 	return unicode.In(char, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// plain takes misleading characters out of text that quotes what others said, such as the output of a command.
+// plain removes misleading characters from quoted text, such as the output of a command.
 func plain(text string) string {
 	return strings.TrimSpace(strings.Map(func(char rune) rune {
 		if misleading(char) {

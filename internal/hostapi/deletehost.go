@@ -16,12 +16,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// deleteTries bounds how often a deletion is decided anew because the host changed meanwhile.
+// deleteTries bounds how often a deletion is retried because the host has changed.
 const deleteTries = 3
 
-// deleteHost takes a host's word that it resets itself now. It says so in the status, since an
-// ElementalHost that an operator deletes looks the same otherwise, and deletes it. The host controller lets it go when the
-// host says that it has been wiped.
+// deleteHost handles a host's report that it resets itself now. It records that in the status, which distinguishes it from a deletion by an
+// operator, and deletes the ElementalHost. The host controller removes the finalizer when the host reports that it has been wiped.
 func (s *Server) deleteHost(r *http.Request) (reply, error) {
 	caller, err := s.authenticate(r)
 	if err != nil {
@@ -35,7 +34,7 @@ func (s *Server) deleteHost(r *http.Request) (reply, error) {
 	return reply{status: http.StatusAccepted}, err
 }
 
-// reportWiped takes a host's word that nothing is left of what it was.
+// reportWiped handles a host's report that it has been wiped.
 func (s *Server) reportWiped(r *http.Request) (reply, error) {
 	caller, err := s.authenticate(r)
 	if err != nil {
@@ -49,10 +48,10 @@ func (s *Server) reportWiped(r *http.Request) (reply, error) {
 	return reply{status: http.StatusNoContent}, err
 }
 
-// leave records how far a host is with its reset and deletes it.
+// leave records the phase of a host's reset and deletes the host.
 func (s *Server) leave(ctx context.Context, host *infrav1.ElementalHost, phase infrav1.HostPhase) error {
 	if err := checkDelete(host); err != nil {
-		// The cache may be late: what it knows is enough to go on, not to refuse.
+		// The cache may be stale: it suffices to continue, not to refuse.
 		if host, err = s.hosts.fromServer(ctx, client.ObjectKeyFromObject(host)); err != nil {
 			return err
 		}
@@ -81,8 +80,8 @@ func (s *Server) reportPhase(ctx context.Context, host *infrav1.ElementalHost, p
 	return s.reports.submit(ctx, host, status)
 }
 
-// release takes the finalizer off a host that has nothing to wipe. What a host asks for that nobody has trusted with anything
-// is neither waited for nor does it deny a key: anybody who can register could fill the list with keys of his making.
+// release removes the finalizer of a host that has nothing to wipe. If the host was never trusted, its deletion neither waits nor denies its
+// key: otherwise anyone who can register could fill the list of denied keys.
 func (s *Server) release(ctx context.Context, host *infrav1.ElementalHost) error {
 	before := host.DeepCopy()
 	if hoststate.OwesReset(host) || !controllerutil.RemoveFinalizer(host, infrav1.ElementalMachineFinalizer) {
@@ -91,8 +90,7 @@ func (s *Server) release(ctx context.Context, host *infrav1.ElementalHost) error
 	return s.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// deleteIfFree deletes what it judged and nothing else: a host that changed in the meantime may have
-// been associated.
+// deleteIfFree deletes exactly the version that was checked: a host that changed since may have been associated.
 func (s *Server) deleteIfFree(ctx context.Context, host *infrav1.ElementalHost) error {
 	key, uid := client.ObjectKeyFromObject(host), host.UID
 	for range deleteTries {

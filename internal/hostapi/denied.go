@@ -22,11 +22,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// deniedPatience bounds how long a request of a host is held whose key is denied: it has no ElementalHost by which it could
-// be woken.
+// deniedPatience bounds how long a request of a host with a denied key stays pending: it has no ElementalHost whose events could wake it.
 const deniedPatience = time.Minute
 
-// findDenied returns the denied key that a host token of the path's host was signed with, and nil if there is none.
+// findDenied returns the denied key that signed a host token for the path's host, or nil.
 func (s *Server) findDenied(r *http.Request, raw string, uris token.Audience) *infrav1.DeniedKey {
 	registration, err := s.registrations.get(r.Context(), registrationOf(r))
 	if err != nil {
@@ -52,8 +51,8 @@ func refuseDenied(denied *infrav1.DeniedKey, registration string) *failure {
 		denied.Host, registration)
 }
 
-// checkNotDenied reads the registration from the API server: a host whose ElementalHost has just gone asks at once, and
-// before the cache shows that its key is denied. It is for hosts that the quotas have let in: nothing else bounds the reads.
+// checkNotDenied reads the registration live: a host whose ElementalHost was just deleted may register again before the cache shows that its
+// key is denied. It is called after the quotas, since nothing else bounds these reads.
 func (s *Server) checkNotDenied(ctx context.Context, cached *infrav1.ElementalRegistration, pubKey string) error {
 	registration := &infrav1.ElementalRegistration{}
 	key := client.ObjectKeyFromObject(cached)
@@ -66,7 +65,7 @@ func (s *Server) checkNotDenied(ctx context.Context, cached *infrav1.ElementalRe
 	return nil
 }
 
-// desiredOfDenied asks of a host whose key is denied that it resets itself, and nothing else.
+// desiredOfDenied returns a desired state that only requests a reset.
 func (s *Server) desiredOfDenied(r *http.Request, denied *infrav1.DeniedKey, patience time.Duration) (reply, error) {
 	registration := registrationOf(r)
 	if denied.Reset != infrav1.DeniedKeyResetPending {
@@ -77,14 +76,14 @@ func (s *Server) desiredOfDenied(r *http.Request, denied *infrav1.DeniedKey, pat
 	if patience == 0 || r.URL.Query().Get("revision") != desired.Revision {
 		return reply{status: http.StatusOK, body: desired}, nil
 	}
-	// No object can have this name, so that the requests of a host which has the former name now are not counted with these.
+	// No object can have this name, so these requests are not counted with those of a host that now has the former name.
 	waiting := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: registration.Namespace, Name: "denied/" + denied.Host}}
 	return reply{later: &poll{
 		key: client.ObjectKeyFromObject(waiting), waiter: s.hub.enter(waiting, &desired), patience: min(patience, deniedPatience),
 	}}, nil
 }
 
-// reportOfDenied takes note of a report that no object is there to hold.
+// reportOfDenied logs a report, since there is no object to store it in.
 func reportOfDenied(r *http.Request, denied *infrav1.DeniedKey, status infrav1.ElementalHostStatus) (reply, error) {
 	registration := registrationOf(r)
 	if denied.Reset != infrav1.DeniedKeyResetPending {
@@ -95,7 +94,7 @@ func reportOfDenied(r *http.Request, denied *infrav1.DeniedKey, status infrav1.E
 	return reply{status: http.StatusNoContent}, nil
 }
 
-// recordWiped makes an end of the reset of a host whose key is denied. The key stays so.
+// recordWiped ends the reset of a host whose key is denied. The key stays denied.
 func (s *Server) recordWiped(ctx context.Context, name types.NamespacedName, denied *infrav1.DeniedKey) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		registration := &infrav1.ElementalRegistration{}

@@ -15,11 +15,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// revisionLength in hex digits. Two revisions of one host have to differ, no more.
+// revisionLength in hex digits. Only two revisions of the same host have to differ.
 const revisionLength = 16
 
-// Desired is all that is asked of a host. It depends on the host alone: no time, no other object. What a host is sent has the trusted
-// root of its rules besides.
+// Desired returns the desired state of a host, computed from its ElementalHost alone: no time, no other object. The trusted root is added
+// when it is sent.
 func Desired(host *infrav1.ElementalHost) wire.Desired {
 	desired := wire.Desired{
 		Approved: host.Spec.Approved,
@@ -32,8 +32,8 @@ func Desired(host *infrav1.ElementalHost) wire.Desired {
 	return desired
 }
 
-// upgradeOf is the attempt that the host takes part in: the upgrade controller's, a person's, or its
-// own while it is idle. A host that is about to be wiped starts none of the latter two.
+// upgradeOf returns the attempt that the host takes part in: the upgrade controller's, a user's, or its own while it is idle. A host that is
+// about to be wiped starts neither of the latter two.
 func upgradeOf(host *infrav1.ElementalHost, reset bool) *wire.Upgrade {
 	switch {
 	case host.Spec.Upgrade != nil:
@@ -60,8 +60,8 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 	}
 }
 
-// ownUpgrade is nil where spec.osVersionManagement asks for nothing, or for a ManagedOSVersion whose image is
-// not known yet: the predecessor answered a trigger without an image with success.
+// ownUpgrade is nil if spec.osVersionManagement is empty, or names a ManagedOSVersion whose image is not known yet: the predecessor treated
+// a trigger without an image as success.
 func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
 	if attempt == "" || osversion.Unresolved(host.Spec.OSVersionManagement) != "" {
 		return nil
@@ -74,8 +74,8 @@ func ownUpgrade(attempt string, host *infrav1.ElementalHost) *wire.Upgrade {
 	}
 }
 
-// wantsOtherImage says whether an idle host runs another image than it should. A host that has not
-// reported its OS yet is not known to.
+// wantsOtherImage reports whether an idle host is known to run another image than it should. It is not known before the host has reported
+// its OS.
 func wantsOtherImage(host *infrav1.ElementalHost) bool {
 	if hoststate.Bootstrapped(host) || host.Status.OS == (infrav1.HostOS{}) {
 		return false
@@ -91,8 +91,7 @@ func mayBootstrap(host *infrav1.ElementalHost) bool {
 	return host.Spec.Approved && host.Spec.BootstrapSecret != nil && !hoststate.Bootstrapped(host)
 }
 
-// finished says whether nothing is left to do of an upgrade. One that failed leaves the host on an OS
-// that nobody asked for, which must not become a Node.
+// finished reports whether an upgrade is complete. A host whose upgrade failed runs an OS that is not desired, and must not become a Node.
 func finished(host *infrav1.ElementalHost, upgrade *wire.Upgrade) bool {
 	return upgrade == nil || succeeded(host, upgrade.Attempt)
 }
@@ -116,8 +115,8 @@ func management(of infrav1.OSVersionManagement) map[string]json.RawMessage {
 	return converted
 }
 
-// revisionOf names a content. Encoding cannot fail but for JSON that the API server would not have
-// stored; then the revision is that of the rest.
+// revisionOf returns a hash of a desired state. Encoding fails only for JSON that the API server would not have stored; the revision is then
+// that of the rest.
 func revisionOf(desired wire.Desired) string {
 	desired.Revision = ""
 	encoded, err := json.Marshal(desired)

@@ -16,16 +16,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// reply is a 2xx answer, or the promise of one.
+// reply is a 2xx response, or the request to wait for one.
 type reply struct {
 	status   int
 	body     any // nil for none
 	location string
-	// later is set when the answer has to wait; then nothing else is.
+	// later is set if the response has to wait; the other fields are then empty.
 	later *poll
 }
 
-// endpoint wraps a route in what all routes have in common: limits, errors, metrics.
+// endpoint wraps a route with limits, errors and metrics.
 func (s *Server) endpoint(to route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := s.clock.Now()
@@ -39,7 +39,7 @@ func (s *Server) endpoint(to route) http.Handler {
 		case err != nil:
 			status = s.sendFailure(w, r, err)
 		case answer.later != nil:
-			// What a poll waits on purpose is no latency.
+			// The time of a long poll is not latency.
 			observeRequest(to.name, http.StatusOK, s.clock.Since(began))
 			s.hold(w, r, answer.later)
 			return
@@ -50,19 +50,19 @@ func (s *Server) endpoint(to route) http.Handler {
 	})
 }
 
-// limit bounds a body in size and time, also where nobody reads it: the server reads what is left over
-// before it serves the connection's next request.
+// limit bounds a body in size and time, even if the handler does not read it: the server reads the rest before it serves the next request on
+// the connection.
 func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxBody)
-	// net/http takes the deadline off itself once the body is there.
+	// net/http removes the deadline once the body has been read.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.options.BodyTimeout))
 }
 
-// checkRequest refuses what no route could do anything with: names that no object can have, and bodies
-// where none belongs, which would keep the server from noticing that a waiting host went away.
+// checkRequest rejects names that no object can have, and bodies where none is expected, which would keep the server from noticing that a
+// waiting host disconnected.
 func checkRequest(r *http.Request) error {
 	for _, wildcard := range []string{"namespace", "registration", "host"} {
 		name := r.PathValue(wildcard)
@@ -89,18 +89,18 @@ func (s *Server) sendFailure(w http.ResponseWriter, r *http.Request, err error) 
 }
 
 func send(w http.ResponseWriter, status int, body any, location string) {
-	// Deadlines are the operating system's, hence of the real clock.
+	// Deadlines belong to the operating system, hence the real clock.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 	status, content := encode(w.Header(), status, body)
 	if location != "" {
 		w.Header().Set("Location", location)
 	}
 	w.WriteHeader(status)
-	// A host that went away is no error of ours.
+	// A host that disconnected is not an error.
 	_, _ = w.Write(content)
 }
 
-// encode fills in the header of an answer and returns its body.
+// encode sets the headers of a response and returns its body.
 func encode(header http.Header, status int, body any) (int, []byte) {
 	var content []byte
 	if body != nil {

@@ -18,11 +18,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// retryAfter is when a host may come back that was refused for no fault of its own.
+// retryAfter is when to retry a request that failed temporarily.
 const retryAfter = 5 * time.Second
 
-// failure is an answer that is not 2xx. Its message goes to the host, so it holds nothing that the
-// host may not know.
+// failure is a response that is not 2xx. Its message is sent to the host, so it must not contain anything the host may not know.
 type failure struct {
 	answer wire.Error
 	header http.Header
@@ -30,7 +29,7 @@ type failure struct {
 
 func (f *failure) Error() string { return fmt.Sprintf("%d: %s", f.answer.Code, f.answer.Message) }
 
-// refuse makes a failure from a message that says what is wrong and what to do.
+// refuse returns a failure with a message that says what is wrong and what to do.
 func refuse(status int, format string, args ...any) *failure {
 	return &failure{answer: wire.Error{Code: status, Message: fmt.Sprintf(format, args...)}}
 }
@@ -41,7 +40,7 @@ func refuseForNow(message string) *failure {
 	return refusal
 }
 
-// refuseTooMany makes and counts the failure of a write that a quota refuses for now.
+// refuseTooMany returns and counts a failure for a write that a quota refuses for now.
 func refuseTooMany(reason string, wait time.Duration, format string, args ...any) *failure {
 	refusedWrites.WithLabelValues(reason).Inc()
 	refusal := refuse(http.StatusTooManyRequests, format, args...)
@@ -49,7 +48,7 @@ func refuseTooMany(reason string, wait time.Duration, format string, args ...any
 	return refusal
 }
 
-// comeBack is the header that says when to try again, in whole seconds.
+// comeBack returns the Retry-After header, in whole seconds.
 func comeBack(wait time.Duration) http.Header {
 	return http.Header{"Retry-After": {strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))}}
 }
@@ -64,7 +63,7 @@ func refuseToken(which string, err error) *failure {
 	return refusal
 }
 
-// asFailure finds the answer for an error. What the API server says is for the log alone.
+// asFailure converts an error to a failure. Errors of the API server are only logged.
 func asFailure(err error) *failure {
 	var known *failure
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// checksOf brings a host's checks within their bounds. They are for people alone and decide nothing, so what does not fit is cut
-// and what has no name of its own is left out: a report that was refused for one of them would keep the attempt from its end.
+// checksOf truncates a host's checks to their bounds, and drops those without a unique name. They are for people only, and must not be the
+// reason to refuse a report, because the attempt would then never end.
 func checksOf(said []wire.Check) []infrav1.HostCheck {
 	var checks []infrav1.HostCheck
 	for _, one := range said {
@@ -36,7 +36,7 @@ func checksOf(said []wire.Check) []infrav1.HostCheck {
 	return checks
 }
 
-// since is a time as it is stored, in whole seconds; none for a year that is not written with four digits, which cannot be.
+// since converts a time to whole seconds; zero for a year that does not have four digits, which cannot be encoded.
 func since(at time.Time) metav1.Time {
 	at = at.UTC().Truncate(time.Second)
 	if year := at.Year(); year < 1 || year > 9999 {

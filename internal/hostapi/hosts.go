@@ -16,8 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// hosts finds hosts without asking the API server, but for those that are so new that the cache has not
-// heard of them: on another replica, or within the milliseconds after their registration.
+// hosts finds hosts in the cache, and reads live only those missing there: registered at another replica, or milliseconds ago.
 type hosts struct {
 	cached client.Reader
 	live   client.Reader
@@ -28,14 +27,13 @@ func newHosts(cached, live client.Reader) *hosts {
 	return &hosts{cached: cached, live: live, misses: flowcontrol.NewTokenBucketPassiveRateLimiter(missRate, missBurst)}
 }
 
-// get returns a host that must not be changed: it may be the cache's own. An unknown host is a failure
-// 404.
+// get returns a host that must not be modified: it may belong to the cache. An unknown host is a failure with status 404.
 func (h *hosts) get(ctx context.Context, key types.NamespacedName) (*infrav1.ElementalHost, error) {
 	host, err := h.fromCache(ctx, key)
 	if !apierrors.IsNotFound(err) {
 		return host, err
 	}
-	// Whoever can reach the port can get here, with a token that he signed for a host of his invention.
+	// Anyone who can reach the port can get here, with a token that they signed for an invented host.
 	if !h.misses.TryAccept() {
 		return nil, refuseForNow("too many requests of unknown hosts")
 	}

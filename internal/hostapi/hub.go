@@ -15,19 +15,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// hub knows which hosts wait for news. An event costs one look into a map; only that of a host that
-// waits costs more.
+// hub holds the pending requests of hosts. An event of a host without one costs a single map lookup.
 type hub struct {
 	mu      sync.Mutex
 	stopped bool
 	waiting map[types.NamespacedName][]*waiter
 }
 
-// waiter is one held request. All of it is guarded by the hub's lock.
+// waiter is one pending request. All of it is guarded by the hub's lock.
 type waiter struct {
 	uid   types.UID
 	known *wire.Desired
-	// told is set once there is an answer: news, or nil when the host is not that host any more.
+	// told is set once there is an answer: a new desired state, or nil if the host was replaced or deleted.
 	told bool
 	news *wire.Desired
 	// wake ends the wait. It must not block.
@@ -38,8 +37,7 @@ func newHub() *hub {
 	return &hub{waiting: map[types.NamespacedName][]*waiter{}}
 }
 
-// enter lets a request wait that knows the host at a revision. Whoever enters has to look at the host
-// once more afterwards, for what changed in between.
+// enter adds a request of a host that knows a revision. The caller then has to read the host once more, for changes in between.
 func (h *hub) enter(host *infrav1.ElementalHost, known *wire.Desired) *waiter {
 	entered := &waiter{uid: host.UID, known: known}
 	key := client.ObjectKeyFromObject(host)
@@ -56,7 +54,7 @@ func (h *hub) enter(host *infrav1.ElementalHost, known *wire.Desired) *waiter {
 	return entered
 }
 
-// asleep says whether there is no answer yet; then wake will be called when there is.
+// asleep reports whether there is no answer yet; wake is then called when there is.
 func (h *hub) asleep(one *waiter, wake func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +62,7 @@ func (h *hub) asleep(one *waiter, wake func()) bool {
 	return !one.told
 }
 
-// leave takes a request out and returns its answer: what it knew already, when it was not told.
+// leave removes a request and returns its answer: the known desired state, if there is no other.
 func (h *hub) leave(key types.NamespacedName, leaving *waiter) *wire.Desired {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +73,7 @@ func (h *hub) leave(key types.NamespacedName, leaving *waiter) *wire.Desired {
 	return leaving.news
 }
 
-// changed tells those of a host that know another revision.
+// changed wakes the requests of a host that know another revision.
 func (h *hub) changed(host *infrav1.ElementalHost) {
 	key := client.ObjectKeyFromObject(host)
 	h.mu.Lock()
@@ -95,7 +93,7 @@ func (h *hub) changed(host *infrav1.ElementalHost) {
 	})
 }
 
-// gone tells those of a host that was deleted.
+// gone wakes the requests of a deleted host.
 func (h *hub) gone(key types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +103,7 @@ func (h *hub) gone(key types.NamespacedName) {
 	delete(h.waiting, key)
 }
 
-// close ends all waiting, now and from now on.
+// close wakes all requests, present and future.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +116,7 @@ func (h *hub) close() {
 	clear(h.waiting)
 }
 
-// closed says whether waiting has ended for good.
+// closed reports whether the hub was closed.
 func (h *hub) closed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

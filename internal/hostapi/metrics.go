@@ -13,8 +13,8 @@ import (
 
 // Results of a report, as they are counted.
 const (
-	reportWritten   = "written"   // it said something new
-	reportUnchanged = "unchanged" // it said what is stored
+	reportWritten   = "written"   // it contained something new
+	reportUnchanged = "unchanged" // it equals what is stored
 	reportCoalesced = "coalesced" // a later one of the same host replaced it
 	reportFailed    = "failed"    // the API server did not take it
 	reportRefused   = "refused"   // a quota did not let it through
@@ -25,7 +25,7 @@ const (
 	refusedRegistrations = "registrations" // too many of a registration at once
 	refusedReports       = "reports"       // too many of an approved host at once
 	refusedUnapproved    = "unapproved"    // more than one a minute of an unapproved host
-	refusedBytes         = "bytes"         // too much was stored for hosts of a registration that nobody vouches for
+	refusedBytes         = "bytes"         // too much data was stored for hosts of a registration that are not vouched for
 	refusedMaxHosts      = "maxHosts"      // the registration is full
 	refusedMaxPending    = "maxPending"    // too many of its hosts are not approved
 )

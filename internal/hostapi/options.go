@@ -16,17 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Defaults of Options, and the limits that are nobody's to choose.
+// Defaults of Options, and limits that cannot be configured.
 const (
 	// DefaultBindAddress is the predecessor's.
 	DefaultBindAddress = ":9090"
 	// DefaultBodyTimeout is how long a host may take to send a request's body.
 	DefaultBodyTimeout = 10 * time.Second
-	// DefaultMaxUnproven is how many connections are kept whose callers have proven nothing yet. With the garbage of those that
-	// were hung up on they take less than 384 MiB, whoever calls.
+	// DefaultMaxUnproven is the maximum number of unauthenticated connections. Including the garbage of closed ones, they take less than 384
+	// MiB.
 	DefaultMaxUnproven = 4096
-	// DefaultShutdownTimeout is how long requests in flight may take once the server stops. Held
-	// requests do not count: they are answered at once.
+	// DefaultShutdownTimeout is how long requests in flight may take once the server stops. Pending long polls are answered at once.
 	DefaultShutdownTimeout = 10 * time.Second
 
 	// Files in Options.CertDir.
@@ -42,23 +41,21 @@ const (
 	readTimeout   = 10 * time.Second // of a read from it that serves more than one caller
 	maxHeader     = 16 << 10         // bytes
 
-	// Registrations, and reports, that use the API server at a time. kube-apiserver takes 100 requests on one HTTP/2
-	// connection; for each one more a client opens another, whose handshake costs more than the request.
+	// Registrations and reports that use the API server at the same time. kube-apiserver accepts 100 requests on one HTTP/2
+	// connection. A client opens another connection for each further request, whose handshake costs more than the request.
 	maxAdmissions = 48
 	maxStores     = 32
 
-	// A host that vanished is noticed by the kernel's probes of its connection, which are coarse because
-	// a fleet that idles sends nothing else.
+	// Vanished hosts are detected by TCP keepalive probes, which are infrequent because idle hosts send nothing else.
 	probeAfter = time.Minute
 	probeEvery = 15 * time.Second
 	probes     = 4
 
-	// pollsPerHost held at a time. An agent holds one; a second is that of an agent which lost its
-	// connection without the server noticing.
+	// pollsPerHost pending at a time. An agent has one; a second is needed if it reconnects before the server notices that the first
+	// connection is lost.
 	pollsPerHost = 2
 
-	// Reads from the API server on behalf of callers that could not be authenticated, because their
-	// host is not in the cache: per second, and at once.
+	// Live reads for unauthenticated callers whose host is not in the cache: per second, and at once.
 	missRate  = 100
 	missBurst = 1000
 )
@@ -67,25 +64,23 @@ const (
 type Options struct {
 	// Client writes hosts and their status.
 	Client client.Client
-	// APIReader reads from the API server itself: bootstrap data, signing keys, hosts that the cache
-	// does not know yet.
+	// APIReader reads live: bootstrap data, signing keys, hosts that are not in the cache yet.
 	APIReader client.Reader
-	// Cache is the manager's, with the indexes of internal/association. The server adds no informer but for hosts and
-	// registrations.
+	// Cache is the manager's, with the indexes of internal/association. The server adds no informers except for hosts and registrations.
 	Cache cache.Cache
-	// Recorder tells operators what hosts were refused.
+	// Recorder of events for operators.
 	Recorder events.EventRecorder
-	// Clock judges tokens and ends held requests. Default: the real one.
+	// Clock for tokens and pending requests. Default: the real one.
 	Clock clock.WithTicker
 
-	// Endpoint is the base URL under which hosts reach this server, for example
-	// "https://elemental.example.com:9090". It makes the audience of tokens.
+	// Endpoint is the base URL at which hosts reach this server, for example "https://elemental.example.com:9090". It is part of the
+	// audience of tokens.
 	Endpoint string
 	// CertDir holds tls.crt and tls.key, which are read again when they change, and ca.crt: see Authorities.
 	CertDir string
 	// BindAddress to listen at. Default DefaultBindAddress.
 	BindAddress string
-	// TLSOpts change what the server speaks, which is TLS 1.2 and later with Go's cipher suites. It is HTTP/1.1 in any case.
+	// TLSOpts modify the TLS configuration, which is TLS 1.2 and later with Go's cipher suites. The protocol is always HTTP/1.1.
 	TLSOpts []func(*tls.Config)
 	// Listener to use instead of BindAddress, without TLS of its own.
 	Listener net.Listener

@@ -18,10 +18,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 )
 
-// parked are the connections whose requests are held while their hosts wait. net/http keeps two goroutines and some
-// 14 KiB of buffers for a connection whose request is being handled; a fleet of idle hosts is nothing but
-// such connections. A parked one is taken out of net/http (hijacked), keeps a goroutine with the smallest
-// stack there is, and comes back as a new connection once it is answered: so it is a net.Listener too.
+// parked holds the connections of pending requests. net/http keeps two goroutines and about 14 KiB of buffers for the connection of a
+// request, and an idle fleet consists of such connections. A parked connection is hijacked from net/http, keeps one goroutine with a minimal
+// stack, and is returned as a new connection once it is answered; therefore parked is also a net.Listener.
 type parked struct {
 	hub   *hub
 	roots *imagerules.Roots
@@ -37,7 +36,7 @@ func newParked(hub *hub, roots *imagerules.Roots) *parked {
 	return &parked{hub: hub, roots: roots, back: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Accept returns the next connection that comes back.
+// Accept returns the next connection that is returned.
 func (l *parked) Accept() (net.Conn, error) {
 	select {
 	case connection := <-l.back:
@@ -47,16 +46,16 @@ func (l *parked) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept. Connections that come back later are closed.
+// Close ends Accept. Connections returned later are closed.
 func (l *parked) Close() error {
 	l.closing.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr is that of no listener.
+// Addr returns a placeholder.
 func (l *parked) Addr() net.Addr { return &net.UnixAddr{Name: "parked", Net: "unix"} }
 
-// empty waits until all that is parked has been answered, which closing the hub brings about.
+// empty waits until all parked requests have been answered, after the hub was closed.
 func (l *parked) empty(ctx context.Context) error {
 	empty := make(chan struct{})
 	go func() {
@@ -71,8 +70,7 @@ func (l *parked) empty(ctx context.Context) error {
 	}
 }
 
-// park takes over the connection of a request that waits. It cannot where the connection ends with this
-// one.
+// park takes over the connection of a pending request. It returns false if the connection closes after this request.
 func (l *parked) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
 	if !canPeek || r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Close {
 		return false
@@ -82,8 +80,7 @@ func (l *parked) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
 		return false
 	}
 	if buffered.Reader.Buffered() > 0 {
-		// The next request came before this one was answered. Nobody does that any more; what was read
-		// of it cannot be put back.
+		// The client pipelined another request, which HTTP clients no longer do; the part that was read cannot be put back.
 		l.hub.leave(held.key, held.waiter)
 		_ = connection.Close()
 		return true
@@ -94,8 +91,8 @@ func (l *parked) park(w http.ResponseWriter, r *http.Request, held *poll) bool {
 	return true
 }
 
-// wait ends with the host's patience, when the hub wakes it, or when the host hangs up. The first two
-// are deadlines of the socket, so that no timer and no channel is needed.
+// wait ends at the host's deadline, when the hub wakes it, or when the host disconnects. The first two set deadlines of the socket, so no
+// timer or channel is needed.
 func (l *parked) wait(connection net.Conn, held *poll) {
 	defer l.parked.Done()
 	defer heldPolls.Dec()
@@ -113,7 +110,7 @@ func (l *parked) wait(connection net.Conn, held *poll) {
 	l.answer(connection, status, body)
 }
 
-// answer writes what net/http would have, and gives the connection back to it.
+// answer writes the response as net/http would, and returns the connection to it.
 func (l *parked) answer(connection net.Conn, status int, body any) {
 	response := http.Response{ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Close: l.hub.closed()}
 	var content []byte
@@ -136,8 +133,8 @@ func (l *parked) answer(connection net.Conn, status int, body any) {
 	}
 }
 
-// untilReadable waits for something to read, which a host that waits does not send: it returns nil when
-// the host hung up, and the socket's deadline otherwise.
+// untilReadable waits until there is something to read, which a waiting host does not send: it returns nil if the host disconnected, and the
+// error of the socket's deadline otherwise.
 func untilReadable(connection net.Conn) error {
 	if secured, isTLS := connection.(interface{ NetConn() net.Conn }); isTLS {
 		connection = secured.NetConn()

@@ -5,7 +5,7 @@
 
 package hostapi
 
-// canPeek says whether a socket can be looked at without a read.
+// canPeek reports whether a socket can be checked without reading from it.
 const canPeek = false
 
 func somethingToRead(uintptr) bool { return true }

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// canPeek says whether a socket can be looked at without a read.
+// canPeek reports whether a socket can be checked without reading from it.
 const canPeek = true
 
-// somethingToRead looks whether a socket has data, or its end, without taking anything out.
+// somethingToRead reports whether a socket has data, or was closed, without consuming anything.
 func somethingToRead(descriptor uintptr) bool {
 	var one [1]byte
 	_, _, err := syscall.Recvfrom(int(descriptor), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// placeRetry is when a host may come back that found no place: a person makes one.
+	// placeRetry is when to retry after a registration was full: an operator has to act first.
 	placeRetry = time.Minute
-	// unseenLife is how long a host counts that was created here and that the cache has not shown. One that was deleted
-	// before would count for ever otherwise.
+	// unseenLife is how long a host counts that was created here and is not in the cache. Otherwise one that was deleted before the cache
+	// showed it would count for ever.
 	unseenLife = time.Minute
 )
 
-// places counts the hosts of registrations whose spec.maxHosts or spec.maxPending is set: those in the cache, and those
-// that this replica has created and the cache has not shown yet. What another replica creates counts once the
-// cache shows it, so that each further replica can exceed a bound by as many hosts as it lets in within that time.
+// places counts the hosts of registrations with spec.maxHosts or spec.maxPending: those in the cache, and those that this replica created
+// and the cache does not show yet. Hosts created by other replicas count once the cache shows them, so each additional replica can exceed a
+// limit by the hosts that it admits in that time.
 type places struct {
 	cached client.Reader
 	clock  clock.PassiveClock
@@ -37,12 +37,12 @@ type places struct {
 
 type unseen struct {
 	since time.Time
-	// requests that have entered and not left again: of several for one name one may have created the host.
+	// requests in progress: of several for the same name, any may have created the host.
 	requests int
 	approved bool
 }
 
-// taken is how many hosts a registration has.
+// taken is the number of hosts of a registration.
 type taken struct{ hosts, pending int32 }
 
 func (t *taken) add(approved bool) {
@@ -56,7 +56,7 @@ func newPlaces(cached client.Reader, clock clock.PassiveClock) *places {
 	return &places{cached: cached, clock: clock, unseen: map[types.NamespacedName]map[string]unseen{}}
 }
 
-// enter takes a place for a host that is about to be created, or refuses it for now.
+// enter reserves a place for a host that is about to be created, or refuses it for now.
 func (p *places) enter(ctx context.Context, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	spec := registration.Spec
 	if spec.MaxHosts == nil && spec.MaxPending == nil {
@@ -85,7 +85,7 @@ func (p *places) enter(ctx context.Context, registration *infrav1.ElementalRegis
 	return nil
 }
 
-// leave gives back the place of a host that was not created by the request that entered, unless another has.
+// leave frees the place of a host that the request did not create, unless another request has.
 func (p *places) leave(host *infrav1.ElementalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// getDesired answers with what is asked of a host: at once when the host does not know it yet, and when
-// it changes otherwise, or when the host's patience ends.
+// getDesired returns the desired state of a host: at once if its revision is not the host's, otherwise when it changes, or at the deadline
+// of the request.
 func (s *Server) getDesired(r *http.Request) (reply, error) {
 	caller, err := s.authenticate(r)
 	if err != nil {
@@ -36,18 +36,18 @@ func (s *Server) getDesired(r *http.Request) (reply, error) {
 	if patience == 0 || r.URL.Query().Get("revision") != desired.Revision {
 		return s.replyDesired(r, host.Namespace, desired)
 	}
-	return s.holdBack(r, host, &desired, patience)
+	return s.makePending(r, host, &desired, patience)
 }
 
-// poll is a request that waits for news.
+// poll is a pending request.
 type poll struct {
 	key      types.NamespacedName
 	waiter   *waiter
 	patience time.Duration
 }
 
-// holdBack enters the hub before it looks at the host again, so that no change falls between the two.
-func (s *Server) holdBack(r *http.Request, host *infrav1.ElementalHost, known *wire.Desired, patience time.Duration) (reply, error) {
+// makePending enters the hub before it reads the host again, so that no change is missed in between.
+func (s *Server) makePending(r *http.Request, host *infrav1.ElementalHost, known *wire.Desired, patience time.Duration) (reply, error) {
 	held := &poll{key: client.ObjectKeyFromObject(host), waiter: s.hub.enter(host, known), patience: patience}
 	current, err := s.hosts.get(r.Context(), held.key)
 	if err == nil && current.UID != host.UID {
@@ -69,7 +69,7 @@ func (s *Server) replyDesired(r *http.Request, namespace string, desired wire.De
 	return reply{status: http.StatusOK, body: desired}, err
 }
 
-// completeDesired adds the trusted root to what is asked of a host. The revision stays that of the ElementalHost alone.
+// completeDesired adds the trusted root to a desired state. The revision does not depend on the root.
 func completeDesired(ctx context.Context, roots *imagerules.Roots, namespace string, desired wire.Desired) (wire.Desired, error) {
 	if desired.Upgrade == nil {
 		return desired, nil
@@ -84,8 +84,8 @@ func completeDesired(ctx context.Context, roots *imagerules.Roots, namespace str
 	return desired, nil
 }
 
-// hold keeps a request until there is an answer. A connection that serves nothing else is parked, which
-// takes a third of the memory; what cannot be parked waits here.
+// hold keeps a request pending. If its connection serves no other request it is parked, which takes a third of the memory; otherwise it
+// waits here.
 func (s *Server) hold(w http.ResponseWriter, r *http.Request, held *poll) {
 	if s.parked.park(w, r, held) {
 		return
@@ -106,7 +106,7 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, held *poll) {
 	send(w, status, body, "")
 }
 
-// answerTo is what a request is answered that has waited.
+// answerTo returns the response to a pending request.
 func answerTo(ctx context.Context, roots *imagerules.Roots, held *poll, news *wire.Desired) (int, any) {
 	if news == nil {
 		gone := refuseUnknown(held.key).answer
@@ -120,8 +120,8 @@ func answerTo(ctx context.Context, roots *imagerules.Roots, held *poll, news *wi
 	return http.StatusOK, desired
 }
 
-// patienceOf reads how long a host is ready to wait. Up to a tenth is taken off at random: hosts that
-// came all at once, after a restart of the manager, shall not come back all at once for ever.
+// patienceOf returns how long a host is ready to wait, minus a random part of up to a tenth: otherwise hosts that all reconnected at the
+// same time, after a restart of the manager, would keep polling at the same time.
 func patienceOf(r *http.Request) (time.Duration, error) {
 	asked := r.URL.Query().Get("wait")
 	if asked == "" {

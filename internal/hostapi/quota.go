@@ -17,29 +17,27 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// What hosts may have written. Each replica has buckets of its own, and begins with full ones.
+// Limits of what hosts may store. Each replica has its own buckets, and starts with full ones.
 const (
-	// registerBurst hosts of a registration can register at once, and registerRate a second after that.
+	// registerBurst hosts of a registration can register at once, then registerRate per second.
 	registerBurst            = 2000
 	registerRate  rate.Limit = 1
-	// storeBurst bytes are stored at once on nobody's word but that of the holders of one registration token, and
-	// storeRate bytes a second after that: 4 MiB an hour.
+	// storeBurst bytes are stored at once for the hosts of one registration that are not vouched for, then storeRate bytes per second: 4 MiB
+	// an hour.
 	storeBurst            = 32 << 20
 	storeRate  rate.Limit = (4 << 20) / 3600.0
-	// onwardBurst bytes of what a host reports as it moves on are stored although its registration's storeBurst is used up,
-	// which is more than a host reports between its registration and its Machine, and onwardRate bytes a second after that:
-	// the same again in a day.
+	// onwardBurst bytes of a host's reports about its progress are stored even if storeBurst is used up, which is more than a host reports
+	// between its registration and its Machine, then onwardRate bytes per second: the same again in a day.
 	onwardBurst            = 64 << 10
 	onwardRate  rate.Limit = onwardBurst / 86400.0
-	// reportBurst reports of an approved host are stored at once, and reportRate a second after that. That a host registers
-	// again counts as one.
+	// reportBurst reports of an approved host are stored at once, then reportRate per second. A repeated registration counts as a report.
 	reportBurst            = 120
 	reportRate  rate.Limit = 0.1
-	// unapprovedEvery is how often a report of an unapproved host is stored at most.
+	// unapprovedEvery is the minimum interval between stored reports of an unapproved host.
 	unapprovedEvery = time.Minute
 )
 
-// quota says what hosts may have written now. What it refuses may be tried again.
+// quota limits what hosts may store. What it refuses may be retried.
 type quota struct {
 	clock         clock.PassiveClock
 	registrations *registrations
@@ -59,7 +57,7 @@ func newQuota(clock clock.PassiveClock, registrations *registrations) *quota {
 	}
 }
 
-// admitHost lets a host register, or refuses it for now.
+// admitHost admits a registration, or refuses it for now.
 func (q *quota) admitHost(host *infrav1.ElementalHost) error {
 	registration := cameThrough(host)
 	if wait, taken := q.registered.take(registration, 1); !taken {
@@ -69,8 +67,8 @@ func (q *quota) admitHost(host *infrav1.ElementalHost) error {
 	return q.admitBytes(host)
 }
 
-// admitRepeat lets a host register that has done so, or refuses it for now: each time costs a live read. It is counted among what
-// the host reports, since neither is needed often.
+// admitRepeat admits a repeated registration, or refuses it for now: each costs a live read. It counts as a report, since neither is needed
+// often.
 func (q *quota) admitRepeat(host *infrav1.ElementalHost) error {
 	if wait, taken := q.reported.take(client.ObjectKeyFromObject(host), 1); !taken {
 		return refuseTooMany(refusedRegistrations, wait, "host %s is registered: it may ask for that again, or change its report, once in 10 seconds after %d times at once",
@@ -79,10 +77,9 @@ func (q *quota) admitRepeat(host *infrav1.ElementalHost) error {
 	return nil
 }
 
-// admitReport lets a report that says something new be stored, or refuses it for now. stored is the host as it
-// was stored last. What the host says of the attempt, or of the reset, that is asked of it never waits, or rollouts and deletions
-// would. Nor does a new host that moves on wait for what others of its registration have had stored, or those of a large fleet
-// would get no further for hours.
+// admitReport admits a changed report, or refuses it for now. stored is the host as last stored. Reports about the requested attempt or
+// reset are always admitted, since rollouts and deletions wait for them. New hosts that make progress do not have to wait for other hosts of
+// their registration, since the hosts of a large fleet would be delayed for hours.
 func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
 	isVouched := q.vouched(ctx, stored)
 	passes := advances(stored, status.Upgrade, isVouched) || resets(stored, status.Phase)
@@ -107,7 +104,7 @@ func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, 
 	return q.admitBytes(&next)
 }
 
-// owe charges the registration for what is stored in any case: a host that nobody vouches for may tell of attempts of its own making.
+// owe charges the registration for what is always admitted: a host that is not vouched for may report attempts that it made up.
 func (q *quota) owe(host *infrav1.ElementalHost) error {
 	size, err := sizeOf(host)
 	if err == nil {
@@ -116,8 +113,8 @@ func (q *quota) owe(host *infrav1.ElementalHost) error {
 	return err
 }
 
-// admitOnward lets a report through for which its host has bytes of its own. They are charged to the registration all the same:
-// nothing else of its hosts is stored until it has made up for them.
+// admitOnward admits a report for which its host has bytes of its own. The registration is charged as well: nothing else of its hosts is
+// stored until that is refilled.
 func (q *quota) admitOnward(host *infrav1.ElementalHost) error {
 	size, err := sizeOf(host)
 	if err != nil {
@@ -130,8 +127,7 @@ func (q *quota) admitOnward(host *infrav1.ElementalHost) error {
 	return nil
 }
 
-// admitRate judges an unapproved host by when its last report was stored, which all replicas know, also after a
-// restart.
+// admitRate limits an unapproved host by the time of its last stored report, which all replicas know, even after a restart.
 func (q *quota) admitRate(stored *infrav1.ElementalHost) error {
 	if stored.Spec.Approved {
 		if wait, taken := q.reported.take(client.ObjectKeyFromObject(stored), 1); !taken {
@@ -140,7 +136,7 @@ func (q *quota) admitRate(stored *infrav1.ElementalHost) error {
 		}
 		return nil
 	}
-	// What is stored has whole seconds.
+	// The stored time has whole seconds.
 	next := stored.Status.Agent.LastSeen.Add(unapprovedEvery + time.Second)
 	if wait := next.Sub(q.clock.Now()); wait > 0 && !stored.Status.Agent.LastSeen.IsZero() {
 		return refuseTooMany(refusedUnapproved, wait, "host %s is not approved: what it reports is stored once a minute", stored.Name)
@@ -155,14 +151,13 @@ func (q *quota) admitBytes(host *infrav1.ElementalHost) error {
 	}
 	registration := cameThrough(host)
 	if wait, taken := q.stored.take(registration, size); !taken {
-		return refuseTooMany(refusedBytes, wait, "the hosts of registration %s that nobody vouches for have had too much stored",
+		return refuseTooMany(refusedBytes, wait, "too much data was stored for the hosts of registration %s that no operator has approved and that serve no Machine",
 			registration.Name)
 	}
 	return nil
 }
 
-// vouched says whether somebody vouches for a host who is not just a holder of the registration's token: the
-// person who approved it, or the Machine that it serves.
+// vouched reports whether a host is trusted by more than the registration's token: a person has approved it, or it serves a Machine.
 func (q *quota) vouched(ctx context.Context, host *infrav1.ElementalHost) bool {
 	if !host.Spec.Approved {
 		return false
@@ -171,12 +166,11 @@ func (q *quota) vouched(ctx context.Context, host *infrav1.ElementalHost) bool {
 		return true
 	}
 	registration, err := q.registrations.get(ctx, cameThrough(host))
-	// Without a registration its token is worth nothing.
+	// The token is worthless without its registration.
 	return err != nil || registration.Spec.Approval != infrav1.ApprovalAuto
 }
 
-// sizeOf is about what etcd stores of a host, in bytes. The API server keeps the names of all fields once more,
-// with who wrote them.
+// sizeOf estimates the size of a host in etcd, in bytes. The API server stores the names of all fields once more, in managedFields.
 func sizeOf(host *infrav1.ElementalHost) (int, error) {
 	bare := *host
 	bare.ManagedFields = nil
@@ -187,7 +181,7 @@ func sizeOf(host *infrav1.ElementalHost) (int, error) {
 	return 2 * len(encoded), nil
 }
 
-// cameThrough is the registration that a host came through, as this server wrote it.
+// cameThrough returns the registration through which a host registered, as this server recorded it.
 func cameThrough(host *infrav1.ElementalHost) types.NamespacedName {
 	return types.NamespacedName{Namespace: host.Namespace, Name: host.Annotations[infrav1.RegistrationNameAnnotation]}
 }

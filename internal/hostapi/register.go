@@ -25,7 +25,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// getRegistration tells a host how it is to be configured.
+// getRegistration returns a host's configuration.
 func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	registration, err := s.authenticateRegistration(r)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	}}, nil
 }
 
-// createHost registers a host. It is one write, and one read for the keys that are denied once the quotas let it in: only a
-// name that is taken is looked up, to tell a repeated request from a second host.
+// createHost registers a host. That costs one write, and, after the quotas, one read of the denied keys: only if the name is taken the host
+// is read, to distinguish a repeated request from a second host.
 func (s *Server) createHost(r *http.Request) (reply, error) {
 	registration, err := s.authenticateRegistration(r)
 	if err != nil {
@@ -78,14 +78,13 @@ func (s *Server) createHost(r *http.Request) (reply, error) {
 	return reply{status: http.StatusCreated, location: location}, nil
 }
 
-// newHost is the whole of a host as it is registered. What the registration sets wins over what the
-// host proposes, because selectors rely on it. A label that the registration fills with SMBIOS data counts
-// as the registration's.
+// newHost returns a host as it is registered. The labels of the registration take precedence over those that the host proposes, because
+// selectors rely on them. Labels that the registration fills with SMBIOS data count as the registration's.
 func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate) *infrav1.ElementalHost {
 	set := smbios.FillLabels(registration.Spec.HostLabels, asked.SMBIOS)
 	labels := merge(asked.Labels, set)
 	if filter, found := registration.Labels[clusterv1.WatchLabel]; found && labels[clusterv1.WatchLabel] == "" {
-		// Or no manager that looks at this label would ever take the finalizer off.
+		// Otherwise no manager with a watch filter would ever remove the finalizer.
 		labels[clusterv1.WatchLabel] = filter
 	}
 	annotations := merge(asked.Annotations, smbios.FillAnnotations(registration.Spec.HostAnnotations, asked.SMBIOS))
@@ -97,19 +96,19 @@ func newHost(registration *infrav1.ElementalRegistration, asked wire.HostCreate)
 	return &infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: registration.Namespace, Name: asked.Name, Labels: labels, Annotations: annotations,
-			// From the first moment on: whoever deletes the ElementalHost denies its key.
+			// Set at creation: the key is denied whenever the ElementalHost is deleted.
 			Finalizers: []string{infrav1.ElementalMachineFinalizer},
 		},
 		Spec: infrav1.ElementalHostSpec{
 			PubKey:   asked.PubKey,
 			Approved: registration.Spec.Approval == infrav1.ApprovalAuto,
-			// Whatever a host asks for: it has none to propose.
+			// Never proposed by the host.
 			ImageVerification: registration.Spec.ImageVerification.DeepCopy(),
 		},
 	}
 }
 
-// proposedLabels lists the labels that nobody but the host vouches for.
+// proposedLabels lists the labels that only the host itself has proposed.
 func proposedLabels(set map[string]string, asked wire.HostCreate) string {
 	proposed := slices.Sorted(maps.Keys(asked.Labels))
 	return strings.Join(slices.DeleteFunc(proposed, func(key string) bool {
@@ -125,7 +124,7 @@ func merge(under, over map[string]string) map[string]string {
 	return merged
 }
 
-// admit creates a host if the registration's quotas let it in. One that registers again is let in already.
+// admit creates a host if the registration's quotas permit. A repeated registration is not counted again.
 func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	if err := s.admissions.Acquire(r.Context(), 1); err != nil {
 		return fmt.Errorf("registering host %s: %w", host.Name, err)
@@ -138,12 +137,12 @@ func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistrat
 		}
 		return s.checkSame(r, host)
 	}
-	// A host that is let in is created even if its agent has stopped waiting for the answer. Otherwise each such request of
-	// agents that are served late would use up one of the registrations that the quota allows, and create nothing.
+	// The host is created even if its agent has stopped waiting for the response. Otherwise each request that times out
+	// would use up one of the registrations that the quota permits, and create nothing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), writeTimeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	// First, because hosts that wait for a place ask again and again, and are not to use up what others may register.
+	// First, because hosts that wait for a place retry again and again, and must not use up the quota of others.
 	if err := s.places.enter(r.Context(), registration, host); err != nil {
 		return err
 	}
@@ -159,7 +158,7 @@ func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistrat
 	return err
 }
 
-// createOnce creates a host, and finds a host with the same key and registration created already.
+// createOnce creates a host, or finds it created already with the same key and registration.
 func (s *Server) createOnce(r *http.Request, host *infrav1.ElementalHost) error {
 	err := s.client.Create(r.Context(), host)
 	switch {

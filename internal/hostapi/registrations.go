@@ -21,17 +21,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
-// keyLife is how long a signing key is believed without a look at its Secret. A renewed key changes the
-// registration (its token is renewed with it), which ends the life of the old one at once; this is for
-// Secrets that are changed by hand, and for those that are missing.
+// keyLife is how long a signing key is cached. Renewing a key also renews the registration's token, and that change of the registration ends
+// the cached key at once; keyLife is for Secrets that are changed by hand or missing.
 const keyLife = 30 * time.Second
 
-// keyRetry is how long no key is looked for after the API server could not say whether there is one. It is
-// short, as hosts are turned away meanwhile, and not zero, as whoever reaches the port can make us ask.
+// keyRetry is how long a failure to read the key is cached. It is short, because hosts are refused meanwhile, and not zero, because anyone
+// who reaches the port can cause reads.
 const keyRetry = time.Second
 
-// registrations finds registrations in the cache, and their keys in a memo: Secrets are neither cached
-// nor listed, and a burst of hosts reads the Secret once.
+// registrations finds registrations in the informer cache, and caches their keys: Secrets are neither watched nor listed, and a burst of
+// hosts reads a Secret once.
 type registrations struct {
 	cached   client.Reader
 	live     client.Reader
@@ -42,8 +41,8 @@ type registrations struct {
 	keys map[types.NamespacedName]*signingKey
 }
 
-// signingKey is the public half of what a registration signs with, or why there is none. Its lock is
-// held while the Secret is read, so that others wait for the answer instead of asking too.
+// signingKey is the public key of a registration, or why there is none. Its lock is held while the Secret is read, so that concurrent
+// requests share one read.
 type signingKey struct {
 	mu      sync.Mutex
 	readFor string // resourceVersion of the registration
@@ -59,7 +58,7 @@ func newRegistrations(cached, live client.Reader, clock clock.PassiveClock, endp
 	}
 }
 
-// get returns a registration that must not be changed: it is the cache's own.
+// get returns a registration that must not be modified: it belongs to the cache.
 func (r *registrations) get(ctx context.Context, key types.NamespacedName) (*infrav1.ElementalRegistration, error) {
 	registration := &infrav1.ElementalRegistration{}
 	err := r.cached.Get(ctx, key, registration, client.UnsafeDisableDeepCopy)
@@ -72,9 +71,8 @@ func (r *registrations) get(ctx context.Context, key types.NamespacedName) (*inf
 	return registration, nil
 }
 
-// uris of a registration: under this server's endpoint, and as the registration itself says, which
-// differs while hosts still use an endpoint that was changed. A registration that is gone keeps the
-// first, so that its hosts are still served.
+// uris returns the URIs of a registration: under this server's endpoint, and the one in its configuration, which differs while hosts use a
+// former endpoint. A deleted registration keeps the first, so that its hosts are still served.
 func (r *registrations) uris(ctx context.Context, key types.NamespacedName) token.Audience {
 	uris := token.Audience{token.RegistrationURI(r.endpoint, key.Namespace, key.Name)}
 	registration, err := r.get(ctx, key)
@@ -110,8 +108,8 @@ func (r *registrations) entry(name types.NamespacedName) *signingKey {
 	return key
 }
 
-// readKey also says how long its answer may be believed. The answer is for all callers, so that it does not
-// end with the one who asks, whose token has not been looked at yet.
+// readKey also returns how long its result may be cached. The result is shared by all callers, so the read is not cancelled with the first,
+// whose token has not been verified yet.
 func (r *registrations) readKey(ctx context.Context, of *infrav1.ElementalRegistration) (ed25519.PublicKey, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// reportHost takes a host's word about itself. It answers when the word is stored, or was before.
+// reportHost handles a host's report. It answers when the report is stored, or equals what is stored.
 func (s *Server) reportHost(r *http.Request) (reply, error) {
 	caller, err := s.authenticate(r)
 	if err != nil {

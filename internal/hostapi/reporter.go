@@ -21,9 +21,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// reporter stores reports: only what is new, and of each host one at a time. Reports that arrive while
-// one of the same host is being written wait, the last of them is written, and all of them are answered
-// by its outcome. So a host costs at most one write at a time, however it behaves.
+// reporter stores changed reports, one at a time per host. While one is being written, later reports of the same host are coalesced: the
+// last of them is written, and all are answered with its outcome. So a host causes at most one write at a time.
 type reporter struct {
 	client client.Client
 	clock  clock.PassiveClock
@@ -32,13 +31,13 @@ type reporter struct {
 	stores *semaphore.Weighted
 
 	mu sync.Mutex
-	// next holds, for each host that is being written, what comes after; nil for nothing.
+	// next holds, for each host that is being written, the next batch; nil for none.
 	next map[types.NamespacedName]*batch
-	// written is what the cache has not shown yet.
+	// written are the last writes that the cache does not show yet.
 	written map[types.NamespacedName]*infrav1.ElementalHost
 }
 
-// batch is reports of one host of which the last counts.
+// batch is a number of reports of one host, of which the last is stored.
 type batch struct {
 	host   *infrav1.ElementalHost
 	status infrav1.ElementalHostStatus
@@ -64,8 +63,8 @@ func (r *reporter) submit(ctx context.Context, host *infrav1.ElementalHost, stat
 	}
 }
 
-// enqueue joins the batch that is next, or starts one. The writer is a goroutine of its own, since a
-// host that hangs up shall not take the reports of others on its connection with it.
+// enqueue joins the next batch, or starts one. The writer is a separate goroutine, since the write must not be cancelled when one of the
+// callers disconnects.
 func (r *reporter) enqueue(ctx context.Context, host *infrav1.ElementalHost, status infrav1.ElementalHostStatus) *batch {
 	key := client.ObjectKeyFromObject(host)
 	r.mu.Lock()
@@ -106,7 +105,7 @@ func (r *reporter) dequeue(key types.NamespacedName) *batch {
 	return next
 }
 
-// store writes a status if it says anything new, and the host may say so now.
+// store writes a status if it has changed and the quota admits it.
 func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *batch) error {
 	stored := r.latest(ctx, key, what.host)
 	if sameReport(stored.Status, what.status) {
@@ -151,15 +150,14 @@ func refusePatch(key types.NamespacedName, err error) error {
 	return fmt.Errorf("writing status of ElementalHost %s: %w", key, err)
 }
 
-// refuseHeir is for a report that hit another host, which got the name within the moment that the cache
-// was late. A patch of a status cannot be made to depend on the uid, which the API server takes from what
-// is stored, and one that depends on the resourceVersion would lose to every condition that is written
-// meanwhile. The heir's own report, which it sends as it connects, puts its status right.
+// refuseHeir is for a report that was written to another host, which took over the name while the cache was stale. A status patch cannot be
+// conditional on the UID, which the API server takes from the stored object, and one conditional on the resourceVersion would conflict with
+// every write of a condition. The new host's own report, sent when it connects, corrects its status.
 func refuseHeir(key types.NamespacedName) error {
 	return refuse(http.StatusConflict, "host %s was deleted and registered anew: this report is not its own", key.Name)
 }
 
-// latest is the newest we know of a host: what was written last, until the cache has caught up.
+// latest returns the newest known version of a host: the last write, until the cache has caught up.
 func (r *reporter) latest(ctx context.Context, key types.NamespacedName, otherwise *infrav1.ElementalHost) *infrav1.ElementalHost {
 	cached, err := r.hosts.fromCache(ctx, key)
 	if err != nil {
@@ -175,7 +173,7 @@ func (r *reporter) latest(ctx context.Context, key types.NamespacedName, otherwi
 	return written
 }
 
-// remember keeps what was written. The informer may have shown it before we get here.
+// remember keeps what was written, unless the informer has already shown it.
 func (r *reporter) remember(ctx context.Context, key types.NamespacedName, host *infrav1.ElementalHost) {
 	r.mu.Lock()
 	r.written[key] = host
@@ -185,7 +183,7 @@ func (r *reporter) remember(ctx context.Context, key types.NamespacedName, host 
 	}
 }
 
-// observed drops what was written once the informer shows it.
+// observed drops the last write once the informer shows it.
 func (r *reporter) observed(host *infrav1.ElementalHost) {
 	key := client.ObjectKeyFromObject(host)
 	r.mu.Lock()
@@ -195,21 +193,21 @@ func (r *reporter) observed(host *infrav1.ElementalHost) {
 	}
 }
 
-// forget drops what was written of a host that is gone.
+// forget drops the last write of a deleted host.
 func (r *reporter) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.written, key)
 }
 
-// caughtUp says whether what the cache shows is at least as new as what was written.
+// caughtUp reports whether the cached version is at least as new as the written one.
 func caughtUp(cached, written *infrav1.ElementalHost) bool {
 	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, written.ResourceVersion)
 	return err != nil || order >= 0
 }
 
-// recentBoots puts the boot of a report before those that were reported last. Two machines with one key cannot be told apart by
-// what each says; that a boot comes back can.
+// recentBoots prepends the boot of a report to the previous ones. Two machines with the same key cannot be distinguished by their reports,
+// but a boot id that reappears reveals them.
 func recentBoots(known []string, boot string) []string {
 	if boot == "" || len(known) > 0 && known[0] == boot {
 		return known
@@ -217,8 +215,7 @@ func recentBoots(known []string, boot string) []string {
 	return append([]string{boot}, known[:min(len(known), infrav1.MaxBootIDs-1)]...)
 }
 
-// sameReport compares what hosts report. When the agent was last seen is not part of it: it would make a
-// write of every report.
+// sameReport compares what hosts report. The time when the agent was last seen is ignored: otherwise every report would be a write.
 func sameReport(a, b infrav1.ElementalHostStatus) bool {
 	a.Conditions, b.Conditions = nil, nil
 	a.BootIDs, b.BootIDs = nil, nil

@@ -13,8 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// getReset tells a host how it is to be reset. It asks with its own token, for the registration's may have expired since it
-// registered.
+// getReset returns how to reset a host. It is authenticated by the host's token, since the registration's may have expired.
 func (s *Server) getReset(r *http.Request) (reply, error) {
 	caller, err := s.authenticate(r)
 	if err != nil {

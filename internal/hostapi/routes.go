@@ -14,7 +14,7 @@ const (
 	hostPath = basePath + "/hosts/{host}"
 )
 
-// route is one operation. Its name is the operationId of openapi.yaml and the label of its metrics.
+// route is one operation. Its name is the operationId in openapi.yaml and the label of its metrics.
 type route struct {
 	name   string
 	method string
@@ -37,7 +37,7 @@ func routes() []route {
 	}
 }
 
-// handler is the routes, and answers in the same form for what is none.
+// handler serves the routes, and answers unknown paths in the same format.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
@@ -66,8 +66,8 @@ func refusePath(_ *Server, _ *http.Request) (reply, error) {
 	return reply{}, refuse(http.StatusNotFound, "there is nothing at this path; the API is below %s", basePath)
 }
 
-// patchHost answers agents of the predecessor (v0.7 and before), which patched their host.
+// patchHost answers agents of the predecessor (v0.7 and before), which patch their host.
 func (s *Server) patchHost(*http.Request) (reply, error) {
 	return reply{}, refuse(http.StatusGone,
-		"hosts are not patched any more: this agent is older than the API, install the elemental-agent of the API's release")
+		"hosts can no longer be patched: this agent is older than the API, install the elemental-agent of the API's release")
 }

@@ -45,7 +45,7 @@ type Server struct {
 	listening     atomic.Bool
 }
 
-// New makes a Server. It fails when an option without a default is missing.
+// New returns a Server. It fails if an option without a default is missing.
 func New(options Options) (*Server, error) {
 	if err := options.check(); err != nil {
 		return nil, err
@@ -72,10 +72,10 @@ func New(options Options) (*Server, error) {
 	}, nil
 }
 
-// NeedLeaderElection says that the server answers on every replica.
+// NeedLeaderElection is false: the server runs on every replica.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a check of readiness: it fails until hosts can connect.
+// Ready is a readiness check: it fails until hosts can connect.
 func (s *Server) Ready(*http.Request) error {
 	if !s.listening.Load() {
 		return errors.New("the Elemental API does not listen yet")
@@ -83,8 +83,7 @@ func (s *Server) Ready(*http.Request) error {
 	return nil
 }
 
-// Start serves until the context ends. Held requests are answered then, so that hosts go to another
-// replica at once.
+// Start serves until the context ends. Pending requests are then answered, so that hosts connect to another replica at once.
 func (s *Server) Start(ctx context.Context) error {
 	if err := s.watch(ctx); err != nil {
 		return err
@@ -103,8 +102,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return s.serve(ctx, server, listener)
 }
 
-// watch has the manager's informers feed the hub. It returns when their first list is in, so that no
-// request finds an empty cache.
+// watch connects the manager's informers to the hub. It returns after their first list, so that no request sees an empty cache.
 func (s *Server) watch(ctx context.Context) error {
 	if _, err := s.options.Cache.GetInformer(ctx, &infrav1.ElementalRegistration{}); err != nil {
 		return fmt.Errorf("watching ElementalRegistrations: %w", err)
@@ -129,7 +127,7 @@ func (s *Server) certificates(ctx context.Context) (*certwatcher.CertWatcher, er
 	}
 	go func() {
 		if err := watcher.Start(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Certificates of the Elemental API are not reloaded any more", "directory", directory)
+			ctrl.LoggerFrom(ctx).Error(err, "Certificates of the Elemental API are no longer reloaded", "directory", directory)
 		}
 	}()
 	return watcher, nil
@@ -147,8 +145,8 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// httpServer sets no WriteTimeout and no ReadTimeout: both would end held requests. The handlers set
-// deadlines of their own for bodies and answers.
+// httpServer sets neither WriteTimeout nor ReadTimeout: both would end pending requests. The handlers set their own deadlines for bodies and
+// responses.
 func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertWatcher) *http.Server {
 	unproven := newUnproven(s.options.MaxUnproven)
 	server := &http.Server{
@@ -163,7 +161,7 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 			GetCertificate: certificates.GetCertificate,
 		},
 		Protocols: http1Only(),
-		// Requests in flight may end after ctx does, so they do not inherit its end.
+		// Requests in flight may outlive ctx.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:    log.New(quietWriter{ctrl.LoggerFrom(ctx)}, "", 0),
 	}
@@ -174,15 +172,15 @@ func (s *Server) httpServer(ctx context.Context, certificates *certwatcher.CertW
 	return server
 }
 
-// http1Only offers no HTTP/2: one request that proves who asks would take its connection out of what unproven bounds, and
-// with it all others on the same connection, and none could be parked.
+// http1Only disables HTTP/2: one authenticated request would exempt its connection, and all other requests on it, from the limit of unproven
+// connections, and no connection could be parked.
 func http1Only() *http.Protocols {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	return protocols
 }
 
-// serve also serves the connections that were parked, as if they were new.
+// serve also serves returned connections, as if they were new.
 func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Listener) error {
 	failed := make(chan error, 2)
 	go func() { failed <- server.ServeTLS(listener, "", "") }()
@@ -202,13 +200,12 @@ func (s *Server) serve(ctx context.Context, server *http.Server, listener net.Li
 		err = server.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("stopping to serve hosts: %w", err)
+		return fmt.Errorf("stopping the Elemental API: %w", err)
 	}
 	return nil
 }
 
-// quietWriter takes what net/http has to say about connections, which is mostly that somebody's
-// handshake failed: anybody can make it say that, so it is not for the default log.
+// quietWriter logs messages of net/http about connections at a high verbosity: most are failed handshakes, which anybody can cause.
 type quietWriter struct{ log logr.Logger }
 
 func (w quietWriter) Write(line []byte) (int, error) {

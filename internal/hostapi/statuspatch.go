@@ -10,11 +10,11 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// object is a JSON object in which nil stands for null, which takes a field away (RFC 7396).
+// object is a JSON object in which nil stands for null, which removes a field (RFC 7396).
 type object map[string]any
 
-// statusPatch is a merge patch that makes all of a host's status what is reported, whatever is stored, but for what the host's
-// controller writes: conditions and the fingerprint.
+// statusPatch returns a merge patch that replaces a host's status by the reported one, except for the fields of the host controller:
+// conditions and the fingerprint.
 func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 	fields := object{
 		"phase":        orNull(status.Phase),

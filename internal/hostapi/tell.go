@@ -14,19 +14,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// told is what an operator has to learn of a request: who got the keys to a cluster, and who tried to get what is another's.
+// told is an event for operators: bootstrap data was given out, or somebody requested what belongs to another host.
 type told struct {
 	// kind and reason of the Event, and what the caller was about to do.
 	kind, reason, action string
-	// note begins the Event; the caller's address and key follow it.
+	// note is the beginning of the event's message; the caller's address and key follow.
 	note string
-	// key that the caller has proven to hold.
+	// key that the caller has proven to own.
 	key string
 }
 
-// tell leaves an Event on the host that a request concerns, and a line in the log. Events are of hosts that exist, and those that
-// differ in nothing but the note are one object with a count (client-go's recorder), so a caller who asks again and again
-// does not fill etcd.
+// tell emits an event on the host, and logs it. The recorder aggregates events that differ only in the note, so a caller that repeats its
+// request does not fill etcd.
 func (s *Server) tell(r *http.Request, host *infrav1.ElementalHost, what told) {
 	fingerprint := wire.KeyFingerprint(what.key)
 	ctrl.LoggerFrom(r.Context()).Info(what.note, "ElementalHost", klog.KObj(host), "reason", what.reason, "address", r.RemoteAddr, "key", fingerprint)
@@ -43,7 +42,7 @@ func (s *Server) tellHandedOut(r *http.Request, host *infrav1.ElementalHost, mac
 func (s *Server) tellWithheld(r *http.Request, host *infrav1.ElementalHost, reason string) {
 	s.tell(r, host, told{
 		kind: corev1.EventTypeWarning, reason: infrav1.EventBootstrapWithheld, action: "Bootstrap", key: host.Spec.PubKey,
-		note: "The host asks for bootstrap data and does not get any: " + reason,
+		note: "The host was refused bootstrap data: " + reason,
 	})
 }
 

@@ -107,7 +107,7 @@ var _ = Describe("The trusted root of identities", func() {
 			return into[wire.Registration](get(ctx, endpoint, "", asRegistration(endpoint))).ImageVerification
 		}).Should(And(HaveField("TrustedRoot", BeEmpty()), HaveField("TrustedRootError", And(HavePrefix("key trusted_root.json of ConfigMap "+endpoint.Namespace+"/sigstore "), ContainSubstring(why)))))
 	},
-		Entry("no JSON", "-----BEGIN CERTIFICATE-----", "is no JSON: put sigstore's trusted root there"),
+		Entry("no JSON", "-----BEGIN CERTIFICATE-----", "is not JSON: put sigstore's trusted root there"),
 		Entry("too large", `"`+strings.Repeat("x", 256<<10)+`"`, "has 262146 bytes, at most 262144 are read"),
 	)
 })

@@ -11,11 +11,10 @@ import (
 	"sync"
 )
 
-// unproven bounds the connections whose caller has proven nothing since it called, or since its last answer:
-// handshakes, headers and bodies that are on their way, kept connections between two requests, and callers that
-// do not read their refusal. Anybody can open them, no token is needed, and each costs memory until a deadline
-// ends it. Beyond the limit the oldest is closed: a host asks within a round trip or two. A connection counts
-// no more once a request on it is authenticated and read, so that a host which waits for its answer is kept.
+// unproven bounds the connections on which nothing has been authenticated since they were opened or last answered: handshakes, headers and
+// bodies in transit, kept connections between two requests, and callers that do not read a refusal. Anybody can open them without a token,
+// and each takes memory until a deadline ends it. Beyond the limit the oldest is closed: a legitimate request takes one or two round trips.
+// A connection no longer counts once a request on it has been authenticated and read, so that waiting hosts are not closed.
 type unproven struct {
 	limit int
 
@@ -28,8 +27,7 @@ func newUnproven(limit int) *unproven {
 	return &unproven{limit: limit, order: list.New(), place: map[net.Conn]*list.Element{}}
 }
 
-// track is for http.Server.ConnState. That a request has begun (http.StateActive) proves nothing: its body may
-// never come.
+// track is for http.Server.ConnState. http.StateActive proves nothing: the body may never arrive.
 func (u *unproven) track(connection net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew, http.StateIdle:
@@ -40,7 +38,7 @@ func (u *unproven) track(connection net.Conn, state http.ConnState) {
 	}
 }
 
-// provenKey finds in a request's context what takes its connection out.
+// provenKey is the context key of the function that exempts a connection.
 type provenKey struct{}
 
 // connContext is for http.Server.ConnContext.
@@ -48,8 +46,7 @@ func (u *unproven) connContext(ctx context.Context, connection net.Conn) context
 	return context.WithValue(ctx, provenKey{}, func() { u.leave(connection) })
 }
 
-// proven says that the request is authenticated and read, so that its connection counts no more until it is
-// answered.
+// proven marks the request as authenticated and read, so that its connection does not count until it is answered.
 func proven(r *http.Request) {
 	if leave, found := r.Context().Value(provenKey{}).(func()); found {
 		leave()
@@ -85,7 +82,7 @@ func (u *unproven) remove(connection net.Conn) {
 	}
 }
 
-// hangUp closes the socket itself: TLS would wait to say goodbye.
+// hangUp closes the socket itself: TLS would wait to send close_notify.
 func hangUp(connection net.Conn) {
 	if secured, isTLS := connection.(interface{ NetConn() net.Conn }); isTLS {
 		connection = secured.NetConn()

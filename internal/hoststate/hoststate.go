@@ -116,8 +116,8 @@ func Ended(phase infrav1.HostUpgradePhase) bool {
 	}
 }
 
-// ManagedAttemptActive reports whether the upgrade controller has asked for an attempt that the host has
-// not reported the end of. The trigger label is the attempt's as long as it is.
+// ManagedAttemptActive reports whether the upgrade controller has requested an attempt whose end the host has not reported. Meanwhile the
+// trigger label belongs to that attempt.
 func ManagedAttemptActive(host *infrav1.ElementalHost) bool {
 	if host.Spec.Upgrade == nil {
 		return false
@@ -126,8 +126,8 @@ func ManagedAttemptActive(host *infrav1.ElementalHost) bool {
 	return status == nil || !Ended(status.Phase)
 }
 
-// CurrentAttempt is the id of the attempt that a trigger on the host means: the upgrade controller's, or
-// else a person's. It is empty where there is nothing to upgrade to.
+// CurrentAttempt is the id of the attempt that the trigger label refers to: the upgrade controller's, or else a manual one. It is empty if
+// no image is specified.
 func CurrentAttempt(host *infrav1.ElementalHost) string {
 	if host.Spec.Upgrade != nil {
 		return host.Spec.Upgrade.Attempt
@@ -135,7 +135,7 @@ func CurrentAttempt(host *infrav1.ElementalHost) string {
 	return ManualAttempt(host)
 }
 
-// CurrentStatus is what the host reports of CurrentAttempt, and nil if it reports nothing of it.
+// CurrentStatus is the reported status of CurrentAttempt, or nil.
 func CurrentStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
 	status := host.Status.Upgrade
 	if status == nil || status.Attempt != CurrentAttempt(host) {
@@ -144,8 +144,8 @@ func CurrentStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
 	return status
 }
 
-// OSStatus is CurrentStatus or, for a host that serves nothing and gets its OS without a trigger, what it
-// reports of that. It is nil if the host reports nothing of the OS that it has to run.
+// OSStatus is CurrentStatus or, for an idle host that is upgraded without a trigger, the reported status of that attempt. It is nil if the
+// host has reported nothing about the OS it has to run.
 func OSStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
 	if status := CurrentStatus(host); status != nil || host.Status.Upgrade == nil || host.Spec.Upgrade != nil {
 		return status
@@ -156,7 +156,7 @@ func OSStatus(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
 	return host.Status.Upgrade
 }
 
-// Pending reports whether the host is triggered, in either spelling of the label.
+// Pending reports whether the trigger label is set, in either spelling.
 func Pending(host *infrav1.ElementalHost) bool {
 	return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending ||
 		host.Labels[infrav1.InPlaceUpdateLabel] == infrav1.InPlaceUpgradePending

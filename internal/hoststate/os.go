@@ -15,7 +15,7 @@ type Match string
 
 // Values of Match.
 const (
-	// MatchUnknown: the host has not said what it runs, or no image is asked for.
+	// MatchUnknown: the host has not reported what it runs, or no image is specified.
 	MatchUnknown Match = "Unknown"
 	// MatchSame: the host runs it.
 	MatchSame Match = "Same"
@@ -23,9 +23,8 @@ const (
 	MatchOther Match = "Other"
 )
 
-// Runs reports whether the host has booted the OS that an osVersionManagement asks for. What counts is
-// the booted snapshot's image: its URI, or its digest where the URI names one or a host upgrade that
-// succeeded has resolved one.
+// Runs reports whether the host has booted the OS that an osVersionManagement specifies. It compares the URI of the booted snapshot's image,
+// or its digest if the URI contains one or a successful upgrade has resolved one.
 func Runs(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) Match {
 	version, err := osversion.Decode(wanted)
 	booted := host.Status.OS
@@ -41,8 +40,7 @@ func Runs(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) Match
 	return MatchOther
 }
 
-// succeededWith reports whether the host's last attempt was for this OS, succeeded, and what it booted
-// then is what it runs now.
+// succeededWith reports whether the host's last attempt was for this OS and succeeded, and the host still runs the same snapshot.
 func succeededWith(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
 	request, status := host.Spec.Upgrade, host.Status.Upgrade
 	return request != nil && status != nil &&
@@ -52,7 +50,7 @@ func succeededWith(host *infrav1.ElementalHost, wanted infrav1.OSVersionManageme
 		osversion.Same(request.OSVersionManagement, wanted)
 }
 
-// Describe names the OS that the host runs, for messages.
+// Describe returns the OS that the host runs, for messages.
 func Describe(host *infrav1.ElementalHost) string {
 	booted := host.Status.OS
 	switch {

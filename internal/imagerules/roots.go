@@ -108,7 +108,7 @@ func (t *Roots) readOnce(ctx context.Context, name types.NamespacedName) (truste
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
 		if reasons := validation.IsDNS1123Subdomain(name.Name); len(reasons) > 0 {
-			return trustedRoot{problem: fmt.Sprintf("trustedRootRef.name %.100q is no name of a ConfigMap", name.Name)}, nil
+			return trustedRoot{problem: fmt.Sprintf("trustedRootRef.name %.100q is not a valid name of a ConfigMap", name.Name)}, nil
 		}
 		config := &corev1.ConfigMap{}
 		err := t.Live.Get(ctx, name, config)
@@ -141,7 +141,7 @@ func rootIn(name types.NamespacedName, config *corev1.ConfigMap) trustedRoot {
 		return trustedRoot{problem: fmt.Sprintf("key %s of ConfigMap %s has %d bytes, at most %d are read: %s",
 			infrav1.TrustedRootKey, name, len(content), maxTrustedRoot, remedy)}
 	case !json.Valid([]byte(content)):
-		return trustedRoot{problem: fmt.Sprintf("key %s of ConfigMap %s is no JSON: %s", infrav1.TrustedRootKey, name, remedy)}
+		return trustedRoot{problem: fmt.Sprintf("key %s of ConfigMap %s is not JSON: %s", infrav1.TrustedRootKey, name, remedy)}
 	}
 	return trustedRoot{content: json.RawMessage(content)}
 }

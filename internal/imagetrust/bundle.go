@@ -21,8 +21,8 @@ const (
 	// Source: cosign, specs/BUNDLE_SPEC.md.
 	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-	// signPredicate is what a statement is of that says no more than that somebody has signed. Others are about an image
-	// too - what it was built from, what is wrong with it - and whoever signs those does not vouch for it.
+	// signPredicate is the type of a statement that only says that somebody signed the image. Other statements about an image, such as its
+	// provenance or vulnerabilities, do not express trust in it.
 	signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
 	digestPrefix = "sha256:"
@@ -37,34 +37,34 @@ func (r *Rule) VerifyBundle(digest string, content []byte) error {
 	}
 	signed := &bundle.Bundle{}
 	if err := signed.UnmarshalJSON(content); err != nil {
-		return errors.New("it is no bundle of sigstore: " + legible(err))
+		return errors.New("it is not a Sigstore bundle: " + legible(err))
 	}
-	// The library would take an Ed25519 key's signature of nothing for one of any file of which it is given the digest alone, and
-	// whoever signs a file that happens to be a manifest does not sign an image.
+	// The library would accept an Ed25519 key's signature of an empty file for any file of which it is given only the digest; and signing a
+	// file that happens to be a manifest does not express trust in an image.
 	if signed.GetDsseEnvelope() == nil {
-		return errors.New("it is a signature of a file, and of no statement on an image")
+		return errors.New("it signs a file, not a statement about an image")
 	}
 	result, err := r.verifyEntity(signed, verify.WithArtifactDigest("sha256", sum))
 	if err != nil {
 		return err
 	}
 	if statement := result.Statement; statement != nil && statement.GetPredicateType() != signPredicate {
-		return fmt.Errorf("it is an attestation of type %.80q, no signature (%s)", statement.GetPredicateType(), signPredicate)
+		return fmt.Errorf("it is an attestation of type %.80q, not a signature (%s)", statement.GetPredicateType(), signPredicate)
 	}
 	return nil
 }
 
-// verifyEntity goes by what the signature was made with.
+// verifyEntity verifies by key or certificate, whichever the signature was made with.
 func (r *Rule) verifyEntity(signed verify.SignedEntity, artifact verify.ArtifactPolicyOption) (*verify.VerificationResult, error) {
 	content, err := signed.VerificationContent()
 	if err != nil {
-		return nil, errors.New("it does not say what it was made with: " + legible(err))
+		return nil, errors.New("it does not say how it was made: " + legible(err))
 	}
 	if content.Certificate() != nil {
 		return r.identities.verify(signed, artifact)
 	}
 	if len(r.keys) == 0 {
-		return nil, errors.New("it was made with a key, and the rule has none")
+		return nil, errors.New("it was made with a key, but the rule has no keys")
 	}
 	for _, key := range r.keys {
 		var result *verify.VerificationResult
@@ -72,11 +72,10 @@ func (r *Rule) verifyEntity(signed verify.SignedEntity, artifact verify.Artifact
 			return result, nil
 		}
 	}
-	return nil, fmt.Errorf("it was made with none of the %d keys, or of another image: %s", len(r.keys), legible(err))
+	return nil, fmt.Errorf("it was made with none of the %d keys, or for another image: %s", len(r.keys), legible(err))
 }
 
-// verifyByKey asks for no log: a key is good for as long as the rule has it. Which key a bundle says that it was made with is not
-// looked at.
+// verifyByKey requires no transparency log: a key is trusted as long as the rule contains it. The key that the bundle names is ignored.
 func verifyByKey(key signature.Verifier, signed verify.SignedEntity, artifact verify.ArtifactPolicyOption) (*verify.VerificationResult, error) {
 	always := root.NewExpiringKey(key, time.Time{}, time.Time{})
 	material := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) { return always, nil })

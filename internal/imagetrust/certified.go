@@ -15,15 +15,15 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/verify"
 )
 
-// Where a signature that was made with a certificate has it, and its entry in a log. The chain that cosign writes besides is not
-// looked at: the trusted root has all authorities that count.
+// Annotations of a signature that was made with a certificate, and of its log entry. The certificate chain, which cosign stores as well, is
+// ignored: the trusted root has all trusted authorities.
 // Source: cosign, specs/SIGNATURE_SPEC.md.
 const (
 	CertificateAnnotation = "dev.sigstore.cosign/certificate"
 	LogEntryAnnotation    = "dev.sigstore.cosign/bundle"
 )
 
-// certifiedMediaType is of bundles whose entry has the promise of a log, as cosign's annotation has, but no proof.
+// certifiedMediaType is for bundles whose entry has an inclusion promise, as cosign's annotation does, but no inclusion proof.
 const certifiedMediaType = "application/vnd.dev.sigstore.bundle+json;version=0.1"
 
 // logEntry is the content of LogEntryAnnotation.
@@ -47,11 +47,11 @@ func (i identities) verifyCertified(signature, payload []byte, annotations map[s
 	return err
 }
 
-// certifiedBundle puts what lies in annotations into the form that the library takes.
+// certifiedBundle converts the annotations to the library's format.
 func certifiedBundle(signature, payload []byte, annotations map[string]string) (*bundle.Bundle, error) {
 	block, _ := pem.Decode([]byte(annotations[CertificateAnnotation]))
 	if block == nil {
-		return nil, errors.New("its annotation " + CertificateAnnotation + " is no PEM-encoded certificate")
+		return nil, errors.New("its annotation " + CertificateAnnotation + " is not a PEM-encoded certificate")
 	}
 	entry, err := entryOf(annotations)
 	if err != nil {
@@ -70,18 +70,18 @@ func certifiedBundle(signature, payload []byte, annotations map[string]string) (
 		},
 	})
 	if err != nil {
-		return nil, errors.New("its annotations cannot be put into a bundle: " + legible(err))
+		return nil, errors.New("its annotations cannot be converted to a bundle: " + legible(err))
 	}
 	signed := &bundle.Bundle{}
 	if err := signed.UnmarshalJSON(content); err != nil {
-		return nil, errors.New("its annotations make no bundle of sigstore: " + legible(err))
+		return nil, errors.New("its annotations are not a valid Sigstore bundle: " + legible(err))
 	}
 	return signed, nil
 }
 
 func entryOf(annotations map[string]string) (map[string]any, error) {
 	if annotations[LogEntryAnnotation] == "" {
-		return nil, errors.New("it is in no transparency log: it has no annotation " + LogEntryAnnotation)
+		return nil, errors.New("it is not in a transparency log: it has no annotation " + LogEntryAnnotation)
 	}
 	entry := logEntry{}
 	err := json.Unmarshal([]byte(annotations[LogEntryAnnotation]), &entry)
@@ -91,7 +91,7 @@ func entryOf(annotations map[string]string) (map[string]any, error) {
 		Kind       string `json:"kind"`
 	}{}
 	if err = errors.Join(err, notHex, json.Unmarshal(entry.Payload.Body, &body)); err != nil {
-		return nil, errors.New("its annotation " + LogEntryAnnotation + " is no entry of a transparency log: " + legible(err))
+		return nil, errors.New("its annotation " + LogEntryAnnotation + " is not an entry of a transparency log: " + legible(err))
 	}
 	return map[string]any{
 		"logIndex":          entry.Payload.LogIndex,

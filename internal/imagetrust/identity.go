@@ -15,21 +15,21 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// What a signature may have of timestamps: cosign asks one authority, and authorities answer with some 6 KiB.
+// Bounds of a signature's timestamps: cosign requests one timestamp, of about 6 KiB.
 const (
 	maxTimestamps    = 4
 	maxTimestampSize = 16 << 10 // bytes
 )
 
-// identities may sign by certificates of a trusted root.
+// identities that may sign with certificates of a trusted root.
 type identities struct {
 	allowed []verify.PolicyOption
 	root    *verify.Verifier
-	// problem is why there is no root.
+	// problem is why the root is missing or invalid.
 	problem string
 }
 
-// compileIdentities leaves an unusable root to those who need it: a rule may have keys besides, which are good without one.
+// compileIdentities does not fail for an unusable root: the rule may have keys as well, which do not need it.
 func compileIdentities(verification *wire.ImageVerification, index int) (identities, error) {
 	compiled := identities{}
 	given := verification.Rules[index].Identities
@@ -47,7 +47,7 @@ func compileIdentities(verification *wire.ImageVerification, index int) (identit
 	return compiled, nil
 }
 
-// compileIdentity refuses an identity that would be anybody's: the library takes an empty text for one that matches all.
+// compileIdentity rejects an identity with empty fields: the library treats them as matching everything.
 func compileIdentity(of wire.ImageIdentity) (verify.CertificateIdentity, error) {
 	if of.Issuer == "" || (of.Subject == "") == (of.SubjectRegExp == "") {
 		return verify.CertificateIdentity{}, errors.New("it needs an issuer, and either subject or subjectRegExp")
@@ -59,8 +59,8 @@ func compileIdentity(of wire.ImageIdentity) (verify.CertificateIdentity, error) 
 	return verify.NewShortCertificateIdentity(of.Issuer, "", of.Subject, pattern)
 }
 
-// SubjectPattern is a regular expression that matches what another one matches as a whole; empty for none. The other one has to
-// be one by itself, or it could end the group that it is put into.
+// SubjectPattern returns an anchored version of a regular expression; empty for an empty one. The expression must be valid by itself, since
+// it could otherwise close the group around it.
 func SubjectPattern(expression string) (string, error) {
 	if expression == "" {
 		return "", nil
@@ -68,15 +68,14 @@ func SubjectPattern(expression string) (string, error) {
 	whole := `\A(?:` + expression + `)\z`
 	for _, each := range []string{expression, whole} {
 		if _, err := regexp.Compile(each); err != nil {
-			return "", errors.New("it has to be a regular expression of Go (RE2): " + legible(err))
+			return "", errors.New("it has to be a Go regular expression (RE2): " + legible(err))
 		}
 	}
 	return whole, nil
 }
 
-// compileRoot asks of signatures what the public instance of sigstore offers: an entry in a log, a time that a log or an
-// authority vouches for, and, where the root lists logs of certificates, that the certificate is in one. A root of one's own
-// may list none.
+// compileRoot requires what the public Sigstore instance provides: a log entry, a time from a log or a timestamp authority and, if the root
+// lists certificate logs, an embedded SCT. A private root may list none.
 func compileRoot(verification *wire.ImageVerification) (*verify.Verifier, string) {
 	if len(verification.TrustedRoot) == 0 {
 		if verification.TrustedRootError == "" {
@@ -85,7 +84,7 @@ func compileRoot(verification *wire.ImageVerification) (*verify.Verifier, string
 		return nil, verification.TrustedRootError
 	}
 	unusable := func(err error) string {
-		return fmt.Sprintf("ConfigMap %s holds no trusted root of sigstore, as \"cosign trusted-root create --with-default-services\" writes it: %s",
+		return fmt.Sprintf("ConfigMap %s contains no Sigstore trusted root, as \"cosign trusted-root create --with-default-services\" writes it: %s",
 			verification.TrustedRootRef, legible(err))
 	}
 	trusted, err := root.NewTrustedRootFromJSON(verification.TrustedRoot)
@@ -106,7 +105,7 @@ func compileRoot(verification *wire.ImageVerification) (*verify.Verifier, string
 // verify reports whether a certificate of one of the identities signed the artifact.
 func (i identities) verify(signed verify.SignedEntity, artifact verify.ArtifactPolicyOption) (*verify.VerificationResult, error) {
 	if len(i.allowed) == 0 {
-		return nil, errors.New("it was made without a key (keyless), and the rule has no identities")
+		return nil, errors.New("it was made without a key (keyless), but the rule has no identities")
 	}
 	if i.root == nil {
 		return nil, errors.New(i.problem)
@@ -125,7 +124,7 @@ func (i identities) verify(signed verify.SignedEntity, artifact verify.ArtifactP
 	return result, nil
 }
 
-// checkTimestamps refuses what the library's parser would be busy with for long: a stranger may nest in a timestamp what he likes.
+// checkTimestamps bounds the work of the library's parser: an attacker may nest structures in a timestamp.
 func checkTimestamps(signed verify.SignedEntity) error {
 	stamps, err := signed.Timestamps()
 	if err != nil {
@@ -142,7 +141,7 @@ func checkTimestamps(signed verify.SignedEntity) error {
 	return nil
 }
 
-// signerOf names who signed, as the certificate has it.
+// signerOf returns the signer in the certificate.
 func signerOf(signed verify.SignedEntity) string {
 	content, err := signed.VerificationContent()
 	if err != nil || content.Certificate() == nil {
@@ -155,6 +154,6 @@ func signerOf(signed verify.SignedEntity) string {
 	return fmt.Sprintf("%.200q of issuer %.100q", summary.SubjectAlternativeName, summary.Issuer)
 }
 
-// legible is a text of the library for operators. It may hold what a stranger has put into a signature, so that it is cut, and
-// what is not printable is escaped.
+// legible quotes an error of the library for operators. It is truncated and escaped, because it may contain what an attacker put into a
+// signature.
 func legible(err error) string { return fmt.Sprintf("%.240q", err.Error()) }

@@ -139,7 +139,7 @@ var _ = DescribeTable("A signature without a key, at a tag and in a bundle alike
 		k.change = func(v *wire.ImageVerification) {
 			v.Rules[0].Identities, v.Rules[0].PublicKeys = nil, []string{must(image.NewSigner()).PublicKey}
 		}
-	}, "it was made without a key (keyless), and the rule has no identities"),
+	}, "it was made without a key (keyless), but the rule has no identities"),
 	Entry("nor while there is no root", func(k *keyless) {
 		k.change = func(v *wire.ImageVerification) { v.TrustedRoot = nil }
 	}, "set trustedRootRef"),
@@ -150,7 +150,7 @@ var _ = DescribeTable("A signature without a key, at a tag and in a bundle alike
 	}, "there is no ConfigMap"),
 	Entry("nor while the root is none", func(k *keyless) {
 		k.change = func(v *wire.ImageVerification) { v.TrustedRoot = json.RawMessage(`{"mediaType":"x"}`) }
-	}, "ConfigMap sigstore holds no trusted root of sigstore"),
+	}, "ConfigMap sigstore contains no Sigstore trusted root"),
 )
 
 var _ = DescribeTable("A signature at a tag does not count", func(change func(*keyless), refusal string) {
@@ -161,10 +161,10 @@ var _ = DescribeTable("A signature at a tag does not count", func(change func(*k
 	Entry("of another image", func(k *keyless) { k.digest = others }, "it is a signature of "+others),
 	Entry("that is in no log", func(k *keyless) {
 		k.changeAnnotations = func(a map[string]string) { delete(a, imagetrust.LogEntryAnnotation) }
-	}, "it is in no transparency log"),
+	}, "it is not in a transparency log"),
 	Entry("with an entry that is none", func(k *keyless) {
 		k.changeAnnotations = func(a map[string]string) { a[imagetrust.LogEntryAnnotation] = "{}" }
-	}, "is no entry of a transparency log"),
+	}, "is not an entry of a transparency log"),
 	Entry("with the entry of another one", func(k *keyless) {
 		k.changeAnnotations = func(a map[string]string) {
 			a[imagetrust.LogEntryAnnotation] = must(k.by.Annotations(image.Payload(ours), k.signer))[imagetrust.LogEntryAnnotation]
@@ -172,7 +172,7 @@ var _ = DescribeTable("A signature at a tag does not count", func(change func(*k
 	}, "transparency log signature does not match"),
 	Entry("with a certificate that is none", func(k *keyless) {
 		k.changeAnnotations = func(a map[string]string) { a[imagetrust.CertificateAnnotation] = "?" }
-	}, "is no PEM-encoded certificate"),
+	}, "is not a PEM-encoded certificate"),
 )
 
 var _ = DescribeTable("A bundle does not count", func(change func(*keyless), refusal string) {
@@ -183,7 +183,7 @@ var _ = DescribeTable("A bundle does not count", func(change func(*keyless), ref
 	Entry("of another image", func(k *keyless) { k.digest = others }, "digest does not match any digest in statement"),
 	Entry("that states something else of the image than that it is signed", func(k *keyless) {
 		k.predicate = "https://spdx.dev/Document"
-	}, `it is an attestation of type "https://spdx.dev/Document", no signature`),
+	}, `it is an attestation of type "https://spdx.dev/Document", not a signature`),
 	Entry("that is in no log", func(k *keyless) {
 		k.changeBundle = func(b map[string]any) { delete(b["verificationMaterial"].(map[string]any), "tlogEntries") }
 	}, "not enough verified log entries"),
@@ -208,7 +208,7 @@ var _ = DescribeTable("A bundle does not count", func(change func(*keyless), ref
 	}, "it has a timestamp of 16385 bytes, more than 16384"),
 	Entry("that is none", func(k *keyless) {
 		k.changeBundle = func(b map[string]any) { clear(b) }
-	}, "it is no bundle of sigstore"),
+	}, "it is not a Sigstore bundle"),
 )
 
 // stamp gives a bundle timestamps, of so many bytes each.
@@ -236,7 +236,7 @@ var _ = Describe("A bundle that was made with a key", func() {
 	It("does not count where the rule has identities alone", func() {
 		signed := good()
 		Expect(signed.rule().VerifyBundle(ours, must(vendor.Bundle(image.Statement(ours, signed.predicate))))).
-			To(MatchError("it was made with a key, and the rule has none"))
+			To(MatchError("it was made with a key, but the rule has no keys"))
 	})
 
 	It("counts while identities beside the keys cannot be verified", func() {
@@ -257,6 +257,6 @@ var _ = DescribeTable("An identity that would be anybody's is none", func(identi
 	Entry("without an issuer", wire.ImageIdentity{Subject: "x"}, "it needs an issuer"),
 	Entry("without a subject", wire.ImageIdentity{Issuer: issuer}, "either subject or subjectRegExp"),
 	Entry("with two", wire.ImageIdentity{Issuer: issuer, Subject: "x", SubjectRegExp: ".*"}, "either subject or subjectRegExp"),
-	Entry("with an expression that is none", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "("}, "it has to be a regular expression"),
-	Entry("with an expression that would leave its group", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "a)|(b"}, "it has to be a regular expression"),
+	Entry("with an expression that is none", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "("}, "it has to be a Go regular expression"),
+	Entry("with an expression that would leave its group", wire.ImageIdentity{Issuer: issuer, SubjectRegExp: "a)|(b"}, "it has to be a Go regular expression"),
 )

@@ -18,16 +18,16 @@ import (
 
 // Rule says who has to have signed the images of a prefix.
 type Rule struct {
-	// Prefix as it was written.
+	// Prefix as the operator wrote it.
 	Prefix string
-	// Problem is why no identity of the rule can be verified now, whoever has signed; empty where they can, or where it has none.
+	// Problem is why no identity of the rule can be verified at present; empty if they can, or if there is none.
 	Problem    string
 	keys       []signature.Verifier
 	identities identities
 }
 
-// For returns the rule that an image of the repository falls under: the one with the longest prefix. It is nil where no
-// signature is asked for. The text of an error is for operators.
+// For returns the rule for the images of a repository: the one with the longest matching prefix. It is nil if no signature is required. The
+// text of an error is for operators.
 func For(verification *wire.ImageVerification, repository name.Repository) (*Rule, error) {
 	if verification == nil {
 		return nil, nil
@@ -48,7 +48,7 @@ func For(verification *wire.ImageVerification, repository name.Repository) (*Rul
 	case verification.Unmatched == wire.UnmatchedAccept:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("imageVerification has no rule for images of %s, and refuses those: add a rule with a prefix of it", repository.Name())
+	return nil, fmt.Errorf("no rule of imageVerification matches %s, and unmatched images are refused: add a rule with a matching prefix", repository.Name())
 }
 
 func compile(verification *wire.ImageVerification, index int) (*Rule, error) {

@@ -55,5 +55,5 @@ var _ = It("A signature of a file, even of an empty one, is none of an image, wh
 			"signature":     ed25519.Sign(private, nil),
 		},
 	}))
-	Expect(rule.VerifyBundle(ours, content)).To(MatchError(ContainSubstring("it is a signature of a file")))
+	Expect(rule.VerifyBundle(ours, content)).To(MatchError(ContainSubstring("it signs a file")))
 })

@@ -13,9 +13,8 @@ import (
 
 const remedy = "use oci://<registry>/<repository>:<tag>"
 
-// Parse reads an image URI as the elemental CLI does: "oci:", "docker:", with or without slashes, or a bare
-// reference. Images that are not in a registry are refused: a host fetches from nowhere else. The text of an error
-// is for operators.
+// Parse parses an image URI like the elemental CLI: "oci:", "docker:", with or without slashes, or a bare reference. Images that are not in
+// a registry are rejected: hosts fetch from registries only. The text of an error is for operators.
 // Source: elemental-toolkit, ImageSource.
 func Parse(uri string) (name.Reference, error) {
 	bare := uri

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Begins reports whether a name begins with a prefix in whole parts: registry.test/os is none of registry.test/oss.
+// Begins reports whether a name has a prefix that ends at a path separator: registry.test/os is not a prefix of registry.test/oss.
 func Begins(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
 
-// ParsePrefix returns a prefix in the form that the names of repositories have, in which docker.io has another name.
+// ParsePrefix returns a prefix in the canonical form of repository names, in which docker.io has another name.
 func ParsePrefix(prefix string) (string, error) {
 	const prefixRemedy = "use <registry> or <registry>/<beginning of the repository>, without scheme, tag or digest"
 	registry, path, hasPath := strings.Cut(prefix, "/")
@@ -29,7 +29,7 @@ func ParsePrefix(prefix string) (string, error) {
 			return "", errors.New(prefixRemedy)
 		}
 	}
-	// A whole name has two letters at least, the beginning of one need not.
+	// A whole name has at least two letters, a prefix need not.
 	if _, err := name.NewRepository("registry.invalid/of/"+path, name.StrictValidation); err != nil {
 		return "", errors.New(prefixRemedy)
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 )
 
-// Refusal says why a kubeconfig is not used. Its message is for the operator, and the same for the same Secret.
+// Refusal is why a kubeconfig is not used. Its message is for operators, and deterministic.
 type Refusal struct {
 	// Secret that has the kubeconfig, as NAMESPACE/NAME.
 	Secret string
@@ -27,8 +27,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the kubeconfig in Secret %s is not used: %s", r.Secret, strings.Join(r.Problems, "; "))
 }
 
-// Check returns a *Refusal of a Secret whose kubeconfig is not to be used. All of its entries are looked at, those that
-// its current context does not use, too. A Secret without a kubeconfig is nobody's to refuse: there is none yet.
+// Check returns a *Refusal if the kubeconfig in a Secret must not be used. It checks all entries, including those that the current context
+// does not use. A Secret without a kubeconfig passes: there is none yet.
 func Check(of *corev1.Secret) error {
 	content := of.Data[secret.KubeconfigDataName]
 	if len(content) == 0 {
@@ -44,7 +44,7 @@ func Check(of *corev1.Secret) error {
 func problemsOf(content []byte) []string {
 	config, err := clientcmd.Load(content)
 	if err != nil {
-		// What the decoder says may quote the content.
+		// An error of the decoder may quote the content.
 		return []string{fmt.Sprintf("key %q cannot be read as a kubeconfig, correct it", secret.KubeconfigDataName)}
 	}
 	problems := []string{}

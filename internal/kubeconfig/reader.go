@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewReader returns a reader of Secrets that holds back those with a kubeconfig that Check refuses. All that connects to
-// workload clusters has to read their kubeconfigs through it.
+// NewReader returns a reader of Secrets that refuses those whose kubeconfig Check refuses. Everything that connects to workload clusters has
+// to read their kubeconfigs through it.
 func NewReader(secrets client.Reader) client.Reader { return &reader{secrets: secrets} }
 
-// reader has no field that it embeds: a method that controller-runtime adds must not pass unchecked.
+// reader embeds nothing: a method that controller-runtime adds later must not bypass the check.
 type reader struct{ secrets client.Reader }
 
-// Get reads one Secret. It fails with a *Refusal where Check does, and leaves object empty then.
+// Get reads one Secret. If Check refuses it, it returns the *Refusal and leaves object empty.
 func (r *reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	into, ok := object.(*corev1.Secret)
 	if !ok {
@@ -38,7 +38,7 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return nil
 }
 
-// List is not served: kubeconfigs are read one by one.
+// List is not supported: kubeconfigs are read one by one.
 func (r *reader) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return errors.New("kubeconfigs are read one by one, not listed")
 }

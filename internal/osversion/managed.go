@@ -20,7 +20,7 @@ const (
 	resolvedFromKey = "resolvedFrom"
 )
 
-// Managed is the ManagedOSVersion that an osVersionManagement names; empty where it names none.
+// Managed is the ManagedOSVersion that an osVersionManagement names; empty if none.
 func Managed(management infrav1.OSVersionManagement) string {
 	version, err := Decode(management)
 	if err != nil {
@@ -29,7 +29,7 @@ func Managed(management infrav1.OSVersionManagement) string {
 	return version.ManagedOSVersionName
 }
 
-// Unresolved is the ManagedOSVersion that has still to be looked up; empty where the image is known.
+// Unresolved is the ManagedOSVersion that has not been looked up yet; empty if the image is known.
 func Unresolved(management infrav1.OSVersionManagement) string {
 	version, err := Decode(management)
 	if err != nil || version.ManagedOSVersionName == version.ResolvedFrom {
@@ -38,7 +38,7 @@ func Unresolved(management infrav1.OSVersionManagement) string {
 	return version.ManagedOSVersionName
 }
 
-// Resolve returns an osVersionManagement with the image that its ManagedOSVersion was looked up to.
+// Resolve returns an osVersionManagement with the image of its ManagedOSVersion.
 func Resolve(management infrav1.OSVersionManagement, image string) (infrav1.OSVersionManagement, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
@@ -58,18 +58,15 @@ func Resolve(management infrav1.OSVersionManagement, image string) (infrav1.OSVe
 	return resolved, nil
 }
 
-// Pin is what the ManagedOSVersion of a template was looked up to; the value of
-// infrav1.ResolvedOSVersionAnnotation.
+// Pin is the result of looking up a template's ManagedOSVersion; the value of infrav1.ResolvedOSVersionAnnotation.
 type Pin struct {
 	Name  string `json:"managedOSVersionName"`
 	Image string `json:"imageUri"`
-	// ResourceVersion of the ManagedOSVersion that was read. It tells two lookups apart that found different
-	// content under the same name.
+	// ResourceVersion of the ManagedOSVersion that was read. It distinguishes lookups that found different content under the same name.
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// PinOf returns what the ManagedOSVersion that a template names was looked up to. Nil if it names none, or has
-// the image in itself, or was not looked up yet.
+// PinOf returns the Pin of a template. Nil if it names no ManagedOSVersion, specifies the image itself, or has not been looked up yet.
 func PinOf(template *infrav1.ElementalMachineTemplate) *Pin {
 	name, pin := Unresolved(template.Spec.Template.Spec.OSVersionManagement), Pin{}
 	if name == "" {
@@ -82,8 +79,7 @@ func PinOf(template *infrav1.ElementalMachineTemplate) *Pin {
 	return &pin
 }
 
-// OfTemplate is the OS that a template asks for, with the image that its ManagedOSVersion was looked up to,
-// if it was.
+// OfTemplate is the OS that a template specifies, with the image of its ManagedOSVersion if that has been looked up.
 func OfTemplate(template *infrav1.ElementalMachineTemplate) infrav1.OSVersionManagement {
 	management := template.Spec.Template.Spec.OSVersionManagement
 	pin := PinOf(template)
@@ -97,8 +93,7 @@ func OfTemplate(template *infrav1.ElementalMachineTemplate) infrav1.OSVersionMan
 	return resolved
 }
 
-// identify takes out of an OS version what does not tell it from others: where its image was looked up from
-// or, until it is, an image that does not count.
+// identify removes from an OS version what does not identify it: the source of its image or, before the lookup, an image that is ignored.
 func identify(fields map[string]any) {
 	name, _ := fields[managedKey].(string)
 	if name == "" || fields[resolvedFromKey] == fields[managedKey] {

@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Decode returns the OS version of an osVersionManagement, and the zero value where it has none. Its image
-// is empty where a ManagedOSVersion stands for it that has not been looked up. It fails when the key "osVersion" is not an object with fields of the right types.
+// Decode returns the OS version of an osVersionManagement, or the zero value if it has none. Its image is empty before the lookup of its
+// ManagedOSVersion. It fails if the key "osVersion" is not an object with fields of the right types.
 func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
 	raw, found := management[infrav1.OSVersionKey]
 	if !found || len(raw.Raw) == 0 {
@@ -33,8 +33,8 @@ func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
 	return version, nil
 }
 
-// Image is the image that an OS version asks for, and whether it asks for one; it may be empty where it should
-// not be. One that a ManagedOSVersion stands for is not asked for.
+// Image returns the image of an OS version, and whether it specifies one; that image may be empty, which is invalid. A ManagedOSVersion does
+// not count as specifying one.
 func Image(management infrav1.OSVersionManagement) (uri string, asked bool) {
 	fields := struct {
 		ImageURI *string `json:"imageUri"`
@@ -46,7 +46,7 @@ func Image(management infrav1.OSVersionManagement) (uri string, asked bool) {
 	return *fields.ImageURI, true
 }
 
-// Unknown are the keys of an OS version that the elemental OS plugin does not know, sorted.
+// Unknown returns the keys of an OS version that the elemental OS plugin does not support, sorted.
 func Unknown(management infrav1.OSVersionManagement) []string {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
@@ -58,7 +58,7 @@ func Unknown(management infrav1.OSVersionManagement) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// Keys are all that an OS version may have, in the order of its documentation.
+// Keys returns the supported keys, in the order of the documentation.
 func Keys() []string {
 	keys := []string{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[infrav1.OSVersion]()) {
@@ -68,11 +68,9 @@ func Keys() []string {
 	return keys
 }
 
-// Hash identifies the OS that is meant, as a whole SHA-256: whoever can write one of two OS versions that are compared by
-// it finds no other OS with the same. It does not depend on the order of keys or on white space, and
-// it leaves out osVersion.debug: the predecessor's hash covered it, so that toggling it upgraded
-// the same image again. Where the image was looked up from comes into it only until it is. It is empty where
-// nothing is asked for.
+// Hash identifies the specified OS by a full SHA-256, so that nobody who can write one OS version can find another with the same hash. It is
+// independent of the order of keys and of white space, and ignores osVersion.debug: the predecessor's hash included it, so that toggling it
+// upgraded the same image again. The source of the image is included only until the image is looked up. It is empty if no OS is specified.
 func Hash(management infrav1.OSVersionManagement) string {
 	if len(management) == 0 {
 		return ""
@@ -84,18 +82,17 @@ func Hash(management infrav1.OSVersionManagement) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Same reports whether two osVersionManagements mean the same OS.
+// Same reports whether two osVersionManagements specify the same OS.
 func Same(a, b infrav1.OSVersionManagement) bool { return Hash(a) == Hash(b) }
 
-// SameImage reports whether two image URIs mean the same image. "oci:", "oci://" and no scheme at all
-// are spellings of one another, as they are for the elemental CLI.
+// SameImage reports whether two image URIs are the same image: "oci:", "oci://" and no scheme are equivalent, as for the elemental CLI.
 func SameImage(a, b string) bool { return trimScheme(a) == trimScheme(b) }
 
 func trimScheme(uri string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(uri, "oci:"), "//")
 }
 
-// canonical re-encodes JSON with sorted keys; what is not JSON stands for itself.
+// canonical re-encodes JSON with sorted keys; anything else is returned unchanged.
 func canonical(key string, raw []byte) []byte {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {

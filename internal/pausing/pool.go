@@ -24,8 +24,8 @@ func Pool(labels map[string]string) string {
 	return ""
 }
 
-// Blocking are those of the unfinished attempts in a pool that keep its other nodes waiting because they are paused, by
-// their nodes: all of them, or none while any other attempt is in progress, whose end would let another node begin.
+// Blocking returns, by node, the paused attempts for which the other nodes of a pool wait: all paused attempts of the pool, or none while
+// any other attempt is in progress, whose end would let another node begin.
 func Blocking(unfinished []*infrav1.ElementalHostUpgrade, isPaused func(*infrav1.ElementalHostUpgrade) bool) []*infrav1.ElementalHostUpgrade {
 	for _, attempt := range unfinished {
 		if !isPaused(attempt) {

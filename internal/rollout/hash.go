@@ -19,9 +19,8 @@ const (
 	idLength          = 10
 )
 
-// ContentHash identifies spec.template.spec of a template, whatever the order of its keys, with the image
-// that its ManagedOSVersion was looked up to. Metadata is no part of it: Cluster API propagates that
-// without a rollout.
+// ContentHash identifies spec.template.spec of a template, independent of the order of keys, with the image of its ManagedOSVersion.
+// Metadata is ignored: Cluster API propagates it without a rollout.
 func ContentHash(template *infrav1.ElementalMachineTemplate) (string, error) {
 	spec := template.Spec.Template.Spec
 	spec.OSVersionManagement = osversion.OfTemplate(template)
@@ -32,8 +31,7 @@ func ContentHash(template *infrav1.ElementalMachineTemplate) (string, error) {
 	return digest(contentHashLength, string(canonical)), nil
 }
 
-// ClassContent identifies what the templates of a ClusterClass hold together. They come in the order of their
-// names.
+// ClassContent identifies the content of all templates of a ClusterClass, given in the order of their names.
 func ClassContent(templates []*infrav1.ElementalMachineTemplate) (string, error) {
 	parts := []string{}
 	for _, template := range templates {
@@ -46,12 +44,12 @@ func ClassContent(templates []*infrav1.ElementalMachineTemplate) (string, error)
 	return digest(contentHashLength, parts...), nil
 }
 
-// ID identifies a rollout, which is an owner and the content it is brought to.
+// ID identifies a rollout: an owner and its new content.
 func ID(ownerKind, namespace, ownerName, contentHash string) string {
 	return digest(idLength, ownerKind, namespace, ownerName, contentHash)
 }
 
-// canonicalJSON encodes twice, because raw JSON inside of a value keeps its order of keys the first time.
+// canonicalJSON encodes twice, because raw JSON within a value keeps its order of keys the first time.
 func canonicalJSON(value any) ([]byte, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -66,7 +64,7 @@ func canonicalJSON(value any) ([]byte, error) {
 	return json.Marshal(plain)
 }
 
-// digest hashes parts, each with its length, so that no two lists of parts read the same.
+// digest hashes parts, each with its length, so that no two lists of parts have the same encoding.
 func digest(length int, parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {

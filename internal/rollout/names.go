@@ -19,14 +19,13 @@ const (
 	nameSeparators = "-."
 )
 
-// Content is one content of a template, which never comes back.
+// Content is a version of a template's content. It never recurs.
 type Content struct {
 	Template string
 	UID      types.UID
 	// Generation of the template.
 	Generation int64
-	// LookedUp is the resourceVersion of the ManagedOSVersion whose image is part of the content; empty where
-	// none is.
+	// LookedUp is the resourceVersion of the ManagedOSVersion with the image; empty if there is none.
 	LookedUp string
 }
 

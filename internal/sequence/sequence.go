@@ -11,10 +11,9 @@ import (
 
 // Step is one idempotent step over an observation S.
 type Step[S any] struct {
-	// Name of the step, a verb or noun an operator understands.
+	// Name of the step, a verb or noun that an operator understands.
 	Name string
-	// Run looks at the observation, acts if it has to, and says whether the step is done. An error
-	// means that the attempt to look or act failed and is to be repeated with backoff.
+	// Run decides from the observation whether the step is done, and acts if necessary. After an error it is repeated with backoff.
 	Run func(ctx context.Context, observation S) (Result, error)
 }
 
@@ -26,27 +25,26 @@ const (
 	end
 )
 
-// Result is what a step found.
+// Result of a step.
 type Result struct {
 	kind kind
-	// After is when to look again at the latest. Zero: only when something changes.
+	// After is the maximum time until the next run. Zero: only when something changes.
 	After time.Duration
-	// Message says what is waited for, or why the sequence ended.
+	// Message is what the step waits for, or why the sequence ended.
 	Message string
-	// Outcome names the end.
+	// Outcome is the kind of end.
 	Outcome string
 }
 
-// Done lets the sequence go on with the next step.
+// Done continues with the next step.
 func Done() Result { return Result{kind: done} }
 
-// Wait stops the run: the step is not done, which is normal. The message must depend on nothing but
-// what is waited for, so that it changes only when that does.
+// Wait stops the run: the step is not done, which is normal. The message must change only when what the step waits for changes.
 func Wait(after time.Duration, format string, args ...any) Result {
 	return Result{kind: wait, After: after, Message: fmt.Sprintf(format, args...)}
 }
 
-// End stops the sequence for good, with an outcome and the reason for it.
+// End ends the sequence permanently, with an outcome and its reason.
 func End(outcome, format string, args ...any) Result {
 	return Result{kind: end, Outcome: outcome, Message: fmt.Sprintf(format, args...)}
 }
@@ -57,22 +55,22 @@ func (r Result) IsDone() bool { return r.kind == done }
 // IsEnd reports whether the sequence ended at the step.
 func (r Result) IsEnd() bool { return r.kind == end }
 
-// Report says how far a run came.
+// Report is the progress of a run.
 type Report struct {
-	// Passed are the names of the steps found done in this run, in order.
+	// Passed are the names of the steps that were done in this run, in order.
 	Passed []string
-	// Step is the step the run stopped at; empty when all are done.
+	// Step at which the run stopped; empty if all are done.
 	Step string
 	// Index of Step, from 1, and Total number of steps.
 	Index, Total int
-	// Result of Step; Done when all are done.
+	// Result of Step; Done if all are done.
 	Result Result
 }
 
 // Completed reports whether all steps are done.
 func (r Report) Completed() bool { return r.Step == "" }
 
-// Position renders the step as "Drain (7/14)".
+// Position returns the step in the form "Drain (7/14)".
 func (r Report) Position() string {
 	if r.Completed() {
 		return ""
@@ -80,9 +78,8 @@ func (r Report) Position() string {
 	return fmt.Sprintf("%s (%d/%d)", r.Step, r.Index, r.Total)
 }
 
-// Run runs the steps from the one with index first (from 0), which the observation shows to be the
-// earliest that can still matter, and stops at the first that is not done. Together with an error it
-// returns the report of the step that failed.
+// Run runs the steps from index first (from 0), the earliest that is relevant to the observation, and stops at the first that is not done.
+// With an error it returns the report of the failed step.
 func Run[S any](ctx context.Context, steps []Step[S], first int, observation S) (Report, error) {
 	report := Report{Total: len(steps)}
 	for index := first; index < len(steps); index++ {

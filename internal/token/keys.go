@@ -22,7 +22,7 @@ const (
 	publicKeyBlock  = "PUBLIC KEY"
 )
 
-// NewSigningKey makes a private key for a registration, PEM-encoded (PKCS #8).
+// NewSigningKey generates a private key for a registration, PEM-encoded (PKCS #8).
 func NewSigningKey() ([]byte, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewSigningKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: privateKeyBlock, Bytes: encoded}), nil
 }
 
-// ParseSigningKey reads what NewSigningKey made.
+// ParseSigningKey parses the result of NewSigningKey.
 func ParseSigningKey(encoded []byte) (ed25519.PrivateKey, error) {
 	block, err := onlyBlock(encoded, privateKeyBlock)
 	if err != nil {
@@ -52,7 +52,7 @@ func ParseSigningKey(encoded []byte) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// EncodePublicKey returns a public key as it is kept in ElementalHost.spec.pubKey: PEM-encoded (PKIX).
+// EncodePublicKey returns a public key in the format of ElementalHost.spec.pubKey: PEM-encoded (PKIX).
 func EncodePublicKey(public ed25519.PublicKey) (string, error) {
 	encoded, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -61,7 +61,7 @@ func EncodePublicKey(public ed25519.PublicKey) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: publicKeyBlock, Bytes: encoded})), nil
 }
 
-// ParsePublicKey reads what EncodePublicKey made.
+// ParsePublicKey parses the result of EncodePublicKey.
 func ParsePublicKey(encoded string) (ed25519.PublicKey, error) {
 	block, err := onlyBlock([]byte(encoded), publicKeyBlock)
 	if err != nil {
@@ -78,15 +78,14 @@ func ParsePublicKey(encoded string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
-// SameKey reports whether two texts are the same public key. What is no key is no other's either.
+// SameKey reports whether two strings are the same public key. An invalid one equals no other.
 func SameKey(a, b string) bool {
 	one, errOne := ParsePublicKey(a)
 	other, errOther := ParsePublicKey(b)
 	return errOne == nil && errOther == nil && one.Equal(other)
 }
 
-// onlyBlock decodes a PEM document of one block. A second one is refused, so that nobody has to wonder
-// which of two keys counts.
+// onlyBlock decodes a PEM document of one block. A second one is rejected, since it would be ambiguous which key applies.
 func onlyBlock(encoded []byte, blockType string) ([]byte, error) {
 	block, rest := pem.Decode(encoded)
 	if block == nil {
@@ -101,8 +100,8 @@ func onlyBlock(encoded []byte, blockType string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// RegistrationURI is where a registration is reached: the audience of its tokens. The endpoint is the
-// base URL of the Elemental API, for example "https://elemental.example.com:9090".
+// RegistrationURI is the URI of a registration: the audience of its tokens. The endpoint is the base URL of the Elemental API, for example
+// "https://elemental.example.com:9090".
 func RegistrationURI(endpoint, namespace, registration string) string {
 	return strings.TrimRight(endpoint, "/") + RegistrationPath(namespace, registration)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// SignRegistrationToken makes the token that new hosts present at a registration. The key is the
-// registration's, PEM-encoded; the uri is that of RegistrationURI. The token is valid for duration.
+// SignRegistrationToken signs the token with which new hosts register. The key is the registration's, PEM-encoded; the uri is that of
+// RegistrationURI. The token is valid for duration.
 func SignRegistrationToken(key []byte, uri string, now time.Time, duration time.Duration) (string, error) {
 	private, err := ParseSigningKey(key)
 	if err != nil {
@@ -23,14 +23,12 @@ func SignRegistrationToken(key []byte, uri string, now time.Time, duration time.
 	return sign(private, uri, uri, now, duration)
 }
 
-// SignHostToken makes the token that a host presents: for one registration, valid for
-// wire.HostTokenLifetime. A token is cheap; make one for each request.
+// SignHostToken signs a host's token for one registration, valid for wire.HostTokenLifetime. Signing is cheap; sign one for each request.
 func SignHostToken(key ed25519.PrivateKey, host, uri string, now time.Time) (string, error) {
 	return sign(key, host, uri, now, wire.HostTokenLifetime)
 }
 
-// ExpiresAt reads, without verifying the token, when it expires. It fails for a token without exp, as
-// the predecessor made them.
+// ExpiresAt returns when a token expires, without verifying it. It fails for a token without exp, as issued by the predecessor.
 func ExpiresAt(raw string) (time.Time, error) {
 	claims := jwt.RegisteredClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(raw, &claims); err != nil {

@@ -16,20 +16,20 @@ import (
 )
 
 var (
-	// ErrInvalid says that the token proves nothing. It is malformed, badly signed, expired, or lacks a claim.
+	// ErrInvalid says that the token is malformed, badly signed, expired, or lacks a claim.
 	ErrInvalid = errors.New("token is not valid")
-	// ErrOther says that the token is, by its own words, somebody else's, or meant for another registration.
+	// ErrOther says that the token's claims are for another subject or registration.
 	ErrOther = errors.New("token is for something else")
 )
 
 // maxLength of a token. An EdDSA token with our claims has some 400 bytes.
 const maxLength = 4096
 
-// Audience is the URIs that a registration answers to; a token has to name one of them.
+// Audience are the URIs of a registration; a token has to contain one of them.
 type Audience []string
 
-// VerifyRegistrationToken verifies a token that was made with the registration's key: its subject and
-// its audience both have to be a URI of the registration. It fails with ErrInvalid or ErrOther.
+// VerifyRegistrationToken verifies a token that was signed with the registration's key: its subject and its audience both have to be a URI
+// of the registration. It fails with ErrInvalid or ErrOther.
 func VerifyRegistrationToken(raw string, key ed25519.PublicKey, uris Audience, now time.Time) error {
 	claims, err := peek(raw)
 	if err != nil {
@@ -41,8 +41,8 @@ func VerifyRegistrationToken(raw string, key ed25519.PublicKey, uris Audience, n
 	return verify(raw, key, claims.Subject, uris, now)
 }
 
-// CheckHostClaims reads, without verifying the signature, whether a token could be that host's at all.
-// It lets a caller refuse a foreign token before it looks for the host.
+// CheckHostClaims checks the claims of a host's token without verifying the signature. It lets a caller refuse a foreign token before it
+// looks up the host.
 func CheckHostClaims(raw, host string, uris Audience) error {
 	claims, err := peek(raw)
 	if err != nil {
@@ -57,9 +57,8 @@ func CheckHostClaims(raw, host string, uris Audience) error {
 	return nil
 }
 
-// VerifyHostToken verifies a token that was made with the host's key. Besides the claims it bounds the
-// token's life, since a host signs its tokens itself: nobody shall find one that is good for years. It
-// fails with ErrInvalid or ErrOther.
+// VerifyHostToken verifies a token that was signed with the host's key. It also bounds the token's lifetime, since a host signs its tokens
+// itself, and a leaked one must not be valid for years. It fails with ErrInvalid or ErrOther.
 func VerifyHostToken(raw string, key ed25519.PublicKey, host string, uris Audience, now time.Time) error {
 	if err := CheckHostClaims(raw, host, uris); err != nil {
 		return err
@@ -74,8 +73,8 @@ func VerifyHostToken(raw string, key ed25519.PublicKey, host string, uris Audien
 	return checkLife(claims, now)
 }
 
-// checkLife demands that a token expires soon after it was issued and, because iat is optional, soon
-// after now: a host whose clock is ahead by the skew we forgive still passes.
+// checkLife requires that a token expires soon after it was issued and, because iat is optional, soon after now; the tolerated clock skew is
+// added.
 func checkLife(claims *jwt.RegisteredClaims, now time.Time) error {
 	const longest = wire.HostTokenLifetime + wire.ClockSkew
 	if claims.ExpiresAt.Sub(now) > longest {
@@ -87,7 +86,7 @@ func checkLife(claims *jwt.RegisteredClaims, now time.Time) error {
 	return nil
 }
 
-// peek reads the claims and demands those that have to be there.
+// peek parses the claims, unverified, and checks that the required ones are present.
 func peek(raw string) (*jwt.RegisteredClaims, error) {
 	if len(raw) > maxLength {
 		return nil, fmt.Errorf("%w: it is longer than %d bytes", ErrInvalid, maxLength)
@@ -107,8 +106,7 @@ func peek(raw string) (*jwt.RegisteredClaims, error) {
 	return claims, nil
 }
 
-// verify is the only place where a signature is believed. It repeats what peek has looked at, because
-// peek's answer is not to be relied on for anything but refusing.
+// verify is the only function that verifies a signature. It repeats the checks of peek, whose result must only be used to refuse a token.
 func verify(raw string, key ed25519.PublicKey, subject string, uris Audience, now time.Time) error {
 	if len(key) != ed25519.PublicKeySize || len(uris) == 0 {
 		return fmt.Errorf("%w: there is nothing to verify it with", ErrInvalid)

@@ -37,7 +37,7 @@ func (w *Cluster) ValidateUpdate(ctx context.Context, _, after *infrav1.Elementa
 	return w.ValidateCreate(ctx, after)
 }
 
-// ValidateDelete refuses nothing.
+// ValidateDelete accepts everything.
 func (*Cluster) ValidateDelete(context.Context, *infrav1.ElementalCluster) (admission.Warnings, error) {
 	return nil, nil
 }

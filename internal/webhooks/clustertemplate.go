@@ -28,7 +28,7 @@ func (*ClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.Elem
 	return warnings, invalid("ElementalClusterTemplate", template, errs)
 }
 
-// ValidateUpdate refuses every change of spec.template.spec.
+// ValidateUpdate rejects every change of spec.template.spec.
 func (*ClusterTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(before.Spec.Template.Spec, after.Spec.Template.Spec) {
 		return nil, nil
@@ -41,7 +41,7 @@ func (*ClusterTemplate) ValidateUpdate(ctx context.Context, before, after *infra
 		"it is immutable: create a new ElementalClusterTemplate and refer to that in the ClusterClass")})
 }
 
-// ValidateDelete refuses nothing.
+// ValidateDelete accepts everything.
 func (*ClusterTemplate) ValidateDelete(context.Context, *infrav1.ElementalClusterTemplate) (admission.Warnings, error) {
 	return nil, nil
 }

@@ -28,7 +28,7 @@ type Host struct {
 
 var _ admission.Validator[*infrav1.ElementalHost] = &Host{}
 
-// ValidateCreate refuses nothing.
+// ValidateCreate accepts everything.
 func (*Host) ValidateCreate(context.Context, *infrav1.ElementalHost) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -57,7 +57,7 @@ func (w *Host) ValidateUpdate(ctx context.Context, before, after *infrav1.Elemen
 			before.Spec.Upgrade.Attempt))})
 }
 
-// ValidateDelete refuses nothing.
+// ValidateDelete accepts everything.
 func (*Host) ValidateDelete(context.Context, *infrav1.ElementalHost) (admission.Warnings, error) {
 	return nil, nil
 }

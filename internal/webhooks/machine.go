@@ -102,7 +102,7 @@ func (w *Machine) storedSpecs(ctx context.Context, before, after *infrav1.Elemen
 	return stored, nil
 }
 
-// ValidateDelete refuses nothing.
+// ValidateDelete accepts everything.
 func (*Machine) ValidateDelete(context.Context, *infrav1.ElementalMachine) (admission.Warnings, error) {
 	return nil, nil
 }

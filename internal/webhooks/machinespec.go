@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// validateMachineSpec checks what an ElementalMachine and a template of one have in common.
+// validateMachineSpec checks what ElementalMachines and their templates have in common.
 func validateMachineSpec(spec *infrav1.ElementalMachineSpec, path *field.Path) field.ErrorList {
 	return append(validateOS(spec.OSVersionManagement, path), validateSelector(spec.Selector, path)...)
 }
@@ -68,13 +68,13 @@ func warnOfOS(before, after infrav1.OSVersionManagement) admission.Warnings {
 			key, strings.Join(osversion.Keys(), ", ")))
 	}
 	if name := osversion.Unresolved(after); name != "" && written(before) != written(after) {
-		warnings = append(warnings, fmt.Sprintf("osVersion.imageUri does not count beside managedOSVersionName %.60q: remove that to have this image",
+		warnings = append(warnings, fmt.Sprintf("osVersion.imageUri is ignored because managedOSVersionName %.60q is set: remove that to use this image",
 			name))
 	}
 	return warnings
 }
 
-// written is the image that an OS version names, even if it is ignored.
+// written is the image in an OS version, even if it is ignored.
 func written(management infrav1.OSVersionManagement) string {
 	version := infrav1.OSVersion{}
 	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &version); err != nil {

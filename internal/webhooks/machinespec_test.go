@@ -34,7 +34,7 @@ var _ = Describe("A change of an OS version", func() {
 			"osVersion.imageUrl is passed on to the hosts, whose elemental OS plugin ignores it: "+known),
 		Entry("an image beside a ManagedOSVersion", `{"imageUri":"oci://os:v1","managedOSVersionName":"v3"}`,
 			`{"imageUri":"oci://os:v2","managedOSVersionName":"v3"}`,
-			`osVersion.imageUri does not count beside managedOSVersionName "v3": remove that to have this image`),
+			`osVersion.imageUri is ignored because managedOSVersionName "v3" is set: remove that to use this image`),
 		Entry("not what was there before", typo, typo),
 		Entry("not an image that a ManagedOSVersion was looked up to", `{"managedOSVersionName":"v3"}`,
 			`{"imageUri":"oci://os:v3","managedOSVersionName":"v3","resolvedFrom":"v3"}`),

@@ -72,7 +72,7 @@ func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infra
 	return warnOfOS(was, wanted), invalid("ElementalMachineTemplate", after, errs)
 }
 
-// ValidateDelete refuses nothing.
+// ValidateDelete accepts everything.
 func (*MachineTemplate) ValidateDelete(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	return nil, nil
 }

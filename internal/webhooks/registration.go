@@ -21,7 +21,7 @@ type Registration struct{}
 
 var _ admission.Validator[*infrav1.ElementalRegistration] = &Registration{}
 
-// ValidateCreate rejects invalid rules of verification, and invalid exceptions from it.
+// ValidateCreate rejects invalid rules of imageVerification, and invalid insecureRegistries.
 func (*Registration) ValidateCreate(_ context.Context, registration *infrav1.ElementalRegistration) (admission.Warnings, error) {
 	return nil, invalid("ElementalRegistration", registration, slices.Concat(
 		validateImageVerification(registration.Spec.ImageVerification, field.NewPath("spec", "imageVerification")),
@@ -38,7 +38,7 @@ func (w *Registration) ValidateUpdate(ctx context.Context, before, after *infrav
 	return w.ValidateCreate(ctx, after)
 }
 
-// ValidateDelete refuses nothing.
+// ValidateDelete accepts everything.
 func (*Registration) ValidateDelete(context.Context, *infrav1.ElementalRegistration) (admission.Warnings, error) {
 	return nil, nil
 }

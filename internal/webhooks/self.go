@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// whoAmI asks the API server, once, as whom the manager writes. All replicas are the same user.
+// whoAmI returns a function that asks the API server, once, for the manager's user name. It is the same for all replicas.
 func whoAmI(mgr ctrl.Manager) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	name := ""

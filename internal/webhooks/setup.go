@@ -49,7 +49,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// invalid is the answer to a request whose object has errors, and nil if there are none.
+// invalid returns the error for an object with errors, or nil if there are none.
 func invalid(kind string, object client.Object, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil

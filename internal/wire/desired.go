@@ -5,50 +5,50 @@ package wire
 
 import "encoding/json"
 
-// Registration is what a host is told about the registration it came through.
+// Registration is what a registration sends to its hosts.
 type Registration struct {
 	HostLabels      map[string]string `json:"hostLabels,omitempty"`
 	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
-	// ImageVerification of images that the host is installed with or reset to; nil for none.
+	// ImageVerification for images that the host is installed with or reset to; nil for none.
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
-	// Config is RegistrationConfig of the API, as it is.
+	// Config is RegistrationConfig of the API, unchanged.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// HostCreate registers a host. The same name with the same key is the same host, however often it is
-// sent; the same name with another key is refused with 409.
+// HostCreate registers a host. The same name with the same key is the same host, and the request can be repeated; the same name with another
+// key is refused with 409.
 type HostCreate struct {
 	Name string `json:"name"`
-	// Labels the host proposes. Labels of the Kubernetes, Cluster API and Elemental domains are refused.
+	// Labels that the host proposes. Labels of the Kubernetes, Cluster API and Elemental domains are refused.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// SMBIOS is what the firmware says of the host, by the names in package internal/smbios. The API fills
-	// it into the labels and annotations of the registration.
+	// SMBIOS has the SMBIOS fields of the host, by the names in package internal/smbios. The API uses them in the labels and annotations of
+	// the registration.
 	SMBIOS map[string]string `json:"smbios,omitempty"`
 	// PubKey is the PEM-encoded (PKIX) Ed25519 public key of the host.
 	PubKey string `json:"pubKey"`
 }
 
-// Desired is all that is asked of a host. It is computed from the ElementalHost alone.
+// Desired is the desired state of a host. It is computed from the ElementalHost alone.
 type Desired struct {
-	// Revision names this content; a request with the same revision is held until it changes.
+	// Revision identifies this content; a request with the same revision stays pending until it changes.
 	Revision string `json:"revision"`
-	// Approved is false until an operator vouches for the host.
+	// Approved is false until an operator approves the host.
 	Approved bool `json:"approved"`
-	// Bootstrap is true when the host shall fetch and apply its bootstrap data.
+	// Bootstrap is true if the host has to fetch and apply its bootstrap data.
 	Bootstrap bool `json:"bootstrap,omitempty"`
-	// Reset is true when the host shall reset itself.
+	// Reset is true if the host has to reset itself.
 	Reset bool `json:"reset,omitempty"`
 	// Upgrade is the attempt that the host takes part in.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Unreported is true while the API has no report of the host: it is new, or "clusterctl move" has taken it
-	// to another management cluster, which does not bring its status along. The host then reports everything.
+	// Unreported is true while the API has no report of the host: it is new, or "clusterctl move", which does not preserve its status, has
+	// moved it to another management cluster. The host then reports everything.
 	Unreported bool `json:"unreported,omitempty"`
 }
 
-// Upgrade is an attempt to bring the host to another OS.
+// Upgrade is an attempt to upgrade the host to another OS.
 type Upgrade struct {
-	// Attempt is the id. What was done for one attempt is never taken for another's.
+	// Attempt is the id. The result of one attempt must not be used for another.
 	Attempt string `json:"attempt"`
 	// Apply is the trigger: write the image, reboot, assess. Without it the host only prepares.
 	Apply bool `json:"apply,omitempty"`
@@ -76,21 +76,21 @@ type Bootstrap struct {
 	Config string `json:"config"`
 }
 
-// Reset is how the host is reset.
+// Reset is how to reset the host.
 type Reset struct {
 	// Options is spec.config.elemental.reset of the registration, for the OS plugin.
 	Options json.RawMessage `json:"options,omitempty"`
-	// ImageVerification is whose signature the images among the options need; see Registration.
+	// ImageVerification for the images in the options; see Registration.
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
-// Authorities are what the host shall know the Elemental API by from now on.
+// Authorities are the certificate authorities that the host has to trust for the Elemental API.
 type Authorities struct {
-	// CACert is PEM-encoded: one certificate authority, or those of before and after while one takes the other's place.
+	// CACert is PEM-encoded: one certificate authority, or both while one replaces the other.
 	CACert string `json:"caCert"`
 }
 
-// Error is the body of every answer that is not 2xx.
+// Error is the body of every response that is not 2xx.
 type Error struct {
 	// Code is the HTTP status.
 	Code int `json:"code"`

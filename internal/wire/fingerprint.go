@@ -9,9 +9,9 @@ import (
 	"encoding/pem"
 )
 
-// KeyFingerprint is what people compare of a host's PEM-encoded public key: the SHA-256 of its PKIX (DER) encoding, written as
-// OpenSSH writes fingerprints. The host shows it on its console and the manager in the ElementalHost, so both have to compute it
-// here. It is empty for what is not PEM. By hand:
+// KeyFingerprint identifies a host's PEM-encoded public key for people: the SHA-256 of its PKIX (DER) encoding, in the format of OpenSSH.
+// The host prints it on its console and the manager stores it in the ElementalHost, so both have to use this function. It is empty for input
+// that is not PEM. By hand:
 //
 //	openssl pkey -in private.key -pubout -outform DER | openssl dgst -sha256 -binary | base64
 func KeyFingerprint(publicKey string) string {

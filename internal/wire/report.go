@@ -5,14 +5,13 @@ package wire
 
 import "time"
 
-// Report is all that a host may say about itself: the whole of it each time, so that the last one
-// holds. Fields that the API does not know are left out: the agent may be newer. A host sends it when it has something new to say and whenever it
-// connects anew; the API writes it only if it differs from what is stored.
+// Report is the status that a host reports, always as a whole. The API ignores unknown fields, since the agent may be newer. A host sends it
+// whenever it has changed and whenever it connects; the API writes it only if it differs from what is stored.
 type Report struct {
 	AgentVersion string `json:"agentVersion,omitempty"`
 	Phase        string `json:"phase,omitempty"`
 	Message      string `json:"message,omitempty"`
-	// VolatileWorkDir says why what the agent keeps is lost with the next reboot; empty where it is not.
+	// VolatileWorkDir is why the work directory does not survive a reboot; empty if it does.
 	VolatileWorkDir string    `json:"volatileWorkDir,omitempty"`
 	Installed       bool      `json:"installed,omitempty"`
 	Bootstrapped    bool      `json:"bootstrapped,omitempty"`
@@ -38,7 +37,7 @@ type OS struct {
 	FreeBytes int64  `json:"freeBytes,omitempty"`
 }
 
-// Attempt is how far the host is with an attempt. Phase is one of the HostUpgradePhases of the API.
+// Attempt is the status of an attempt. Phase is one of the HostUpgradePhases of the API.
 type Attempt struct {
 	Attempt    string `json:"attempt"`
 	Phase      string `json:"phase"`
@@ -48,23 +47,23 @@ type Attempt struct {
 	FromBootID string `json:"fromBootID,omitempty"`
 	Healthy    bool   `json:"healthy,omitempty"`
 	Message    string `json:"message,omitempty"`
-	// Progress of the present phase; nil where nothing is under way that is counted.
+	// Progress of the present phase; nil if it is not measured.
 	Progress *Progress `json:"progress,omitempty"`
-	// Checks of the host before and after the reboot, in their order.
+	// Checks of the host before and after the reboot, in order.
 	Checks []Check `json:"checks,omitempty"`
 }
 
-// Check is what one check of the host found.
+// Check is the result of one check of the host.
 type Check struct {
-	// Name of a check of the agent's own, or DIRECTORY/FILE of a program of the user's. It is unique within an attempt.
+	// Name of one of the agent's own checks, or DIRECTORY/FILE of a user's program. It is unique within an attempt.
 	Name string `json:"name"`
-	// Verdict is CheckPassed or another of these.
+	// Verdict is CheckPassed or another of these constants.
 	Verdict string `json:"verdict"`
-	// Since when it has been found like this, in whole seconds.
+	// Since when it has had this result, in whole seconds.
 	Since time.Time `json:"since,omitzero"`
-	// ExitCode of a program; nil for one that was ended or could not be started, and for checks of the agent's own.
+	// ExitCode of a program; nil if it was killed or could not be started, and for the agent's own checks.
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// Output is the end of what a program wrote, or why a check of the agent's own has not passed; empty for one that has.
+	// Output is the end of a program's output, or why one of the agent's own checks has not passed; empty if it has.
 	Output string `json:"output,omitempty"`
 }
 
@@ -72,13 +71,13 @@ type Check struct {
 const (
 	CheckPassed = "Passed"
 	CheckFailed = "Failed"
-	// CheckTimedOut: it was not done, or not good, within its time.
+	// CheckTimedOut: it did not complete, or did not pass, in time.
 	CheckTimedOut = "TimedOut"
-	// CheckWaiting: it has not passed yet, and had not when another ended the assessment.
+	// CheckWaiting: it has not passed yet, or had not when another check ended the assessment.
 	CheckWaiting = "Waiting"
 )
 
-// Bounds of the checks of an attempt. Those of text are in bytes. A name has room for the longest name of a file.
+// Bounds of the checks of an attempt. Those of text are in bytes. A name has room for the longest file name.
 const (
 	MaxChecks       = 32
 	MaxCheckName    = 288
@@ -86,31 +85,31 @@ const (
 	MaxCheckOutput  = 256
 )
 
-// Progress of what a host does for an attempt and takes long. It is reported while that is under way, and dropped with it.
+// Progress of a long operation of an attempt. It is reported during the operation, and removed afterwards.
 type Progress struct {
-	// Stage is what the host does: one of the Stages.
+	// Stage is the operation: one of the Stages.
 	Stage string `json:"stage"`
 	// Bytes that are done.
 	Bytes int64 `json:"bytes"`
-	// TotalBytes that there are to do; 0 where nobody knows.
+	// TotalBytes of the operation; 0 if unknown.
 	TotalBytes int64 `json:"totalBytes,omitempty"`
 }
 
 // Stages of a host's progress.
 const (
-	// StageDownload: blobs of the image come from its registry.
+	// StageDownload: the image is downloaded from its registry.
 	StageDownload = "Download"
-	// StageWrite: the elemental CLI fills the state partition.
+	// StageWrite: the elemental CLI writes to the state partition.
 	StageWrite = "Write"
-	// StageVerify: what is on the disk is compared with what was to be written.
+	// StageVerify: the snapshot is compared with its expected content.
 	StageVerify = "Verify"
 )
 
-// WarningPrefix is before each warning in the message of an attempt, behind what is wrong. One that succeeded has nothing but
-// warnings to tell of.
+// WarningPrefix precedes each warning in the message of an attempt, after the reason of a failure. The message of a successful attempt
+// contains only warnings.
 const WarningPrefix = "warning: "
 
-// Phases of an attempt, in their order; the last three are ends.
+// Phases of an attempt, in order; the last three are final.
 const (
 	PhaseAcknowledged = "Acknowledged"
 	PhaseFetching     = "Fetching"
@@ -123,7 +122,7 @@ const (
 	PhaseRolledBack   = "RolledBack"
 )
 
-// Phases of a host, spelled as the predecessor spelled them.
+// Phases of a host, spelled as by the predecessor.
 const (
 	HostRegistering            = "Registering"
 	HostFinalizingRegistration = "Finalizing Registration"

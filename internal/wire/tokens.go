@@ -11,15 +11,14 @@ const (
 	// HostHeader carries "Bearer <host token>".
 	HostHeader = "Authorization"
 
-	// HostTokenLifetime is how long a host token is valid. Its subject is the host's name, its audience
-	// the registration URI.
+	// HostTokenLifetime is how long a host token is valid. Its subject is the host's name, its audience the registration URI.
 	HostTokenLifetime = time.Minute
-	// ClockSkew that is forgiven between a host and the API.
+	// ClockSkew that is tolerated between a host and the API.
 	ClockSkew = 2 * time.Minute
 
-	// MaxWait is the longest a request for the desired state is held.
+	// MaxWait is the maximum time of a long poll.
 	MaxWait = 10 * time.Minute
-	// MaxBody is the largest request body the API reads, in bytes.
+	// MaxBody is the maximum size of a request body, in bytes.
 	MaxBody = 64 << 10
 )
 

@@ -89,14 +89,14 @@ var _ = Describe("The boot of a node", func() {
 
 	It("is good when the kubelet answers where its configuration says, and not before", func() {
 		digest := boot(kubeletIll)
-		says("the kubelet is not well: http://127.0.0.1:" + port + "/healthz answers 500 Internal Server Error: [-]syncloop failed")
+		says("the kubelet is not healthy: http://127.0.0.1:" + port + "/healthz answers 500 Internal Server Error: [-]syncloop failed")
 		Expect(os.Remove(shared(kubeletIll))).To(Succeed())
 		succeeds(digest)
 	})
 
 	It("is not judged by a container's kubelet", func() {
 		digest := boot(kubeletIll)
-		says("the kubelet is not well")
+		says("the kubelet is not healthy")
 		m.within("mkfifo /tmp/pipe", "{ unshare --pid --fork /native/bin/kubelet --config /tmp/pipe & }")
 		Eventually(func() []process { return m.named(kubeletName) }).Should(HaveLen(2))
 		Expect(os.Remove(shared(kubeletIll))).To(Succeed())

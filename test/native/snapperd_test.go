@@ -57,7 +57,7 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		eventuallyOthers("snapper", asked) // it is to delete what is not finished
 		m.release(describing)
 		expectSucceeded(digest)
-		Expect(m.agentLog()).To(ContainSubstring(`msg="Removing what is left of a killed upgrade" snapshot=2`))
+		Expect(m.agentLog()).To(ContainSubstring(`msg="Removing the remains of a killed upgrade" snapshot=2`))
 	})
 
 	// The daemon ends when it comes to a request of somebody who has gone, and with it the request of the next.
@@ -100,7 +100,7 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 			m.signal(syscall.SIGKILL, "elemental")
 			m.release("post-upgrade")
 			expectFailed()
-			Expect(m.agentLog()).To(ContainSubstring("snapper does not delete a snapshot; its subvolume is deleted"))
+			Expect(m.agentLog()).To(ContainSubstring("snapper failed to delete a snapshot, deleting its subvolume"))
 		})
 	})
 })

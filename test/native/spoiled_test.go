@@ -31,7 +31,7 @@ var _ = Describe("A disk", func() {
 		})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed),
-			HaveField("Message", ContainSubstring("the first of them: /etc/motd is not what was downloaded"))))
+			HaveField("Message", ContainSubstring("the first: /etc/motd is not what was downloaded"))))
 		m.expectUntouched()
 	})
 

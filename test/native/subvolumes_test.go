@@ -110,7 +110,7 @@ func onSubvolumes(kind snapshotter) {
 		write(m.path(filepath.Join(stateDir, ".snapshots/2/snapshot.workDir/etc/os-release")), "PRETTY_NAME=\"other\"\n")
 		m.release("rsync")
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
-		Expect(m.agentLog()).To(ContainSubstring("the first of them: /etc/os-release has other content"))
+		Expect(m.agentLog()).To(ContainSubstring("the first: /etc/os-release has other content"))
 		m.expectWhole("2", "1")
 	})
 }

@@ -66,10 +66,10 @@ var _ = Describe("An upgrade", func() {
 		m.within("cp -a /var/lib/elemental/agent /tmp/agent && mount -t tmpfs volatile /var/lib/elemental/agent && cp -a /tmp/agent/. /var/lib/elemental/agent")
 		uri, _ := push(m.registry, "v2", kernel)
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
-		remedy := "/var/lib/elemental/agent is on /var/lib/elemental/agent (tmpfs): it does not outlive a reboot and an upgrade: " +
+		remedy := "/var/lib/elemental/agent is on /var/lib/elemental/agent (tmpfs): it does not survive a reboot and an upgrade: " +
 			"name a directory on the persistent partition in agent.workDir of the agent's configuration"
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Digest", ""),
-			HaveField("Message", "the host would not remember this upgrade after its reboot: "+remedy+"; the OS was not touched")))
+			HaveField("Message", "the state of this upgrade would be lost in the reboot: "+remedy+"; the OS was not changed")))
 		Expect(m.last()).To(And(HaveField("VolatileWorkDir", remedy), HaveField("OS.BootID", "boot-1")))
 		m.expectSnapshots("1")
 	})
@@ -145,7 +145,7 @@ var _ = Describe("An upgrade", func() {
 		uri, digest := push(m.registry, "v4", kernel, large)
 		m.upgrade("a4", wire.OSVersion{ImageURI: uri})
 		Expect(m.ends("a4")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
-		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("Removing a snapshot before the upgrade that would remove it"))
+		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("Removing a snapshot that the upgrade would remove at its end"))
 		m.expectWhole("4", "3")
 	})
 
@@ -157,7 +157,7 @@ var _ = Describe("An upgrade", func() {
 		m.within(fmt.Sprintf(fill, 1)) // what is reserved for root is less than the image
 		m.release("rsync")
 		Expect(m.ends("a1")).To(HaveField("Phase", wire.PhaseFailed))
-		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("files are not as they were written"))
+		Expect(os.ReadFile(filepath.Join(m.share, "agent.log"))).To(ContainSubstring("files differ from what was written"))
 		m.expectUntouched()
 	})
 

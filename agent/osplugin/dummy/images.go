@@ -16,7 +16,7 @@ import (
 // imageBytes is the size of every dummy image.
 const imageBytes = 1 << 20
 
-// Images are images that exist without a registry.
+// Images are OS images that need no registry.
 type Images struct{}
 
 // Digest of a dummy image.
@@ -25,7 +25,7 @@ func Digest(uri string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Resolve knows every image; the one that contains "missing" does not exist.
+// Resolve resolves every URI, except one that contains "missing".
 func (Images) Resolve(_ context.Context, uri, digest string) (image.Image, error) {
 	if uri == "" || strings.Contains(uri, "missing") {
 		return image.Image{}, &image.Terminal{Message: "image " + uri + " does not exist: check osVersion.imageUri"}
@@ -36,32 +36,32 @@ func (Images) Resolve(_ context.Context, uri, digest string) (image.Image, error
 	return image.Image{URI: uri, Digest: digest, Bytes: imageBytes}, nil
 }
 
-// Verify refuses all that has to be signed: dummy images have no signatures.
+// Verify fails if a signature is required: dummy images have none.
 func (Images) Verify(_ context.Context, wanted image.Image, by *wire.ImageVerification) error {
 	if by == nil {
 		return nil
 	}
-	return &image.Terminal{Message: "image " + wanted.URI + " has no signature: images of the dummy plugin have none, leave imageVerification out"}
+	return &image.Terminal{Message: "image " + wanted.URI + " has no signature: images of the dummy plugin have none, remove imageVerification"}
 }
 
 // Download does nothing.
 func (Images) Download(context.Context, image.Image) error { return nil }
 
-// Downloaded is all of it.
+// Downloaded returns the full size.
 func (Images) Downloaded(string) int64 { return imageBytes }
 
-// Unpacked is as much as it is packed.
+// Unpacked returns the same size.
 func (Images) Unpacked(context.Context, string) (int64, error) { return imageBytes, nil }
 
-// FileList is none: nothing is compared with it.
+// FileList returns no path, since there are no files.
 func (Images) FileList(context.Context, string) (string, error) { return "", nil }
 
-// Serve names the image.
+// Serve returns the reference of the image.
 func (Images) Serve(digest string) (string, func(), error) {
 	return "dummy/os@" + digest, func() {}, nil
 }
 
-// Relay names the image.
+// Relay returns the reference of the image.
 func (i Images) Relay(_ context.Context, wanted image.Image) (string, func(), error) {
 	return i.Serve(wanted.Digest)
 }

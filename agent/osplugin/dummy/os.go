@@ -28,7 +28,7 @@ const (
 	unbootable = "unbootable"
 )
 
-// disk is what dummy-os.json holds.
+// disk is the content of dummy-os.json.
 type disk struct {
 	BootID    string             `json:"bootID"`
 	Booted    int32              `json:"booted"`
@@ -38,7 +38,7 @@ type disk struct {
 	Snapshots map[int32]snapshot `json:"snapshots"`
 	// Bootstrap is "", "placed" or "applied".
 	Bootstrap string `json:"bootstrap,omitempty"`
-	// Reset says that the next boot is a reset.
+	// Reset is whether the next boot is a reset.
 	Reset bool `json:"reset,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type snapshot struct {
 	Attempt string `json:"attempt,omitempty"`
 }
 
-// Plugin is a dummy OS.
+// Plugin simulates an OS.
 type Plugin struct {
 	path string
 	lock sync.Mutex
@@ -57,10 +57,10 @@ type Plugin struct {
 
 var _ osplugin.Plugin = (*Plugin)(nil)
 
-// New returns a dummy OS that is kept in the work directory.
+// New returns a simulated OS that is stored in the work directory.
 func New(workDir string) *Plugin { return &Plugin{path: filepath.Join(workDir, stateFile)} }
 
-// Init installs the OS when there is none.
+// Init installs the OS if there is none.
 func (p *Plugin) Init(context.Context) error {
 	found, err := system.ReadJSON(p.path, &p.disk)
 	if err != nil || found {
@@ -100,17 +100,17 @@ func (p *Plugin) Space(context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: freeBytes, Work: freeBytes}, nil
 }
 
-// RecoverySpace is not known: there is no recovery system.
+// RecoverySpace is unknown: there is no recovery system.
 func (p *Plugin) RecoverySpace(context.Context) (osplugin.RecoverySpace, error) {
 	return osplugin.RecoverySpace{}, nil
 }
 
-// Exclusive has nobody to wait for.
+// Exclusive never waits: there are no other processes.
 func (p *Plugin) Exclusive(context.Context, func(string)) (release func(), err error) {
 	return func() {}, nil
 }
 
-// Clean has nothing to do.
+// Clean does nothing.
 func (p *Plugin) Clean(context.Context) error { return nil }
 
 // Upgrade adds a snapshot.
@@ -140,10 +140,10 @@ func (p *Plugin) Written(_ context.Context, attempt, digest string) (int32, erro
 	return 0, nil
 }
 
-// VerifySnapshot finds nothing: there are no files.
+// VerifySnapshot does nothing: there are no files.
 func (p *Plugin) VerifySnapshot(context.Context, osplugin.Verification) error { return nil }
 
-// Discard forgets a snapshot.
+// Discard removes a snapshot.
 func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
 	return p.change(func(d *disk) error {
 		delete(d.Snapshots, snapshot)
@@ -154,10 +154,10 @@ func (p *Plugin) Discard(_ context.Context, snapshot int32) error {
 	})
 }
 
-// MakeRoom does nothing: there is enough.
+// MakeRoom does nothing: there is always enough space.
 func (p *Plugin) MakeRoom(context.Context, int64) error { return nil }
 
-// BootNewest does nothing: nothing but the default is ever booted.
+// BootNewest does nothing: the default is always booted.
 func (p *Plugin) BootNewest(context.Context) error { return nil }
 
 // BootAlways makes a snapshot the default.
@@ -171,7 +171,7 @@ func (p *Plugin) BootAlways(_ context.Context, id, _ int32) error {
 	})
 }
 
-// Assess finds images bad that call themselves so.
+// Assess finds snapshots bad whose URI contains "unhealthy".
 func (p *Plugin) Assess(context.Context, assess.Question) (assess.Verdict, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -181,7 +181,7 @@ func (p *Plugin) Assess(context.Context, assess.Question) (assess.Verdict, error
 	return assess.Verdict{State: assess.Good}, nil
 }
 
-// Check finds everything good.
+// Check always passes.
 func (p *Plugin) Check(context.Context) (assess.Verdict, error) {
 	return assess.Verdict{State: assess.Good}, nil
 }
@@ -191,7 +191,7 @@ func (p *Plugin) BeforeUpgrade(context.Context) (assess.Verdict, error) {
 	return assess.Verdict{State: assess.Good}, nil
 }
 
-// Units are none.
+// Units returns none.
 func (p *Plugin) Units(context.Context) (assess.UnitStates, error) { return assess.UnitStates{}, nil }
 
 // Reboot boots the default and asks for a restart of the agent.
@@ -202,7 +202,7 @@ func (p *Plugin) Reboot(context.Context) error {
 	return osplugin.ErrRestart
 }
 
-// PowerOff is a reboot.
+// PowerOff reboots.
 func (p *Plugin) PowerOff(ctx context.Context) error { return p.Reboot(ctx) }
 
 func boot(d *disk) error {
@@ -224,7 +224,7 @@ func boot(d *disk) error {
 	return newBoot(d)
 }
 
-// Bootstrap is applied by the next boot, whatever it says.
+// Bootstrap data is applied by the next boot, whatever its content.
 func (p *Plugin) Bootstrap(context.Context, wire.Bootstrap) error {
 	return p.change(func(d *disk) error {
 		d.Bootstrap = "placed"
@@ -232,7 +232,7 @@ func (p *Plugin) Bootstrap(context.Context, wire.Bootstrap) error {
 	})
 }
 
-// BootstrapState goes by the file.
+// BootstrapState returns the stored state.
 func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -245,7 +245,7 @@ func (p *Plugin) ResetDir() string { return filepath.Join(filepath.Dir(p.path), 
 // RecoveryDir is in ResetDir.
 func (p *Plugin) RecoveryDir() string { return filepath.Join(p.ResetDir(), "recovery") }
 
-// TriggerReset is remembered until Reset.
+// TriggerReset makes the next boots go to recovery, until Reset.
 func (p *Plugin) TriggerReset(context.Context) error {
 	return p.change(func(d *disk) error {
 		d.Reset = true
@@ -253,10 +253,10 @@ func (p *Plugin) TriggerReset(context.Context) error {
 	})
 }
 
-// ResetsInRun says that nothing but "elemental-agent run" is started in this OS's recovery mode.
+// ResetsInRun says that only "elemental-agent run" is started in this OS's recovery mode.
 func (p *Plugin) ResetsInRun() {}
 
-// Reset installs the OS anew.
+// Reset reinstalls the OS.
 func (p *Plugin) Reset(context.Context, json.RawMessage) error { return p.change(install) }
 
 // AbandonReset does nothing.

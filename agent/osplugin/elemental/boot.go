@@ -17,16 +17,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// released are the variables by which GRUB would boot something else than the default.
+// released are the variables that would make GRUB boot something other than the default.
 var released = map[string]string{savedEntry: "", nextEntry: "", check: "", lastAttempt: ""}
 
-// BootNewest lets GRUB choose the default.
+// BootNewest makes GRUB boot the default.
 func (p *Plugin) BootNewest(ctx context.Context) error {
 	return p.editGrub(ctx, map[string]string{savedEntry: "", nextEntry: ""})
 }
 
-// BootAlways makes a snapshot the default; see the package comment. The link comes first: whatever the list of fallbacks says then,
-// the host boots what is good.
+// BootAlways makes a snapshot the default; see the package comment. The link is changed first: the host then boots the good snapshot
+// whatever the list of fallbacks contains.
 func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 	state, err := p.readState()
 	if err != nil {
@@ -54,15 +54,15 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 		if len(variables) > 0 {
 			return fmt.Errorf("telling GRUB that snapshot %d is the default: %w", snapshot, err)
 		}
-		// The default is good, whatever would be tried after it.
+		// Not fatal: the default is good, and the fallbacks are tried only after it.
 		p.log.Error("Listing the fallbacks for GRUB failed", "default", snapshot, "fallbacks", fallbacks, "error", err)
 	}
 	return p.editGrub(ctx, released)
 }
 
-// bootBooted has the next boot, until BootNewest or BootAlways says otherwise, choose what runs now: the CLI makes the new snapshot the
-// default before it records it, and long before anybody has looked whether it is whole. It needs an entry of its own, since the
-// default's leads to the new one by then. The assessment, which overrules saved_entry, leaves next_entry alone.
+// bootBooted makes the next boot choose the running snapshot, until BootNewest or BootAlways is called: the CLI makes the new snapshot the
+// default before it records it, and before the snapshot is verified. An entry of its own is needed, since the default's leads to the new
+// snapshot by then. The boot assessment overrides saved_entry, but not next_entry.
 func (p *Plugin) bootBooted(ctx context.Context) error {
 	booted, err := p.booted()
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *Plugin) bootBooted(ctx context.Context) error {
 	return p.bootOnce(ctx, state, booted, 0)
 }
 
-// bootOnce has the next boot choose an entry of a snapshot's own.
+// bootOnce makes the next boot choose a snapshot by its own entry.
 func (p *Plugin) bootOnce(ctx context.Context, state installState, snapshot, bad int32) error {
 	others, err := p.fallbacks(state, snapshot, bad)
 	if err != nil {
@@ -87,8 +87,8 @@ func (p *Plugin) bootOnce(ctx context.Context, state installState, snapshot, bad
 	return p.editGrub(ctx, map[string]string{nextEntry: passiveEntry + strconv.Itoa(int(snapshot))})
 }
 
-// makeDefault of a snapshot. A subvolume has an entry of its own chosen until GRUB's variables follow: some GRUBs take the kernel by
-// those, while the root file system is the default subvolume.
+// makeDefault makes a snapshot the default. With subvolumes, the snapshot's own entry is selected until GRUB's variables are updated: some
+// GRUBs take the kernel from those, while the root file system is the default subvolume.
 func (p *Plugin) makeDefault(ctx context.Context, state installState, snapshot, bad int32) error {
 	if state.Snapshotter.Type == btrfs {
 		if err := p.bootOnce(ctx, state, snapshot, bad); err != nil {
@@ -98,7 +98,7 @@ func (p *Plugin) makeDefault(ctx context.Context, state installState, snapshot, 
 	return p.layout(state).setNext(ctx, snapshot)
 }
 
-// fallbacks of a default are the other snapshots that are recorded and whole, newest first.
+// fallbacks returns the other snapshots that are recorded and complete, newest first.
 func (p *Plugin) fallbacks(state installState, snapshot, bad int32) ([]int32, error) {
 	entries, err := os.ReadDir(p.snapshotsPath())
 	if err != nil {
@@ -119,8 +119,8 @@ func (p *Plugin) fallbacks(state installState, snapshot, bad int32) ([]int32, er
 	return found, nil
 }
 
-// listFallbacks tells GRUB which entries there are besides the default's, and that it is to try all of them in their order, the recovery
-// system last. Each list means nothing without the other, and what goes with the default is written with them.
+// listFallbacks sets the entries besides the default's, and the order in which GRUB tries all of them, the recovery system last. Each of the
+// two lists is useless without the other, and variables that depend on the default are written together with them.
 func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32, more map[string]string) error {
 	if !p.host.Exists(grubOEMEnv) {
 		return nil
@@ -150,7 +150,7 @@ func (p *Plugin) listFallbacks(ctx context.Context, snapshots []int32, more map[
 	return p.withEFI(ctx, func() error { return p.writeBlock(ctx, grubOEMEnv, set, nil) })
 }
 
-// withEFI does something while the EFI partition can be written.
+// withEFI calls do while the EFI partition is writable.
 func (p *Plugin) withEFI(ctx context.Context, do func() error) (err error) {
 	efi, found, err := p.efi()
 	if err != nil {
@@ -168,7 +168,7 @@ func (p *Plugin) withEFI(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// closeEFI makes the EFI partition read-only, as boots leave it. An agent or a CLI that is killed while it writes there does not.
+// closeEFI makes the EFI partition read-only, as after a boot. An agent or a CLI that is killed while writing leaves it writable.
 func (p *Plugin) closeEFI(ctx context.Context) error {
 	efi, found, err := p.efi()
 	if err != nil || !found || !slices.Contains(efi.Options, "rw") {

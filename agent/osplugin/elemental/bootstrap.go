@@ -15,9 +15,8 @@ import (
 
 const formatCloudConfig = "cloud-config"
 
-// Bootstrap turns a cloud-config into a yip file that runs in the network stage of the next boot, since
-// it may fetch things, and removes itself once the sentinel says that it succeeded: yip runs its files
-// at every boot, and this one holds a join token.
+// Bootstrap converts a cloud-config into a yip file that runs in the network stage of the next boot, since it may need the network, and
+// removes itself once the sentinel says that it succeeded: yip runs its files at every boot, and this one contains a join token.
 func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
 	if data.Format != formatCloudConfig {
 		return fmt.Errorf("bootstrap data has format %q, Elemental hosts take %q: %w", data.Format, formatCloudConfig, osplugin.ErrUnsupported)
@@ -27,7 +26,7 @@ func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
 		return fmt.Errorf("converting bootstrap data: %w: %w", err, osplugin.ErrUnsupported)
 	}
 	if len(ignored) > 0 {
-		p.log.Warn("Bootstrap data has keys that mean nothing to an Elemental host", "keys", ignored)
+		p.log.Warn("Ignoring unsupported keys of the bootstrap data", "keys", ignored)
 	}
 	writesSentinel := func(command string) bool { return strings.Contains(command, bootstrapSentinel) }
 	if !slices.ContainsFunc(stage.Commands, writesSentinel) {
@@ -48,7 +47,7 @@ func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
 	return p.flush()
 }
 
-// BootstrapState goes by the file and the sentinel.
+// BootstrapState checks for the file and the sentinel.
 func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
 	return osplugin.BootstrapState{Placed: p.host.Exists(bootstrapConfig), Applied: p.host.Exists(bootstrapSentinel)}, nil
 }

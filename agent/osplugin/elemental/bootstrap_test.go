@@ -102,7 +102,7 @@ var _ = Describe("Bootstrap data", func() {
 		Entry("permissions", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, permissions: rw}]"},
 			`write_files: /x: permissions "rw" are not an octal number`),
 		Entry("append", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, append: true}]"}, "write the whole file"),
-		Entry("a command that is none", wire.Bootstrap{Format: "cloud-config", Config: "runcmd: [{a: b}]"}, "neither a text nor a list"),
+		Entry("a command that is none", wire.Bootstrap{Format: "cloud-config", Config: "runcmd: [{a: b}]"}, "neither a string nor a list"),
 	)
 
 	It("has been applied when the sentinel is there", func() {

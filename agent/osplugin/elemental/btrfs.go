@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// btrfs is the toolkit's name of the snapshotter, with snapper and without.
+	// btrfs is the toolkit's name of the snapshotter, with or without snapper.
 	btrfs = "btrfs"
-	// snapshotInfo of a snapshot is snapper's, and written by the toolkit where it works without.
+	// snapshotInfo of a snapshot is written by snapper or, without snapper, by the toolkit.
 	snapshotInfo = "info.xml"
 	snapshotWork = "snapshot.workDir"
 	activeSnap   = "active_snap"
 
 	snapperConfig = "/etc/snapper/configs/root"
 
-	// longestDeletion is when snapper is killed: it waits for ever for a daemon that does not answer.
+	// longestDeletion is the timeout for snapper, which waits for its daemon for ever.
 	longestDeletion = 10 * time.Minute
 )
 
 var (
-	// unfinished is in snapshotInfo from the first step of an installation or upgrade to its last but one.
+	// unfinished matches snapshotInfo until the last step of an installation or upgrade.
 	// Source: elemental-toolkit v2.3.2, pkg/snapshotter, installProgress and updateProgress.
 	unfinished = regexp.MustCompile(`>\s*(install|update)-in-progress\s*<`)
-	// defaultSubvolume is what "btrfs subvolume get-default" says of a snapshot.
+	// defaultSubvolume matches the output of "btrfs subvolume get-default" for a snapshot.
 	defaultSubvolume = regexp.MustCompile(`path (?:<FS_TREE>/)?(?:@/)?\.snapshots/(\d+)/snapshot\s*$`)
 )
 
-// rememberSnapper writes down again that a host of btrfs has no snapper, which the CLI forgets when it writes its state for the first time:
-// "false" is what it leaves out, and nothing means "true" to it. The next upgrade would fail. The toolkit configures snapper where it is used.
+// rememberSnapper restores the setting that a btrfs host has no snapper. The CLI drops it when it first writes its state: it omits "false",
+// and reads a missing value as "true", so that the next upgrade would fail. Where snapper is used, the toolkit has configured it.
 func (p *Plugin) rememberSnapper(state installState) error {
 	if state.Snapshotter.Type != btrfs || p.host.Exists(snapperConfig) {
 		return nil
@@ -59,8 +59,8 @@ func (p *Plugin) rememberSnapper(state installState) error {
 	})
 }
 
-// subvolumes are the snapshots of the btrfs snapshotter. The default is the file system's default subvolume, and what GRUB has in
-// active_snap: GRUBs that cannot tell the default subvolume go by that.
+// subvolumes are the snapshots of the btrfs snapshotter. The default is the default subvolume of the file system, and is also stored in
+// active_snap for GRUBs that do not support default subvolumes.
 type subvolumes struct{ *Plugin }
 
 func (s subvolumes) whole(snapshot int32) bool {
@@ -71,7 +71,7 @@ func (s subvolumes) whole(snapshot int32) bool {
 	if _, err := os.Lstat(filepath.Join(s.snapshotPath(snapshot), snapshotWork)); err == nil {
 		return false
 	}
-	// What cannot be read says nothing against a snapshot: it would be removed.
+	// A snapshot whose info cannot be read counts as complete, since incomplete ones are removed.
 	content, _ := os.ReadFile(filepath.Join(s.snapshotPath(snapshot), snapshotInfo))
 	return !unfinished.Match(content)
 }
@@ -88,8 +88,8 @@ func (s subvolumes) next(ctx context.Context) (int32, error) {
 	return parseID(match[1])
 }
 
-// setNext has it on the disk when it returns: what is written to GRUB's variables after it is on theirs at once, and takes back the entry
-// that was to be booted until then.
+// setNext returns after the change is on the disk: GRUB's variables, which are written afterwards and release the entry selected until then,
+// take effect at once.
 func (s subvolumes) setNext(ctx context.Context, snapshot int32) error {
 	for _, args := range [][]string{{"subvolume", "set-default", s.root(snapshot)}, {"filesystem", "sync", s.statePath()}} {
 		if _, err := system.Check(ctx, s.host.Runner, "btrfs", args...); err != nil {
@@ -107,12 +107,13 @@ func (s subvolumes) root(snapshot int32) string {
 	return filepath.Join(s.snapshotPath(snapshot), snapshotTree)
 }
 
-// remove deletes the subvolume first: its files may be read-only. snapper is asked to where it is used, because its daemon would go on to
-// count the snapshot, and the CLI would make it a fallback. It refuses one that it does not know, and leaves the directory where that is not empty.
+// remove deletes the subvolume first, since its files may be read-only. If snapper is used, it is asked to: otherwise its daemon would still
+// list the snapshot, and the CLI would make it a fallback. snapper refuses snapshots it does not know, and leaves a directory that is not
+// empty.
 func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
 	if s.host.Exists(snapperConfig) {
 		if err := s.askSnapper(ctx, snapshot); err != nil {
-			s.log.Warn("snapper does not delete a snapshot; its subvolume is deleted", "snapshot", snapshot, "error", err)
+			s.log.Warn("snapper failed to delete a snapshot, deleting its subvolume", "snapshot", snapshot, "error", err)
 		}
 	}
 	if _, err := os.Lstat(s.root(snapshot)); err == nil {
@@ -123,21 +124,21 @@ func (s subvolumes) remove(ctx context.Context, snapshot int32) error {
 	return system.RemoveTree(s.snapshotsPath(), strconv.Itoa(int(snapshot)))
 }
 
-// askSnapper has snapper delete a snapshot, which waits for what its daemon does for a CLI that was killed.
+// askSnapper makes snapper delete a snapshot, which waits for what its daemon does for a killed CLI.
 func (s subvolumes) askSnapper(ctx context.Context, snapshot int32) error {
 	command := system.Command{Name: "snapper", Args: []string{"delete", "--sync", strconv.Itoa(int(snapshot))}, Timeout: longestDeletion}
 	_, err := system.CheckCommand(ctx, s.host.Runner, command)
 	return err
 }
 
-// CopiedOver finds the copy of the former OS over which a working tree is copied: the CLI begins a subvolume with one, and copies files
-// of another size or time than those in it. There is none of a snapshot that is an image.
+// CopiedOver finds the copy of the former OS over which a working tree is copied: the CLI begins a subvolume with such a copy, and skips
+// files of the same size and time. Snapshots that are images have none.
 func CopiedOver(workingTree, snapshots string) (former string, found bool) {
 	here, err := os.Stat(workingTree)
 	if err != nil {
 		return "", false
 	}
-	candidates, _ := filepath.Glob(filepath.Join(snapshots, "*", snapshotWork)) // a path without a pattern of its own
+	candidates, _ := filepath.Glob(filepath.Join(snapshots, "*", snapshotWork)) // cannot fail: the pattern is valid
 	for _, each := range candidates {
 		former = filepath.Join(filepath.Dir(each), snapshotTree)
 		info, err := os.Stat(each)

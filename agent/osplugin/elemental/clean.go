@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Clean removes what a killed "elemental upgrade" left behind: two mounts, a writable EFI partition and
-// half a snapshot. A retry over them exits with 0 and makes the half snapshot the first fallback.
+// Clean removes the remains of a killed "elemental upgrade": two mounts, a writable EFI partition and a partial snapshot. With these, a
+// retry would exit with 0 and make the partial snapshot the first fallback.
 func (p *Plugin) Clean(ctx context.Context) error {
 	if err := p.cleanMounts(ctx); err != nil {
 		return err
@@ -30,15 +30,15 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rubbish, err := p.rubbish(state, booted)
+	leftovers, err := p.leftovers(state, booted)
 	if err != nil {
 		return err
 	}
-	if err := p.repairDefault(ctx, state, rubbish, booted); err != nil {
+	if err := p.repairDefault(ctx, state, leftovers, booted); err != nil {
 		return err
 	}
-	for _, id := range rubbish {
-		p.log.Info("Removing what is left of a killed upgrade", "snapshot", id)
+	for _, id := range leftovers {
+		p.log.Info("Removing the remains of a killed upgrade", "snapshot", id)
 		if err := p.remove(ctx, state, id); err != nil {
 			return err
 		}
@@ -46,9 +46,9 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	return nil
 }
 
-// cleanMounts goes by the mount table: unmounting what is not mounted fails with the same exit code as
-// everything else. The CLI runs in a mount namespace of its own, which leaves none; those of one that was called by hand, or by
-// an agent of old, are beneath each other, and may have been propagated to where the trees of snapshots lie.
+// cleanMounts uses the mount table, since unmounting something that is not mounted fails with the same exit code as everything else. The
+// agent runs the CLI in a mount namespace of its own, which leaves no mounts; those of a CLI that was run by hand, or by an older agent, are
+// nested, and may have been propagated into the trees of snapshots.
 func (p *Plugin) cleanMounts(ctx context.Context) error {
 	mounts, err := p.host.Mounts()
 	if err != nil {
@@ -60,13 +60,13 @@ func (p *Plugin) cleanMounts(ctx context.Context) error {
 	return p.closeEFI(ctx)
 }
 
-// unmount unmounts the targets that are chosen, deepest first.
+// unmount unmounts the chosen targets, deepest first.
 func (p *Plugin) unmount(ctx context.Context, mounts []system.Mount, chosen func(target string) bool) error {
 	left := slices.DeleteFunc(slices.Clone(mounts), func(each system.Mount) bool { return !chosen(each.Target) })
 	slices.Reverse(left)
 	slices.SortStableFunc(left, func(a, b system.Mount) int { return strings.Count(b.Target, "/") - strings.Count(a.Target, "/") })
 	for _, each := range left {
-		p.log.Info("Unmounting what is left of a killed elemental command", "target", each.Target)
+		p.log.Info("Unmounting the remains of a killed elemental command", "target", each.Target)
 		if _, err := system.Check(ctx, p.host.Runner, "umount", p.host.Path(each.Target)); err != nil && p.stillMounted(each.Target) {
 			return err
 		}
@@ -74,7 +74,7 @@ func (p *Plugin) unmount(ctx context.Context, mounts []system.Mount, chosen func
 	return nil
 }
 
-// stillMounted reports whether something is mounted there now: a mount that was propagated is unmounted together with its origin.
+// stillMounted reports whether something is mounted at target: a propagated mount disappears together with its origin.
 func (p *Plugin) stillMounted(target string) bool {
 	mounts, err := p.host.Mounts()
 	if err != nil {
@@ -92,9 +92,9 @@ func within(target, directory string) bool {
 	return target == directory || strings.HasPrefix(target, directory+"/")
 }
 
-// rubbish are the snapshots that no boot can use, and those that are newer than all that an upgrade
-// ever recorded: their upgrade did not come to its end. The booted one is never among them.
-func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
+// leftovers returns the snapshots that cannot be booted, and those newer than every recorded one: their upgrade did not complete. The booted
+// one is never among them.
+func (p *Plugin) leftovers(state installState, booted int32) ([]int32, error) {
 	entries, err := os.ReadDir(p.snapshotsPath())
 	if err != nil {
 		return nil, fmt.Errorf("listing snapshots: %w", err)
@@ -103,38 +103,38 @@ func (p *Plugin) rubbish(state installState, booted int32) ([]int32, error) {
 	for id := range state.State.Snapshots {
 		newest = max(newest, id)
 	}
-	var rubbish []int32
+	var leftovers []int32
 	for _, entry := range entries {
 		id, err := parseID(entry.Name())
 		if err != nil || id == booted {
-			continue // not a snapshot, or not to be touched
+			continue // not a snapshot, or must not be removed
 		}
 		_, recorded := state.State.Snapshots[id]
 		if !p.layout(state).whole(id) || (!recorded && id > newest) {
-			rubbish = append(rubbish, id)
+			leftovers = append(leftovers, id)
 		}
 	}
-	return rubbish, nil
+	return leftovers, nil
 }
 
-// repairDefault makes the booted snapshot the default again when the default is about to be removed, or is gone: the CLI removes the link
-// to it before it makes the next one.
-func (p *Plugin) repairDefault(ctx context.Context, state installState, rubbish []int32, booted int32) error {
+// repairDefault makes the booted snapshot the default again if the default will be removed, or is missing: the CLI removes the link to the
+// former default before it creates the next.
+func (p *Plugin) repairDefault(ctx context.Context, state installState, leftovers []int32, booted int32) error {
 	layout := p.layout(state)
 	next, err := layout.next(ctx)
-	if err != nil || !slices.Contains(rubbish, next) && layout.whole(next) {
+	if err != nil || !slices.Contains(leftovers, next) && layout.whole(next) {
 		return err
 	}
 	if !layout.whole(booted) {
-		return nil // an OS that is no snapshot has no link
+		return nil // an OS that is not a snapshot has no link
 	}
 	return p.replaceDefault(ctx, state, booted, next)
 }
 
-// replaceDefault has the booted snapshot be the default in place of one that is to be removed.
+// replaceDefault makes the booted snapshot the default in place of one that will be removed.
 func (p *Plugin) replaceDefault(ctx context.Context, state installState, booted, bad int32) error {
 	if state.Snapshotter.Type == btrfs {
-		return p.BootAlways(ctx, booted, bad) // GRUB's active_snap would name what is gone
+		return p.BootAlways(ctx, booted, bad) // otherwise GRUB's active_snap would name the removed snapshot
 	}
 	return p.layout(state).setNext(ctx, booted)
 }

@@ -14,7 +14,7 @@ import (
 
 const cloudConfigHeader = "#cloud-config"
 
-// cloudInit is what is understood of a cloud-config.
+// cloudInit is the supported part of a cloud-config.
 // Source: https://cloudinit.readthedocs.io, "Module reference".
 type cloudInit struct {
 	Hostname string          `yaml:"hostname"`
@@ -23,7 +23,7 @@ type cloudInit struct {
 	Keys     []string        `yaml:"ssh_authorized_keys"`
 	BootCmd  []yaml.Node     `yaml:"bootcmd"`
 	RunCmd   []yaml.Node     `yaml:"runcmd"`
-	// Rest is what is not understood.
+	// Rest are the unsupported keys.
 	Rest map[string]yaml.Node `yaml:",inline"`
 }
 
@@ -47,11 +47,11 @@ type cloudInitUser struct {
 	Keys         []string  `yaml:"ssh_authorized_keys"`
 }
 
-// defaultFileMode of a cloud-config's files, as cloud-init has it.
+// defaultFileMode is cloud-init's default for files.
 const defaultFileMode = 0o644
 
-// convert makes the stage of a yip file of a cloud-config, and lists the keys that have no counterpart.
-// What comes before the header (a jinja marker, comments) is left out.
+// convert converts a cloud-config into a stage of a yip file, and lists the keys without a counterpart. Lines before the header (a jinja
+// marker, comments) are dropped.
 func convert(config string) (stage yipStage, ignored []string, err error) {
 	if start := strings.Index(config, cloudConfigHeader); start >= 0 {
 		config = config[start:]
@@ -102,7 +102,7 @@ func convertUsers(users []yaml.Node) (map[string]yipUser, error) {
 	converted := map[string]yipUser{}
 	for _, node := range users {
 		if node.Kind == yaml.ScalarNode {
-			continue // "default": a distribution's user, which Elemental has not
+			continue // "default": the distribution's user, which Elemental does not have
 		}
 		user := cloudInitUser{}
 		if err := node.Decode(&user); err != nil {
@@ -124,7 +124,7 @@ func convertUsers(users []yaml.Node) (map[string]yipUser, error) {
 	return converted, nil
 }
 
-// stringList takes a list, or a text with commas.
+// stringList decodes a list, or a string with commas.
 func stringList(node yaml.Node) ([]string, error) {
 	if node.IsZero() {
 		return nil, nil
@@ -143,8 +143,7 @@ func stringList(node yaml.Node) ([]string, error) {
 	return list, err
 }
 
-// convertCommands takes texts, which a shell runs, and lists, which are arguments and therefore
-// quoted.
+// convertCommands converts strings, which a shell runs, and lists, which are arguments and therefore quoted.
 func convertCommands(nodes []yaml.Node) ([]string, error) {
 	var commands []string
 	for _, node := range nodes {
@@ -154,7 +153,7 @@ func convertCommands(nodes []yaml.Node) ([]string, error) {
 		}
 		var args []string
 		if err := node.Decode(&args); err != nil {
-			return nil, fmt.Errorf("runcmd: line %d is neither a text nor a list of texts", node.Line)
+			return nil, fmt.Errorf("runcmd: line %d is neither a string nor a list of strings", node.Line)
 		}
 		for i, arg := range args {
 			args[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"

@@ -9,11 +9,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// longestRun is when an installation, an upgrade or a reset is killed: a hook that hangs would keep the host from ever ending, and
-// from saying so. Images are fetched before, so that none of them takes more than minutes.
+// longestRun is the timeout of an installation, an upgrade or a reset: a hook that hangs would otherwise block the host for ever without a
+// report. Images are fetched before, so a run takes minutes.
 const longestRun = 2 * time.Hour
 
-// cli is a run of the CLI that writes a disk, in namespaces that end with it. Whoever calls it is alone.
+// cli is a command of the CLI that writes to a disk, in namespaces that end with it. The caller holds the lock.
 func (p *Plugin) cli(args, env []string) system.Command {
 	return system.Command{Name: "elemental", Args: args, Env: env, Private: p.host.Real(), Timeout: longestRun, Held: p.held}
 }

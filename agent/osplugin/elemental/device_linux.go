@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceNumber of a block device, as "major:minor"; empty when there is none.
+// deviceNumber returns the number of a block device, as "major:minor"; empty if there is none.
 func deviceNumber(path string) string {
 	var about unix.Stat_t
 	if err := unix.Stat(path, &about); err != nil || about.Mode&unix.S_IFMT != unix.S_IFBLK {

@@ -5,5 +5,5 @@
 
 package elemental
 
-// Only Linux has the block devices that are asked for.
+// deviceNumber is not supported: block devices are read on Linux only.
 func deviceNumber(string) string { return "" }

@@ -12,10 +12,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// lockInterval is how often it is looked whether another command has ended.
+// lockInterval is how often the lock is tried while another command holds it.
 const lockInterval = 2 * time.Second
 
-// Exclusive holds the lock that each run of the CLI inherits: one that outlives its agent keeps the next agent waiting.
+// Exclusive takes the lock that each run of the CLI inherits: a run that outlives its agent makes the next agent wait.
 func (p *Plugin) Exclusive(ctx context.Context, waiting func(reason string)) (release func(), err error) {
 	for told := false; ; told = true {
 		held, err := system.Lock(p.host.Path(elementalLock))
@@ -24,10 +24,10 @@ func (p *Plugin) Exclusive(ctx context.Context, waiting func(reason string)) (re
 			return p.release, nil
 		}
 		if !errors.Is(err, system.ErrLocked) {
-			return nil, fmt.Errorf("keeping others from changing the OS: %w", err)
+			return nil, fmt.Errorf("locking the OS: %w", err)
 		}
 		if !told {
-			waiting("another installation, upgrade or reset of the OS is at work: it holds " + elementalLock)
+			waiting("another installation, upgrade or reset of the OS is running: it holds " + elementalLock)
 		}
 		if err := system.Wait(ctx, p.host.Clock, lockInterval); err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (p *Plugin) release() {
 	p.held = nil
 }
 
-// alone is Exclusive for what may be part of something that is.
+// alone takes the lock, unless Exclusive already holds it.
 func (p *Plugin) alone(ctx context.Context) (release func(), err error) {
 	if p.held != nil {
 		return func() {}, nil

@@ -16,13 +16,13 @@ import (
 )
 
 var (
-	// The kernel adds " (deleted)" to the name of a file that was.
+	// The kernel appends " (deleted)" to the name of a deleted file.
 	loopSnapshot  = regexp.MustCompile(`/\.snapshots/(\d+)/snapshot\.img( \(deleted\))?$`)
 	btrfsSnapshot = regexp.MustCompile(`/\.snapshots/(\d+)/snapshot$`)
 )
 
-// Facts of the running boot. The digest is that of the booted snapshot: state.yaml's "active" is the
-// next boot's default and stays on a bad snapshot after a fallback.
+// Facts of the running boot. The digest is that of the booted snapshot: "active" in state.yaml is the next boot's default, and still names a
+// bad snapshot after a fallback.
 func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
 	facts.Mode = p.mode()
 	if facts.BootID, err = p.bootID(); err != nil {
@@ -44,7 +44,7 @@ func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
 	booted, recorded := state.State.Snapshots[facts.Snapshot]
 	written, err := p.identity()
 	if err != nil {
-		// Its blocks never reached the disk, as those of other files may not have either.
+		// Its blocks never reached the disk; those of other files may be missing as well.
 		p.log.Warn("The identity of the booted snapshot cannot be read", "snapshot", facts.Snapshot, "error", err)
 	}
 	if facts.Unfinished = !recorded || err != nil || written.contradicts(booted); facts.Unfinished {
@@ -84,8 +84,8 @@ func (p *Plugin) version() (string, error) {
 	return "", nil
 }
 
-// booted is the snapshot that is the root file system: the file of its loop device, or its subvolume. Other snapshots may be
-// attached to loop devices too, by a CLI that runs or was killed.
+// booted returns the snapshot that is the root file system: the file of its loop device, or its subvolume. A CLI that runs or was killed may
+// have attached other snapshots to loop devices.
 func (p *Plugin) booted() (int32, error) {
 	mounts, err := p.host.Mounts()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openState is the state partition, opened before something is written there: the kernel tells of an error of a later write only those
-// who had the file system open at that time.
+// openState is the state partition, opened before something is written to it: the kernel reports a later write error only to those who had
+// the file system open at that time.
 // Source: syncfs(2), errors since Linux 5.8.
 type openState struct{ directory *os.File }
 
@@ -27,7 +27,7 @@ func (p *Plugin) openState() (openState, error) {
 	return openState{directory}, nil
 }
 
-// sync writes to the disk what was written since, and closes the partition; the error is why something is not there.
+// sync flushes what was written since, and closes the partition; an error means that not everything is on the disk.
 func (s openState) sync() error {
 	if s.directory == nil {
 		return nil
@@ -35,8 +35,8 @@ func (s openState) sync() error {
 	return errors.Join(unix.Syncfs(int(s.directory.Fd())), s.directory.Close())
 }
 
-// flush writes the partitions that GRUB reads to disk: GRUB does not replay a journal, and does not find what was only logged there.
-// There is no boot loader beneath a root that is not the machine's.
+// flush flushes the partitions that GRUB reads: GRUB does not replay a journal, and would miss what is only there. Beneath another root than
+// the machine's there is no boot loader.
 func (p *Plugin) flush() error {
 	if !p.host.Real() {
 		return nil

@@ -35,7 +35,7 @@ const (
 	passiveEntry  = "passive"
 )
 
-// editGrub sets variables of a block, or unsets those with an empty value, all at once, and writes only what differs.
+// editGrub sets variables of a block, or unsets those with an empty value, in one write, and only if something changes.
 func (p *Plugin) editGrub(ctx context.Context, wanted map[string]string) error {
 	present, err := p.readGrub(ctx, grubEnv)
 	if err != nil {
@@ -58,8 +58,8 @@ func (p *Plugin) editGrub(ctx context.Context, wanted map[string]string) error {
 	return p.flush()
 }
 
-// writeBlock changes a copy of a block and then the block in its place, by a single write: grub2-editenv empties the file first, and
-// who is killed meanwhile, or loses power, leaves a host without its variables.
+// writeBlock changes a copy of a block and then overwrites the block by a single write: grub2-editenv empties the file first, so that being
+// killed, or losing power, would leave a host without its variables.
 func (p *Plugin) writeBlock(ctx context.Context, file string, set, unset []string) error {
 	if len(set)+len(unset) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (p *Plugin) writeBlock(ctx context.Context, file string, set, unset []strin
 	return overwrite(p.host.Path(file), backup)
 }
 
-// backUp copies a block, to memory when the disk is full: the way back to the former OS takes no space.
+// backUp copies a block, to memory if the disk is full: reverting to the former OS must not need disk space.
 func (p *Plugin) backUp(file string) (path string, err error) {
 	content, err := os.ReadFile(p.host.Path(file))
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -102,7 +102,7 @@ func (p *Plugin) backUp(file string) (path string, err error) {
 	return "", err
 }
 
-// forgetBackups removes the copies of a block that are older than the one that is there now.
+// forgetBackups removes the older copies of a block.
 func (p *Plugin) forgetBackups(file, newest string) error {
 	for _, path := range p.backupsOf(file) {
 		if path == newest {
@@ -115,7 +115,7 @@ func (p *Plugin) forgetBackups(file, newest string) error {
 	return nil
 }
 
-// overwrite writes one file over another, in its place: GRUB reads and writes a block where it lies.
+// overwrite overwrites a file in place with the content of another: GRUB reads and writes a block at its location on the disk.
 func overwrite(path, from string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
@@ -132,7 +132,7 @@ func overwrite(path, from string) error {
 	return nil
 }
 
-// backupsOf are where a copy of a block as the agent wrote it last may be: the one that lasts first.
+// backupsOf returns the possible paths of the copy of a block as the agent wrote it last, the persistent one first.
 func (p *Plugin) backupsOf(file string) []string {
 	return []string{filepath.Join(p.workDir, filepath.Base(file)), p.host.Path(filepath.Join(runDir, filepath.Base(file)))}
 }
@@ -150,7 +150,7 @@ func (p *Plugin) readGrub(ctx context.Context, file string) (map[string]string, 
 	case ctx.Err() != nil:
 		return nil, err
 	}
-	// grub2-editenv writes in place: who is killed meanwhile leaves a block that neither it nor GRUB can read.
+	// grub2-editenv writes in place: if it is killed, it leaves a block that neither it nor GRUB can read.
 	var variables map[string]string
 	renew := func() (renewed error) {
 		variables, renewed = p.renewGrub(ctx, file, err)
@@ -172,10 +172,11 @@ func variablesOf(listed string) map[string]string {
 	return variables
 }
 
-// renewGrub replaces an environment block that cannot be read by what the agent wrote last, but for what holds for one boot. GRUB took
-// all its variables for unset. The block is made beside, so that whoever is killed meanwhile finds it as broken as before, not empty.
+// renewGrub replaces an unreadable environment block by the last one that the agent wrote, without the variables that apply to one boot:
+// GRUB treats all variables of such a block as unset. The new block is created beside the old one, so that being killed leaves the old one,
+// never an empty file.
 func (p *Plugin) renewGrub(ctx context.Context, file string, reason error) (map[string]string, error) {
-	p.log.Warn("Writing GRUB's variables anew, which cannot be read", "file", file, "error", reason)
+	p.log.Warn("Rewriting GRUB's environment block, which cannot be read", "file", file, "error", reason)
 	variables, err := p.keptVariables(ctx, file)
 	if err != nil {
 		return nil, err
@@ -206,7 +207,7 @@ func (p *Plugin) makeBlock(ctx context.Context, path string, variables map[strin
 	return err
 }
 
-// keptVariables are those that a block had when the agent wrote it last, and those that the CLI sets by what is installed.
+// keptVariables returns the variables of the last block that the agent wrote, and those that the CLI sets at installation.
 func (p *Plugin) keptVariables(ctx context.Context, file string) (map[string]string, error) {
 	variables := map[string]string{}
 	if file == grubOEMEnv {
@@ -217,7 +218,7 @@ func (p *Plugin) keptVariables(ctx context.Context, file string) (map[string]str
 		variables = state.labels()
 	}
 	for _, backup := range p.backupsOf(file) {
-		if kept, err := system.Check(ctx, p.host.Runner, "grub2-editenv", backup, "list"); err == nil { // else it is not there, or no block
+		if kept, err := system.Check(ctx, p.host.Runner, "grub2-editenv", backup, "list"); err == nil { // otherwise it is missing or damaged
 			maps.Copy(variables, variablesOf(kept))
 			break
 		}
@@ -228,7 +229,7 @@ func (p *Plugin) keptVariables(ctx context.Context, file string) (map[string]str
 	return variables, nil
 }
 
-// labels by which GRUB finds the partitions.
+// labels returns the labels by which GRUB finds the partitions.
 // Source: elemental-toolkit v2.3.2, pkg/types, GetGrubLabels.
 func (s installState) labels() map[string]string {
 	return map[string]string{

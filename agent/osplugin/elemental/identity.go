@@ -12,33 +12,33 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// identity is what the tree of a snapshot says of itself: the ids of snapshots recur, and state.yaml is written after the
-// snapshot has become the default.
+// identity is stored in the tree of a snapshot: ids of snapshots are reused, and state.yaml is written after the snapshot has become the
+// default.
 type identity struct {
 	Attempt string `json:"attempt"`
 	Digest  string `json:"digest"`
 }
 
-// identityOf is that of the snapshot that an upgrade writes.
+// identityOf returns the identity of the snapshot that an upgrade writes.
 func identityOf(request osplugin.Upgrade) identity {
 	_, digest, _ := strings.Cut(request.Image, "@")
 	return identity{Attempt: request.Attempt, Digest: digest}
 }
 
-// identity of the booted snapshot; the zero value when it was not written for an attempt.
+// identity returns that of the booted snapshot; the zero value if it was not written for an attempt.
 func (p *Plugin) identity() (identity, error) {
 	found := identity{}
 	_, err := system.ReadJSON(p.host.Path(identityFile), &found)
 	return found, err
 }
 
-// contradicts reports whether what is recorded under a snapshot's id is about one that had the id before.
+// contradicts reports whether the record of a snapshot's id is about a former snapshot with that id.
 func (i identity) contradicts(recorded snapshotState) bool {
 	attempt, ours := recorded.Labels[correlationLabel]
 	return i != (identity{}) && ours && (i.Attempt != attempt || i.Digest != recorded.Digest)
 }
 
-// stage is a step of a hook that writes the identity into the new tree.
+// stage returns the hook that writes the identity into the new tree.
 func (i identity) stage() (yipStage, error) {
 	content, err := json.Marshal(i)
 	if err != nil {

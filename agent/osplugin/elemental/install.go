@@ -29,8 +29,7 @@ func (p *Plugin) InstallHostname(_ context.Context, name string) error {
 	}})
 }
 
-// InstallFile writes /oem/set-file-<name>.yaml, which puts the file back at every boot: /etc and, on some
-// images, /var do not last.
+// InstallFile writes /oem/set-file-<name>.yaml, which restores the file at every boot: /etc and, on some images, /var are not persistent.
 func (p *Plugin) InstallFile(_ context.Context, file osplugin.File) error {
 	name := strings.ReplaceAll(path.Base(file.Path), ".", "-")
 	return p.writeYip(installedFilePrefix+name+".yaml", yipFile{Name: "Write " + file.Path, Stages: map[string][]yipStage{
@@ -51,11 +50,11 @@ func (p *Plugin) InstallCloudConfig(_ context.Context, config json.RawMessage) e
 	return system.WriteFile(p.host.Path(cloudConfig), append([]byte(cloudConfigHeader+"\n"+ownMark+"\n"), encoded...), 0o600)
 }
 
-// installOptions is the registration's spec.config.elemental.install, with the predecessor's keys. What is not given is left
-// to the configuration of the live media.
+// installOptions is the registration's spec.config.elemental.install, with the predecessor's keys. Defaults are in the configuration of the
+// live media.
 type installOptions struct {
 	Device string `json:"device"`
-	// DeviceSelector of the predecessor is not followed: another disk might be formatted than the one that it means.
+	// DeviceSelector of the predecessor is not supported: it might select, and format, another disk than it does there.
 	DeviceSelector   json.RawMessage `json:"deviceSelector"`
 	SystemURI        string          `json:"systemUri"`
 	RecoveryURI      string          `json:"recoverySystemUri"`
@@ -70,7 +69,7 @@ type installOptions struct {
 	Debug            bool            `json:"debug"`
 }
 
-// snapshotter is written as {"type": "btrfs"}, as the predecessor has it, or as the bare name.
+// snapshotter is an object, {"type": "btrfs"}, as for the predecessor, or the bare name.
 type snapshotter struct {
 	Type string `json:"type"`
 }
@@ -84,9 +83,9 @@ func (s *snapshotter) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*object)(s))
 }
 
-// Install runs "elemental install" on live media, with what InstallHostname, InstallFile and InstallCloudConfig have written
-// there, and does nothing on an installed host, where it is called after a reset. It can be repeated: what was cut off is
-// begun again, and what this boot of the media has installed is not installed twice.
+// Install runs "elemental install" on live media, with the files of InstallHostname, InstallFile and InstallCloudConfig. On an installed
+// host, where it is called after a reset, it does nothing. It can be repeated: an interrupted installation starts over, and a completed one
+// is not repeated in this boot of the media.
 func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 	if p.Installed() {
 		p.log.Info("The host does not run from live media: its OS is installed already")
@@ -115,8 +114,8 @@ func (p *Plugin) Install(ctx context.Context, raw json.RawMessage) error {
 	return system.WriteFile(mark, nil, 0o600)
 }
 
-// unmountInstall unmounts what an "elemental install" that was killed has left mounted. The next one could
-// not partition a disk that is in use, and never clears that up.
+// unmountInstall unmounts what a killed "elemental install" left mounted: the next one cannot partition a disk in use, and does not unmount
+// it.
 func (p *Plugin) unmountInstall(ctx context.Context) error {
 	mounts, err := p.host.Mounts()
 	if err != nil {
@@ -127,7 +126,7 @@ func (p *Plugin) unmountInstall(ctx context.Context) error {
 	})
 }
 
-// runInstall trusts the exit code: what was installed is not seen until it is booted.
+// runInstall relies on the exit code: the result is not visible before it is booted.
 func (p *Plugin) runInstall(ctx context.Context, options installOptions) error {
 	release, err := p.alone(ctx)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// layout is how one of the toolkit's snapshotters keeps snapshots.
+// layout is how one of the toolkit's snapshotters stores snapshots.
 type layout interface {
-	// whole reports whether a snapshot has something to boot.
+	// whole reports whether a snapshot can be booted.
 	whole(snapshot int32) bool
-	// next is the snapshot that GRUB's entry "active" boots, which the toolkit sets before it records anything; 0 for none.
+	// next returns the snapshot that GRUB's entry "active" boots, which the toolkit sets before it records anything; 0 for none.
 	next(ctx context.Context) (int32, error)
-	// setNext changes it, in one step: there is something to boot at any moment.
+	// setNext changes it atomically: the host can be booted at any time.
 	setNext(ctx context.Context, snapshot int32) error
-	// variables of GRUB that go with it.
+	// variables returns the GRUB variables that depend on it.
 	variables(snapshot int32) map[string]string
-	// root is what a snapshot's files are compared in.
+	// root returns the path with which a snapshot's files are compared.
 	root(snapshot int32) string
-	// remove a snapshot and its directory, whole or not.
+	// remove removes a snapshot and its directory, whether it is complete or not.
 	remove(ctx context.Context, snapshot int32) error
 }
 
@@ -41,7 +41,7 @@ func (p *Plugin) layout(state installState) layout {
 // images are the snapshots of the loopdevice snapshotter: files with a file system, and a link to the default one.
 type images struct{ *Plugin }
 
-// whole: a full state partition leaves an empty image and exit code 0.
+// whole: with a full state partition, the CLI leaves an empty image and exits with 0.
 func (i images) whole(snapshot int32) bool {
 	info, err := os.Stat(i.root(snapshot))
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
@@ -50,16 +50,16 @@ func (i images) whole(snapshot int32) bool {
 func (i images) next(context.Context) (int32, error) {
 	target, err := os.Readlink(filepath.Join(i.snapshotsPath(), activeLink))
 	if err != nil {
-		return 0, nil // there is none
+		return 0, nil // no default
 	}
 	id, err := parseID(filepath.Base(filepath.Dir(target)))
 	if err != nil {
-		return 0, nil // it is none of the toolkit's
+		return 0, nil // not written by the toolkit
 	}
 	return id, nil
 }
 
-// setNext has it on the disk when it returns, as that of subvolumes does.
+// setNext returns after the change is on the disk, as for subvolumes.
 func (i images) setNext(_ context.Context, snapshot int32) error {
 	target := fmt.Sprintf("%d/%s", snapshot, snapshotImage)
 	err := renameio.Symlink(target, filepath.Join(i.snapshotsPath(), activeLink))

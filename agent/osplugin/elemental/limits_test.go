@@ -182,7 +182,7 @@ var _ = Describe("An upgrade", func() {
 		cancel()
 		_, err = r.plugin.Exclusive(cancelled, func(reason string) { told = append(told, reason) })
 		Expect(err).To(MatchError(context.Canceled))
-		Expect(told).To(HaveExactElements(ContainSubstring("is at work: it holds /run/elemental-agent/elemental.lock")))
+		Expect(told).To(HaveExactElements(ContainSubstring("is running: it holds /run/elemental-agent/elemental.lock")))
 
 		Expect(lock.Close()).To(Succeed())
 		release, err := r.plugin.Exclusive(ctx, func(string) { waited++ })

@@ -15,13 +15,13 @@ import (
 // loop is a loop device.
 type loop struct {
 	name, device string
-	// on is the device of the file system that its file lies on.
+	// on is the device of the file system that contains the file.
 	on string
 }
 
-// detachLoops detaches the loop devices that a killed CLI left attached to files of the state or the recovery partition. It
-// makes them without autoclear, so that they outlive it: they hold the space of files that are deleted since, and the CLI
-// takes each snapshot that is attached for one that is booted. The root file system's own is not touched.
+// detachLoops detaches the loop devices of a killed CLI from files of the state and the recovery partition. The CLI attaches them without
+// autoclear, so that they remain: they occupy the space of deleted files, and the CLI takes every attached snapshot for booted. The root
+// file system's own is not detached.
 func (p *Plugin) detachLoops(ctx context.Context) error {
 	mounts, err := p.host.Mounts()
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *Plugin) detachLoops(ctx context.Context) error {
 		if each.device == root.Device || !slices.Contains(own, each.on) {
 			continue
 		}
-		p.log.Info("Detaching what is left of a killed elemental command", "device", each.name)
+		p.log.Info("Detaching a loop device of a killed elemental command", "device", each.name)
 		if _, err := system.Check(ctx, p.host.Runner, "losetup", "-d", each.name); err != nil {
 			return fmt.Errorf("detaching %s: %w", each.name, err)
 		}
@@ -48,7 +48,7 @@ func (p *Plugin) detachLoops(ctx context.Context) error {
 	return nil
 }
 
-// ownPartitions are the devices of the state and the recovery partition, only one of which is mounted as a rule.
+// ownPartitions returns the devices of the state and the recovery partition, of which usually only one is mounted.
 func (p *Plugin) ownPartitions(mounts []system.Mount) ([]string, error) {
 	state, err := p.readState()
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Plugin) ownPartitions(mounts []system.Mount) ([]string, error) {
 	return slices.DeleteFunc(devices, func(device string) bool { return device == "" }), nil
 }
 
-// partition is the device of the partition with a label; empty where there is none.
+// partition returns the device of the partition with a label; empty if there is none.
 func (p *Plugin) partition(label, otherwise string) string {
 	if label == "" {
 		label = otherwise
@@ -70,7 +70,7 @@ func (p *Plugin) partition(label, otherwise string) string {
 	return deviceNumber(p.host.Path(byLabel + label))
 }
 
-// loops lists the loop devices that are attached. The columns are padded with white space.
+// loops lists the attached loop devices. The columns are padded with white space.
 func (p *Plugin) loops(ctx context.Context) ([]loop, error) {
 	output, err := system.Check(ctx, p.host.Runner, "losetup", "-ln", "-O", "NAME,MAJ:MIN,BACK-MAJ:MIN")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"regexp"
 )
 
-// Places on an Elemental host.
+// Paths on an Elemental host.
 const (
 	stateDir       = "/run/initramfs/elemental-state"
 	legacyStateDir = "/run/initramfs/cos-state"
@@ -29,30 +29,30 @@ const (
 	resetConfig     = oemDir + "/reset-cloud-config.yaml"
 	keptDir         = oemDir + "/elemental/agent"
 	keptAgentConfig = keptDir + "/config.yaml"
-	// recoveryKeptDir is on the recovery partition, which the recovery system has where others have the state partition.
+	// recoveryKeptDir is on the recovery partition, which the recovery system mounts in place of the state partition.
 	recoveryKeptDir      = "elemental-agent"
 	hostnameConfig       = oemDir + "/set-hostname.yaml"
 	cloudConfig          = oemDir + "/set-cloud-config.yaml"
 	installedFilePattern = oemDir + "/set-*.yaml"
 	installedFilePrefix  = oemDir + "/set-file-"
-	// customFilePattern is by which names "elemental install" copies the files that it is given.
+	// customFilePattern matches the names under which "elemental install" copies the files that it is given.
 	// Source: elemental-toolkit v2.3.2, pkg/elemental, CopyCloudConfig.
 	customFilePattern = oemDir + "/9*_custom.yaml"
 
-	// runDir is the agent's until the next boot.
+	// runDir holds the agent's files of this boot.
 	runDir = "/run/elemental-agent"
-	// elementalLock is held by each installation, upgrade and reset, until its last process has ended.
+	// elementalLock is locked by each installation, upgrade and reset, until its last process has ended.
 	elementalLock = runDir + "/elemental.lock"
 
-	// installedMark is there from the end of an installation to the next boot.
+	// installedMark exists from the end of an installation to the next boot.
 	installedMark = runDir + "/installed"
 
 	modePattern   = "/run/elemental/%s_mode"
 	bootIDFile    = "/proc/sys/kernel/random/boot_id"
 	osReleaseFile = "/etc/os-release"
-	// identityFile of a snapshot that was written for an attempt says for which.
+	// identityFile of a snapshot names the attempt for which it was written.
 	identityFile = "/usr/lib/elemental-agent/snapshot.json"
-	// backingFilePattern holds the name of the file that a loop device, given by its number, is attached to.
+	// backingFilePattern is the file with the name of the file that a loop device, given by its number, is attached to.
 	backingFilePattern = "/sys/dev/block/%s/loop/backing_file"
 	byLabel            = "/dev/disk/by-label/"
 
@@ -60,14 +60,14 @@ const (
 	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
 )
 
-// survivors are the entries of oemDir that outlive a reset of it.
+// survivors are the entries of oemDir that a reset keeps.
 var survivors = []string{filepath.Base(grubEnv), filepath.Base(resetConfig), filepath.Base(filepath.Dir(keptDir)), "lost+found"}
 
-// upgradeMounts are where "elemental upgrade" mounts what it writes and reads, besides what is mounted at boot.
+// upgradeMounts are where "elemental upgrade" mounts what it writes and reads, in addition to the mounts of the boot.
 // Source: elemental-toolkit v2.3.2, pkg/constants.
 var upgradeMounts = []string{workingTree, recoveryDir, "/run/elemental/transition", "/run/elemental/imgsrc"}
 
-// workDirMount is one within the tree of a snapshot that is being written.
+// workDirMount matches mount points within the tree of a snapshot that is being written.
 var workDirMount = regexp.MustCompile(`/\.snapshots/\d+/snapshot\.workDir(/|$)`)
 
 // installMounts are where "elemental install" mounts what it writes and reads.
@@ -77,7 +77,7 @@ var installMounts = []string{
 	"/run/elemental/transition", "/run/elemental/imgsrc",
 }
 
-// ownMark is a line in each file that the agent writes to /oem: an installation copies them under other names.
+// ownMark is a line in each file that the agent writes to /oem: an installation copies the files under other names.
 const ownMark = "# Written by elemental-agent."
 
 // Labels of partitions, unless state.yaml has others.
@@ -88,5 +88,5 @@ const (
 	oemLabel        = "COS_OEM"
 )
 
-// correlationLabel of a snapshot is the attempt it was written for.
+// correlationLabel of a snapshot has the attempt for which it was written.
 const correlationLabel = "correlationID"

@@ -27,7 +27,7 @@ type Plugin struct {
 	workDir       string
 	configPath    string
 	rebootTimeout time.Duration
-	// held is the lock of the OS, while nobody else may change it.
+	// held is the lock of the OS, while this agent holds it.
 	held *os.File
 }
 
@@ -56,7 +56,7 @@ func New(options Options) *Plugin {
 	}
 }
 
-// Init makes the directory for yip files, and keeps from others what the CLI has copied there.
+// Init creates the directory for yip files, and hides the files that the CLI has copied there.
 func (p *Plugin) Init(context.Context) error {
 	if err := os.MkdirAll(p.host.Path(oemDir), 0o755); err != nil {
 		return fmt.Errorf("creating %s: %w", oemDir, err)
@@ -65,8 +65,8 @@ func (p *Plugin) Init(context.Context) error {
 	return nil
 }
 
-// hideCopied leaves the files that a host was installed or reset with to root alone: the CLI copies them with mode 0666, the host's
-// key and the registration token among them. One that it cannot change, as where /oem is mounted read-only, keeps no agent from its work.
+// hideCopied makes the files with which a host was installed or reset readable by root only: the CLI copies them with mode 0666, including
+// the host's key and the registration token. A failure, for example because /oem is mounted read-only, does not stop the agent.
 func (p *Plugin) hideCopied() {
 	copied, _ := filepath.Glob(p.host.Path(customFilePattern)) // the pattern is a constant
 	for _, path := range copied {
@@ -83,7 +83,7 @@ func (p *Plugin) hideCopied() {
 	}
 }
 
-// Assess judges the running boot.
+// Assess assesses the running boot.
 func (p *Plugin) Assess(ctx context.Context, question assess.Question) (assess.Verdict, error) {
 	return assess.Boot(ctx, p.host, question)
 }
@@ -98,15 +98,15 @@ func (p *Plugin) BeforeUpgrade(ctx context.Context) (assess.Verdict, error) {
 	return assess.BeforeUpgrade(ctx, p.host)
 }
 
-// Units are systemd's.
+// Units returns systemd's.
 func (p *Plugin) Units(ctx context.Context) (assess.UnitStates, error) {
 	return assess.Units(ctx, p.host)
 }
 
-// Reboot through systemd, by force when that takes too long.
+// Reboot reboots through systemd, forcibly if that takes too long.
 func (p *Plugin) Reboot(ctx context.Context) error { return p.goDown(ctx, "reboot") }
 
-// PowerOff through systemd, by force when that takes too long.
+// PowerOff powers off through systemd, forcibly if that takes too long.
 func (p *Plugin) PowerOff(ctx context.Context) error { return p.goDown(ctx, "poweroff") }
 
 func (p *Plugin) goDown(ctx context.Context, verb string) error {

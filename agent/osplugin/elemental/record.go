@@ -16,14 +16,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// forget removes what the toolkit has recorded of a snapshot.
+// forget removes the toolkit's record of a snapshot.
 func (p *Plugin) forget(snapshot int32) error {
 	return p.editState(func(document *yaml.Node) (changed bool) {
 		return removeKey(nodeAt(document, "state", "snapshots"), strconv.Itoa(int(snapshot)))
 	})
 }
 
-// editState changes the toolkit's file. All else in it stays as it is.
+// editState edits the toolkit's file, and keeps everything else in it.
 func (p *Plugin) editState(edit func(document *yaml.Node) (changed bool)) error {
 	content, err := os.ReadFile(p.stateFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,12 +52,12 @@ func (p *Plugin) editState(edit func(document *yaml.Node) (changed bool)) error 
 }
 
 const (
-	// stateFileMode and yamlIndent are as the toolkit writes its file.
+	// stateFileMode and yamlIndent are those of the toolkit.
 	stateFileMode = 0o644
 	yamlIndent    = 4
 )
 
-// nodeAt is the value of a document beneath keys; nil when there is none.
+// nodeAt returns the value beneath keys of a document; nil if there is none.
 func nodeAt(document *yaml.Node, keys ...string) *yaml.Node {
 	if len(document.Content) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func removeKey(mapping *yaml.Node, key string) bool {
 	return true
 }
 
-// indexOf is where a key of a mapping is; its value is next to it. -1 when it is not there.
+// indexOf returns the index of a key of a mapping, which its value follows; -1 if there is none.
 func indexOf(mapping *yaml.Node, key string) int {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1

@@ -14,19 +14,19 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// packedRecovery is the file system of a recovery system that is compressed, which it is unless state.yaml says otherwise.
+// packedRecovery is the file system of a compressed recovery system, which is the default unless state.yaml has another one.
 // Source: elemental-toolkit v2.3.2, pkg/config, getRecoveryState.
 const packedRecovery = "squashfs"
 
 const (
 	mountRecovery = `mount -o ro "$1" "$2" && `
-	// measureRecovery prints the free blocks of a partition and their size, those among them that are reserved for root, whom the CLI runs as, and
-	// what a recovery system takes there that was not finished: the CLI removes it before it writes another.
+	// measureRecovery prints the free blocks of a partition and their size, including those reserved for root, as which the CLI runs, and
+	// the size of an unfinished recovery system, which the CLI removes before it writes another.
 	measureRecovery = `stat --file-system --format="%f %S" "$2" && { [ ! -e "$2/boot-transition" ] || du -s -B1 "$2/boot-transition"; }`
 )
 
-// RecoverySpace mounts the recovery partition where nobody else sees that, unless it is mounted. It is not known beneath a root that is not
-// the machine's, and of a partition that cannot be mounted: there the CLI fails, and says why.
+// RecoverySpace mounts the recovery partition in a private namespace, unless it is mounted. The space is unknown beneath another root than
+// the machine's, and if the partition cannot be mounted: then the CLI fails, and reports why.
 func (p *Plugin) RecoverySpace(ctx context.Context) (osplugin.RecoverySpace, error) {
 	if !p.host.Real() {
 		return osplugin.RecoverySpace{}, nil
@@ -45,14 +45,14 @@ func (p *Plugin) RecoverySpace(ctx context.Context) (osplugin.RecoverySpace, err
 	}
 	free, err := freeOf(result.Stdout)
 	if result.ExitCode != 0 || err != nil {
-		p.log.Warn("The free space of the recovery partition cannot be told", "exitCode", result.ExitCode, "reason", system.LastLine(result.Stderr), "error", err)
+		p.log.Warn("Cannot determine the free space of the recovery partition", "exitCode", result.ExitCode, "reason", system.LastLine(result.Stderr), "error", err)
 		return osplugin.RecoverySpace{}, nil
 	}
 	packed := cmp.Or(state.Recovery.Recovery.FS, packedRecovery) == packedRecovery
 	return osplugin.RecoverySpace{Known: true, Free: free, Packed: packed}, nil
 }
 
-// measuring is the command that measures a partition, where it is mounted or not: it cannot be mounted read-only beside a mount that is not.
+// measuring returns the command that measures a partition, mounted or not: a second, read-only mount beside a writable one fails.
 func (p *Plugin) measuring(partition string) (system.Command, error) {
 	mounts, err := p.host.Mounts()
 	if err != nil {
@@ -71,14 +71,14 @@ func (p *Plugin) measuring(partition string) (system.Command, error) {
 	return system.Command{Name: "sh", Args: []string{"-c", script, "sh", partition, p.host.Path(recoveryDir)}, Private: true, Timeout: measureTimeout}, nil
 }
 
-// measureTimeout is how long the partition may take to answer.
+// measureTimeout is how long measuring the partition may take.
 const measureTimeout = time.Minute
 
-// freeOf what stat has said, with what du has said after it.
+// freeOf parses the output of stat, followed by that of du.
 func freeOf(said string) (int64, error) {
 	var blocks, size, unfinished int64
 	if n, err := fmt.Sscan(said, &blocks, &size, &unfinished); n < 2 {
-		return 0, fmt.Errorf("stat and du said %q: %w", said, err)
+		return 0, fmt.Errorf("parsing the output of stat and du, %q: %w", said, err)
 	}
 	return blocks*size + unfinished, nil
 }

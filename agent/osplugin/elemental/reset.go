@@ -17,9 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// resetOptions is the registration's spec.config.elemental.reset, with the predecessor's keys. Unless it
-// says otherwise the persistent partition is formatted: what a host knows of the cluster it was in, its
-// kubelet's credentials among it, is not for the next.
+// resetOptions is the registration's spec.config.elemental.reset, with the predecessor's keys. By default the persistent partition is
+// formatted: data of the former cluster, including the kubelet's credentials, must not reach the next.
 type resetOptions struct {
 	ResetPersistent bool     `json:"resetPersistent"`
 	ResetOEM        bool     `json:"resetOem"`
@@ -49,8 +48,8 @@ func (p *Plugin) TriggerReset(ctx context.Context) error {
 	return p.editGrub(ctx, map[string]string{nextEntry: recoveryEntry})
 }
 
-// AbandonReset removes the file that resets the host in recovery. One that lost power after its persistent partition was
-// formatted has it still, and would be reset whenever its recovery system is booted.
+// AbandonReset removes the file that resets the host in recovery. A host that lost power after its persistent partition was formatted still
+// has it, and would be reset whenever its recovery system is booted.
 func (p *Plugin) AbandonReset(context.Context) error {
 	return system.RemoveFile(p.host.Path(resetConfig))
 }
@@ -65,17 +64,17 @@ func (p *Plugin) recoveryConfig() string {
 	return filepath.Join(p.RecoveryDir(), filepath.Base(keptAgentConfig))
 }
 
-// keepConfig copies how the host reaches the API to where the recovery system finds it.
+// keepConfig copies the agent's configuration to where the recovery system finds it.
 func (p *Plugin) keepConfig() error {
 	content, err := os.ReadFile(p.configPath)
 	if err != nil {
-		return fmt.Errorf("keeping %s for the recovery system: %w", p.configPath, err)
+		return fmt.Errorf("copying %s for the recovery system: %w", p.configPath, err)
 	}
 	return system.WriteFile(p.host.Path(keptAgentConfig), content, 0o600)
 }
 
-// Reset runs "elemental reset". Its exit code is trusted: what it does is not seen until the next boot. The next boot may
-// be into the new system as soon as that is written, so that the agent's configuration is there before.
+// Reset runs "elemental reset" and relies on its exit code, since the result is not visible before the next boot. The agent's configuration
+// is stored before, because the next boot may be into the new system as soon as that is written.
 func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 	if p.mode() != osplugin.ModeRecovery {
 		return fmt.Errorf("resetting outside of the recovery system: %w: boot it first (grub2-editenv %s set %s=%s)",
@@ -96,7 +95,7 @@ func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	// Nothing that a failed reset leaves unmounted, or half formatted, holds the only one.
+	// The only copy of it must not be on a partition that a failed reset leaves unmounted or half formatted.
 	if err := system.WriteFile(p.recoveryConfig(), configuration, 0o600); err != nil {
 		return err
 	}
@@ -109,8 +108,8 @@ func (p *Plugin) Reset(ctx context.Context, raw json.RawMessage) error {
 	return p.afterReset(configuration)
 }
 
-// prepareOEM leaves to the next life of the host what it needs and, if the OEM partition is to be reset, nothing else. The CLI
-// would format that partition, and with it lose to a power cut who the host is and that it is being reset.
+// prepareOEM leaves what the reset host needs on the OEM partition and, if that is to be reset, removes everything else. The CLI would
+// format the partition instead, and a power cut would lose the host's identity and the pending reset.
 func (p *Plugin) prepareOEM(ctx context.Context, options resetOptions, configuration []byte) error {
 	remove := p.removeOwn
 	if options.ResetOEM {
@@ -129,7 +128,7 @@ func (p *Plugin) prepareOEM(ctx context.Context, options resetOptions, configura
 	return p.flush()
 }
 
-// keptConfig reads the agent's configuration, wherever a reset that was cut off has left it.
+// keptConfig reads the agent's configuration, wherever an interrupted reset left it.
 func (p *Plugin) keptConfig() ([]byte, error) {
 	for _, path := range []string{p.configPath, p.host.Path(keptAgentConfig), p.recoveryConfig()} {
 		content, err := os.ReadFile(path)
@@ -143,7 +142,7 @@ func (p *Plugin) keptConfig() ([]byte, error) {
 	return nil, fmt.Errorf("the agent's configuration is neither in %s nor in %s nor in %s", p.configPath, keptAgentConfig, p.recoveryConfig())
 }
 
-// emptyOEM removes all but GRUB's variables, the files of the reset and what it is done by.
+// emptyOEM removes everything but GRUB's variables and the files of the reset.
 func (p *Plugin) emptyOEM() error {
 	entries, err := os.ReadDir(p.host.Path(oemDir))
 	if err != nil {
@@ -160,7 +159,7 @@ func (p *Plugin) emptyOEM() error {
 	return nil
 }
 
-// removeOwn removes what the agent had left in /oem for the former life of the host.
+// removeOwn removes the files that the agent wrote to /oem for the former host.
 func (p *Plugin) removeOwn() error {
 	own, err := filepath.Glob(p.host.Path(installedFilePattern))
 	if err != nil {
@@ -179,7 +178,7 @@ func (p *Plugin) removeOwn() error {
 	return nil
 }
 
-// copiedOwn are the files that the host was installed with from live media, without those of the registration's configUrls.
+// copiedOwn returns the files with which the host was installed from live media, without those of the registration's configUrls.
 func (p *Plugin) copiedOwn() ([]string, error) {
 	custom, err := filepath.Glob(p.host.Path(customFilePattern))
 	if err != nil {
@@ -189,7 +188,7 @@ func (p *Plugin) copiedOwn() ([]string, error) {
 	for _, path := range custom {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("looking for the agent's own files: %w", err)
+			return nil, fmt.Errorf("finding the agent's own files: %w", err)
 		}
 		if slices.Contains(strings.Split(string(content), "\n"), ownMark) {
 			own = append(own, path)

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// runReset runs "elemental reset". The CLI unmounts /oem and the EFI partition before it formats anything, and mounts them anew: in
-// a mount namespace of its own, so that they are where they were for the agent, whatever becomes of it.
+// runReset runs "elemental reset", which unmounts /oem and the EFI partition before it formats anything, and mounts them again. It runs in a
+// mount namespace of its own, so that the agent's mounts stay as they are, however it ends.
 func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 	if err := p.beforeReset(ctx, options); err != nil {
 		return err
@@ -37,14 +37,14 @@ func (p *Plugin) runReset(ctx context.Context, options resetOptions) error {
 		err = fmt.Errorf("elemental reset: exit code %d: %s", result.ExitCode, reasonOf(result))
 	}
 	if left := p.cleanMounts(ctx); left != nil {
-		// The next boot has none of these mounts, and a reset that went well is not to be repeated.
-		p.log.Warn("Unmounting what the reset has left failed", "error", left)
+		// Not an error: the next boot has none of these mounts, and a successful reset must not be repeated.
+		p.log.Warn("Unmounting the remains of the reset failed", "error", left)
 	}
 	return errors.Join(err, p.mountOEM(ctx))
 }
 
-// beforeReset lets go of what the CLI formats: it would unmount that where it runs only, and the kernel does not let a file system
-// be made on what is mounted anywhere. The EFI partition is made writable, since it cannot be mounted read-only and writable at once.
+// beforeReset unmounts what the CLI formats: the CLI would unmount it in its own namespace only, and the kernel refuses to format what is
+// mounted anywhere. The EFI partition is remounted writable, since it cannot be mounted read-only and writable at once.
 func (p *Plugin) beforeReset(ctx context.Context, options resetOptions) error {
 	if err := p.cleanMounts(ctx); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *Plugin) beforeReset(ctx context.Context, options resetOptions) error {
 	return err
 }
 
-// formattedTargets are where partitions are mounted that a reset formats.
+// formattedTargets are the mount points of the partitions that a reset formats.
 func (p *Plugin) formattedTargets(mounts []system.Mount, options resetOptions) ([]string, error) {
 	state, err := p.readState()
 	if err != nil {
@@ -91,8 +91,7 @@ func (p *Plugin) formattedTargets(mounts []system.Mount, options resetOptions) (
 	return targets, nil
 }
 
-// mountOEM mounts /oem again where a CLI without a mount namespace of its own has left it unmounted, and with it all that the
-// agent wants to last.
+// mountOEM mounts /oem, with all persistent files of the agent, if a CLI without a mount namespace of its own left it unmounted.
 func (p *Plugin) mountOEM(ctx context.Context) error {
 	mounts, err := p.host.Mounts()
 	if err != nil {
@@ -107,7 +106,7 @@ func (p *Plugin) mountOEM(ctx context.Context) error {
 	return nil
 }
 
-// afterReset leaves the agent's configuration to the next life of the host.
+// afterReset stores the agent's configuration for the reset host.
 func (p *Plugin) afterReset(configuration []byte) error {
 	if err := system.RemoveFile(p.host.Path(resetConfig)); err != nil {
 		return err

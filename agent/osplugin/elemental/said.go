@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// longestReason is how much of what the CLI says is quoted, in bytes.
+	// longestReason is how much of the CLI's output is quoted, in bytes.
 	longestReason = 300
 	// quotedErrors is how many errors of the CLI are quoted: the first is the cause, or the second explains it.
 	quotedErrors = 2
-	// mostWarnings are kept of a run that did what it was to: one for each of the toolkit's hooks.
+	// mostWarnings are kept of a successful run: one for each of the toolkit's hooks.
 	mostWarnings = 4
 
 	levelInfo  = "INFO"
@@ -25,16 +25,16 @@ const (
 // entryStart is the first line of an entry in the log that the CLI writes to its standard output, in color.
 var entryStart = regexp.MustCompile(`^(?:\x1b\[\d+m)?([A-Z]{4})(?:\x1b\[0m)?\[[^\]]*\] *(.*?)\s*$`)
 
-// bareStatus is an error that says nothing of what was done: the output of what the CLI runs is only in its debug log.
+// bareStatus matches an error without details: the output of the commands that the CLI runs is only in its debug log.
 var bareStatus = regexp.MustCompile(`exit status \d+$`)
 
-// hookStart begins the stages of the user's cloud-init files.
+// hookStart matches the beginning of the stages of the user's cloud-init files.
 var hookStart = regexp.MustCompile(`^Running (\S+) hook$`)
 
 // entry of the CLI's log.
 type entry struct{ level, message string }
 
-// entriesOf are the entries of a log. Errors that are several in one have a line for each.
+// entriesOf parses a log. An entry with several errors has a line for each.
 func entriesOf(log string) []entry {
 	var entries []entry
 	for line := range strings.Lines(log) {
@@ -48,8 +48,7 @@ func entriesOf(log string) []entry {
 	return entries
 }
 
-// reasonOf says why the CLI failed: by the first errors that it logged, since the last ones are of its clearing up, or else by the
-// last line it wrote.
+// reasonOf returns why the CLI failed: the first errors that it logged, since the last ones concern its cleanup, or else its last line.
 func reasonOf(result system.Result) string {
 	var said []string
 	step := ""
@@ -80,8 +79,8 @@ func shorten(said string) string {
 	return said
 }
 
-// warningsOf are the errors that the CLI logged and went on: the first one of each thing that it did, of which the last one counts the others.
-// While hooks run it logs nothing but errors, so that the entry before them says which one it is.
+// warningsOf returns the errors after which the CLI continued: the first one of each step; the last one counts the rest. While hooks run,
+// the CLI logs only errors, so the entry before them names the hook.
 func warningsOf(log string) []string {
 	var warnings []string
 	step, warned := "", false

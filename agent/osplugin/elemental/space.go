@@ -17,15 +17,14 @@ import (
 )
 
 const (
-	// leastSnaps are the snapshots that the CLI keeps in any case, and where its installation does not say how many: the new one and the
-	// one that runs.
+	// leastSnaps is the minimum number of snapshots that the CLI keeps, and the default: the new and the running one.
 	// Source: elemental-toolkit, loopdevice snapshotter.
 	leastSnaps = 2
 	// blockSize is the unit of stat(2), in bytes.
 	blockSize = 512
 )
 
-// Space measures free space on the state partition, with what MakeRoom can add to it, and where the work directory is.
+// Space measures the free space of the state partition, including what MakeRoom can add to it, and of the work directory.
 func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
 	free, err := p.available(ctx, p.statePath())
 	if err != nil {
@@ -42,8 +41,8 @@ func (p *Plugin) Space(ctx context.Context) (osplugin.Space, error) {
 	return osplugin.Space{State: free, Work: work}, err
 }
 
-// MakeRoom removes snapshots, oldest first, that the CLI would remove at the end of the upgrade that comes, until that much is free: it
-// holds the new tree, the image of it and all former snapshots until then.
+// MakeRoom removes snapshots that the CLI would remove at the end of the upgrade, oldest first, until enough is free: until then, the
+// partition has to hold the new tree, its image and all former snapshots.
 func (p *Plugin) MakeRoom(ctx context.Context, bytes int64) error {
 	superfluous, err := p.superfluous(ctx)
 	if err != nil {
@@ -54,7 +53,7 @@ func (p *Plugin) MakeRoom(ctx context.Context, bytes int64) error {
 		if err != nil || free >= bytes {
 			return err
 		}
-		p.log.Info("Removing a snapshot before the upgrade that would remove it at its end, to have space for the new one", "snapshot", id)
+		p.log.Info("Removing a snapshot that the upgrade would remove at its end, to make space for the new one", "snapshot", id)
 		if err := p.Discard(ctx, id); err != nil {
 			return err
 		}
@@ -62,8 +61,8 @@ func (p *Plugin) MakeRoom(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// superfluous are the snapshots that the CLI would remove at the end of an upgrade, oldest first. It keeps so many, the new one among
-// them, and never removes the one that runs. Nobody knows what removing a subvolume frees: none of btrfs's is.
+// superfluous returns the snapshots that the CLI would remove at the end of an upgrade, oldest first. It keeps the configured number,
+// including the new one, and never removes the running one. With btrfs there are none, since it is unknown what removing a subvolume frees.
 func (p *Plugin) superfluous(ctx context.Context) ([]int32, error) {
 	booted, err := p.booted()
 	if err != nil {
@@ -73,7 +72,7 @@ func (p *Plugin) superfluous(ctx context.Context) ([]int32, error) {
 	if err != nil || state.Snapshotter.Type == btrfs {
 		return nil, err
 	}
-	// What somebody has upgraded to since, and has not booted, is no fallback.
+	// A snapshot that was written since, and is not booted yet, is not a fallback.
 	next, err := p.layout(state).next(ctx)
 	if err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (p *Plugin) superfluous(ctx context.Context) ([]int32, error) {
 	return others[:max(len(others)-max(state.Snapshotter.MaxSnaps-leastSnaps, 0), 0)], nil
 }
 
-// allocated is how many bytes the image of a snapshot takes on the disk; 0 if it has none.
+// allocated returns the disk space of a snapshot's image, in bytes; 0 if there is none.
 func (p *Plugin) allocated(id int32) int64 {
 	info, err := os.Stat(filepath.Join(p.snapshotPath(id), snapshotImage))
 	if err != nil {
@@ -106,7 +105,7 @@ func (p *Plugin) available(ctx context.Context, path string) (int64, error) {
 	}
 	var bytes int64
 	if _, err := fmt.Sscan(system.LastLine(output), &bytes); err != nil {
-		return 0, fmt.Errorf("df said %q about %s: %w", strings.TrimSpace(output), path, err)
+		return 0, fmt.Errorf("parsing the output of df, %q, for %s: %w", strings.TrimSpace(output), path, err)
 	}
 	return bytes, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// installState is what is read of the toolkit's state.yaml.
+// installState is the part of the toolkit's state.yaml that the agent reads.
 type installState struct {
 	Snapshotter struct {
 		Type     string `yaml:"type"`
@@ -33,7 +33,7 @@ type installState struct {
 
 type partitionState struct {
 	Label string `yaml:"label"`
-	// Recovery system, which the recovery partition has.
+	// Recovery is the recovery system on the recovery partition.
 	Recovery struct {
 		FS string `yaml:"fs"`
 	} `yaml:"recovery"`
@@ -60,8 +60,8 @@ func (p *Plugin) snapshotPath(id int32) string {
 	return filepath.Join(p.snapshotsPath(), strconv.Itoa(int(id)))
 }
 
-// readState reads state.yaml. A host without one has no recorded snapshots, and neither has one whose file cannot be read, and was
-// never kept: the CLI writes it in place, so that a loss of power leaves half of it.
+// readState reads state.yaml. Without the file, or if it is unreadable and there is no copy of it, the host has no recorded snapshots: the
+// CLI writes the file in place, so that a loss of power may truncate it.
 func (p *Plugin) readState() (installState, error) {
 	state := installState{}
 	content, err := os.ReadFile(p.stateFile())
@@ -87,14 +87,14 @@ func (p *Plugin) stateFile() string { return filepath.Join(p.statePath(), stateF
 // keptState is a copy of the installation state from before the last upgrade.
 func (p *Plugin) keptState() string { return filepath.Join(p.workDir, stateFile) }
 
-// wholeState is a state that can be read: the one that is given, or what was kept of it; nothing when that cannot be read either.
+// wholeState returns a readable state: the given one, or the copy; nothing if neither can be read.
 func (p *Plugin) wholeState(content []byte) ([]byte, error) {
 	if isState(content) {
 		return content, nil
 	}
 	kept, err := os.ReadFile(p.keptState())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading what was kept of the installation state: %w", err)
+		return nil, fmt.Errorf("reading the copy of the installation state: %w", err)
 	}
 	p.log.Warn("The installation state cannot be read", "file", p.stateFile(), "kept", isState(kept))
 	if isState(kept) {
@@ -103,17 +103,17 @@ func (p *Plugin) wholeState(content []byte) ([]byte, error) {
 	if yaml.Unmarshal(content, &installState{}) != nil {
 		return nil, nil
 	}
-	return content, nil // what there is of it
+	return content, nil // it can be decoded, but has no snapshots
 }
 
-// isState reports whether a state is whole, as far as that can be told: it ends with its snapshots, and every installed host has one.
+// isState reports whether a state is complete, as far as that can be determined: it ends with the snapshots, and every installed host has
+// one.
 func isState(content []byte) bool {
 	state := installState{}
 	return yaml.Unmarshal(content, &state) == nil && len(state.State.Snapshots) > 0
 }
 
-// keepState keeps the installation state before an upgrade changes it, or writes back what was kept of one that cannot be read: the CLI
-// does not begin with that.
+// keepState copies the installation state before an upgrade changes it, or restores the copy if it cannot be read: the CLI fails otherwise.
 func (p *Plugin) keepState() error {
 	content, err := os.ReadFile(p.stateFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func (p *Plugin) keepState() error {
 	return system.WriteFile(p.stateFile(), kept, stateFileMode)
 }
 
-// bootedKind is the snapshotter of the running system; empty when that is not btrfs.
+// bootedKind returns the snapshotter of the running system; empty if it is not btrfs.
 func (p *Plugin) bootedKind() string {
 	mounts, err := p.host.Mounts()
 	if err != nil {

@@ -29,7 +29,7 @@ var _ = Describe("A host that cannot tell what it runs", func() {
 
 	It("is not upgraded: the next boot would not choose what runs", func() {
 		_, err := r.plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: "a1", Image: "127.0.0.1:1/os"})
-		Expect(err).To(MatchError(ContainSubstring("having the next boot choose what runs")))
+		Expect(err).To(MatchError(ContainSubstring("selecting the running snapshot for the next boot")))
 		Expect(r.runner.Calls()).NotTo(ContainElement(HavePrefix("elemental ")))
 	})
 

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Upgrade runs "elemental upgrade". Its exit code says little: every failure inside the upgrade is 1,
-// and a full disk is 0, as is a stage of the toolkit's hooks that fails: no --strict is asked for, with which that would end the upgrade.
+// Upgrade runs "elemental upgrade". Its exit code means little: every failure inside the upgrade is 1, and 0 includes a full disk and failed
+// stages of the toolkit's hooks. --strict would make such a stage end the upgrade, and is not used.
 func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warnings []string, err error) {
 	release, err := p.alone(ctx)
 	if err != nil {
@@ -33,13 +33,13 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warning
 		return nil, err
 	}
 	if err := p.bootBooted(ctx); err != nil {
-		return nil, fmt.Errorf("having the next boot choose what runs: %w", err)
+		return nil, fmt.Errorf("selecting the running snapshot for the next boot: %w", err)
 	}
 	result, err := p.runUpgrade(ctx, command)
 	if err != nil {
 		return nil, err
 	}
-	// The loopback port is another one each time; messages have to stay the same.
+	// The port of the agent's registry changes with each run; messages must not.
 	host, _, _ := strings.Cut(request.Image, "/")
 	result.Stdout = strings.ReplaceAll(result.Stdout, host, "the agent's registry")
 	result.Stderr = strings.ReplaceAll(result.Stderr, host, "the agent's registry")
@@ -59,7 +59,7 @@ func (p *Plugin) upgradeCommand(request osplugin.Upgrade) (system.Command, error
 		"ELEMENTAL_UPGRADE_SNAPSHOT_LABELS=" + correlationLabel + "=" + request.Attempt,
 	})
 	if request.Version.UpgradeRecovery {
-		// The host's configuration of the CLI may name another image, which nobody has verified, and whose space nobody has looked at.
+		// The host's configuration of the CLI may name another image, which was not verified, and for which the space was not checked.
 		command.Env = append(command.Env, "ELEMENTAL_UPGRADE_RECOVERY_SYSTEM=oci:"+request.Image)
 	}
 	if request.Version.Debug {
@@ -73,7 +73,7 @@ func (p *Plugin) upgradeCommand(request osplugin.Upgrade) (system.Command, error
 	return command, err
 }
 
-// runUpgrade runs the CLI, and has on the disk what it has written; ErrCorrupt where the disk refuses that.
+// runUpgrade runs the CLI and flushes what it wrote; ErrCorrupt if that fails.
 func (p *Plugin) runUpgrade(ctx context.Context, command system.Command) (system.Result, error) {
 	state, err := p.openState()
 	if err != nil {
@@ -98,8 +98,7 @@ func (p *Plugin) prepareState() error {
 	return p.rememberSnapper(state)
 }
 
-// Written finds the snapshot of an attempt: recorded for it, made from the digest, with an image, and
-// the default.
+// Written finds the snapshot of an attempt: recorded for it, made from the digest, with an image, and the default.
 func (p *Plugin) Written(ctx context.Context, attempt, digest string) (int32, error) {
 	state, err := p.readState()
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// treeList in the work directory lists the files of the tree that the CLI made a snapshot of.
+	// treeList in the work directory lists the files of the tree from which the CLI made a snapshot.
 	treeList = "tree.json"
 
-	// recordDir holds the hooks that record that list, for the run of the CLI that comes.
+	// recordDir holds the hooks that record that list during the next run of the CLI.
 	recordDir  = runDir + "/upgrade.d"
 	recordHook = runDir + "/record.yaml"
 
@@ -31,9 +31,9 @@ const (
 	cloudInitPaths = "ELEMENTAL_CLOUD_INIT_PATHS"
 )
 
-// prepareRecord places the hooks by which the CLI has the agent put its identity into the new tree and list the files of it, and
-// returns the variable that tells the CLI of them. They are to come after all other hooks, which may change the tree. Those of the new tree itself come
-// last, so that the first hook puts the second one there, in a directory that is not copied into the snapshot.
+// prepareRecord places the hooks that write the agent's identity into the new tree and list its files, and returns the variable that makes
+// the CLI run them. They have to run after all other hooks, which may change the tree. The hooks of the new tree itself run last, so the
+// first hook copies the second one there, into a directory that is not copied into the snapshot.
 func (p *Plugin) prepareRecord(request osplugin.Upgrade) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Plugin) prepareRecord(request osplugin.Upgrade) (string, error) {
 	return cloudInitPaths + "=" + strings.Join(append(paths, recordDir), ","), err
 }
 
-// configuredPaths are those that the host's configuration of the CLI has besides its own. The variable replaces them.
+// configuredPaths returns the paths in the host's configuration of the CLI, which the variable would replace.
 func (p *Plugin) configuredPaths() ([]string, error) {
 	files, err := filepath.Glob(p.host.Path(cliConfigFiles))
 	if err != nil {
@@ -90,14 +90,14 @@ func (p *Plugin) configuredPaths() ([]string, error) {
 			return nil, fmt.Errorf("reading the configuration of the elemental CLI: %w", err)
 		}
 		if len(given.Paths) > 0 {
-			paths = given.Paths // the last file wins, as in the CLI
+			paths = given.Paths // the last file takes precedence, as in the CLI
 		}
 	}
 	return paths, nil
 }
 
-// VerifySnapshot compares a snapshot with what the CLI was to write: its own exit code is 0 when the disk is full. Beneath a root that is
-// not the machine's there is no file system to be mounted.
+// VerifySnapshot compares a snapshot with what the CLI should have written: the CLI exits with 0 even if the disk is full. It does nothing
+// beneath another root than the machine's, where no file system can be mounted.
 func (p *Plugin) VerifySnapshot(ctx context.Context, verification osplugin.Verification) error {
 	if !p.host.Real() {
 		return nil
@@ -130,7 +130,7 @@ func (p *Plugin) VerifySnapshot(ctx context.Context, verification osplugin.Verif
 	return fmt.Errorf("verifying snapshot %d: exit code %d: %s", snapshot, result.ExitCode, said)
 }
 
-// readProgress understands what "tree compare" says of its progress.
+// readProgress parses the progress output of "tree compare".
 func readProgress(line string, read func(done, total int64)) {
 	if read == nil {
 		return
@@ -141,7 +141,7 @@ func readProgress(line string, read func(done, total int64)) {
 	}
 }
 
-// Discard removes a snapshot that is not to be booted, and makes the booted one the default in its place.
+// Discard removes a snapshot, and makes the booted one the default if the removed one was.
 func (p *Plugin) Discard(ctx context.Context, snapshot int32) error {
 	booted, err := p.booted()
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *Plugin) Discard(ctx context.Context, snapshot int32) error {
 	return p.flush()
 }
 
-// remove removes a snapshot, and what is recorded of it first: the CLI gives its id to the next one.
+// remove removes a snapshot, and its record first: the CLI reuses its id for the next one.
 func (p *Plugin) remove(ctx context.Context, state installState, snapshot int32) error {
 	if err := p.forget(snapshot); err != nil {
 		return err

@@ -12,14 +12,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Stages of a boot in which yip files do something.
+// Stages of a boot in which yip files take effect.
 const (
 	stageBoot         = "boot"
 	stageNetwork      = "network"
 	stageNetworkAfter = "network.after"
 )
 
-// yipFile is a file in /oem, as far as the agent writes such files.
+// yipFile is a file in /oem, with the fields that the agent uses.
 // Source: https://github.com/rancher/yip, package schema.
 type yipFile struct {
 	Name   string                `yaml:"name"`
@@ -55,7 +55,7 @@ type yipUser struct {
 	Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
 }
 
-// writeYip puts a file into /oem. Such files hold keys and join tokens: nobody but root may read them.
+// writeYip writes a file to /oem. Such files contain keys and join tokens: only root may read them.
 func (p *Plugin) writeYip(path string, file yipFile) error {
 	content, err := yaml.Marshal(file)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// Reply is what a process does.
+// Reply is the result of a process.
 type Reply func(command system.Command) system.Result
 
 // Runner records commands and answers them.
@@ -23,7 +23,7 @@ type Runner struct {
 	replies map[string]Reply
 }
 
-// On answers commands that begin like this. The longest beginning counts.
+// On sets the reply to commands with this prefix. The longest matching prefix applies.
 func (r *Runner) On(beginning string, reply Reply) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -33,17 +33,17 @@ func (r *Runner) On(beginning string, reply Reply) {
 	r.replies[beginning] = reply
 }
 
-// Say answers commands with an output and exit code 0.
+// Say replies to commands with an output and exit code 0.
 func (r *Runner) Say(beginning, output string) {
 	r.On(beginning, func(system.Command) system.Result { return system.Result{Stdout: output} })
 }
 
-// Fail answers commands with an exit code and an error output.
+// Fail replies to commands with an exit code and an error output.
 func (r *Runner) Fail(beginning string, exitCode int, stderr string) {
 	r.On(beginning, func(system.Command) system.Result { return system.Result{ExitCode: exitCode, Stderr: stderr} })
 }
 
-// Calls are the commands that were run, as one would type them.
+// Calls returns the command lines that were run.
 func (r *Runner) Calls() []string {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -61,7 +61,7 @@ func (r *Runner) Commands() []system.Command {
 	return append([]system.Command{}, r.calls...)
 }
 
-// Run implements system.Runner. A command that nothing was said about cannot be started.
+// Run implements system.Runner. A command without a reply cannot be started.
 func (r *Runner) Run(ctx context.Context, command system.Command) (system.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return system.Result{}, err
@@ -82,7 +82,7 @@ func (r *Runner) Run(ctx context.Context, command system.Command) (system.Result
 	return reply(command), nil
 }
 
-// Clock is a clock that jumps: whoever waits has waited already. With Manual it moves only by Advance.
+// Clock is a clock that jumps: every wait ends at once, and advances the clock. With Manual it moves only by Advance.
 type Clock struct {
 	// Manual says that waits end by Advance alone.
 	Manual bool
@@ -98,7 +98,7 @@ type waiter struct {
 	channel chan time.Time
 }
 
-// NewClock starts at an arbitrary moment.
+// NewClock starts at an arbitrary time.
 func NewClock() *Clock { return &Clock{now: epoch.Add(time.Minute)} }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -124,7 +124,7 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 	return channel
 }
 
-// Uptime of a machine that was started at an arbitrary moment, too.
+// Uptime of a machine that was started at an arbitrary time.
 func (c *Clock) Uptime() time.Duration { return c.Now().Sub(epoch) }
 
 // Advance moves the clock.
@@ -135,14 +135,14 @@ func (c *Clock) Advance(d time.Duration) {
 	c.ring()
 }
 
-// Waiting is how many waits have not ended.
+// Waiting returns how many waits have not ended.
 func (c *Clock) Waiting() int {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return len(c.waiters)
 }
 
-// Slept are all durations that were waited for.
+// Slept returns the durations of all waits.
 func (c *Clock) Slept() []time.Duration {
 	c.lock.Lock()
 	defer c.lock.Unlock()

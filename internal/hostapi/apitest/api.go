@@ -22,7 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-// API is a manager that runs nothing but the host API.
+// API is a manager that runs only the Elemental API.
 type API struct {
 	// Endpoint is the base URL that its tokens are for.
 	Endpoint string
@@ -35,7 +35,7 @@ type API struct {
 	stopped chan error
 }
 
-// StartAPI starts the host API on a port of its own. The certificate is in folder.
+// StartAPI starts the Elemental API on a free port. The certificate is in folder.
 func StartAPI(plane *apiserver.Server, folder string, change func(*hostapi.Options)) (*API, error) {
 	ca, err := WriteCertificate(folder)
 	if err != nil {

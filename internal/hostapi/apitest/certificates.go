@@ -22,8 +22,8 @@ import (
 // certificateLife is longer than any test runs.
 const certificateLife = 24 * time.Hour
 
-// WriteCertificate fills a folder with tls.crt and tls.key for 127.0.0.1, as cert-manager would, and returns the
-// authority that a client has to trust, PEM-encoded. Each call makes another certificate.
+// WriteCertificate writes tls.crt and tls.key for 127.0.0.1 to a folder, as cert-manager would, and returns the authority, PEM-encoded. Each
+// call creates another certificate.
 func WriteCertificate(folder string) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-// tokenLife of the registration tokens made here.
+// tokenLife of the registration tokens created here.
 const tokenLife = time.Hour
 
-// RegistrationEndpoint is a registration with its signing key, as the registration controller would have made it.
+// RegistrationEndpoint is a registration with its signing key, as the registration controller would create it.
 type RegistrationEndpoint struct {
 	Namespace string
 	Name      string
@@ -30,8 +30,7 @@ type RegistrationEndpoint struct {
 	Token string
 }
 
-// OpenRegistration makes a namespace with a registration in it, for an Elemental API at that address. The spec's URI and token
-// are filled in.
+// OpenRegistration creates a namespace with a registration, for an Elemental API at that address. The spec's URI and token are filled in.
 func OpenRegistration(ctx context.Context, plane *apiserver.Server, address, name string, spec infrav1.ElementalRegistrationSpec) (*RegistrationEndpoint, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "registration-"}}
 	if err := plane.Client.Create(ctx, namespace); err != nil {

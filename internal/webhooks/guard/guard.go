@@ -24,12 +24,12 @@ const (
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
 )
 
-// cannotPoint begins every refusal of a change of reference.
+// cannotPoint is the prefix of every refusal of a change of reference.
 const cannotPoint = "the infrastructureRef cannot be changed now: "
 
 // Guard validates changes of owners' references, and pauses of their rollouts.
 type Guard struct {
-	// Owners reads live what the changed object has under way.
+	// Owners reads live what is in progress for the changed object.
 	Owners *owner.Owners
 }
 
@@ -83,7 +83,7 @@ func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) e
 		{
 			reason: verdict.Between,
 			remedy: "; a Machine could be deleted. Retry when it has, which takes seconds, or change the ElementalMachineTemplate, " +
-				"which waits for the moment",
+				"whose rollout waits until that is safe",
 		},
 	})
 }
@@ -91,14 +91,14 @@ func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) e
 func (g *Guard) judge(ctx context.Context, of owner.Owner) (capiworkaround.Verdict, error) {
 	verdict, err := capiworkaround.Judge(ctx, g.Owners, of)
 	if err != nil {
-		return verdict, fmt.Errorf("looking what %s has under way: %w", owner.Describe(of), err)
+		return verdict, fmt.Errorf("checking what is in progress for %s: %w", owner.Describe(of), err)
 	}
 	return verdict, nil
 }
 
 // objection to a change.
 type objection struct {
-	// reason against the change; empty where there is none.
+	// reason against the change; empty if there is none.
 	reason string
 	// remedy follows the reason.
 	remedy string

@@ -22,7 +22,7 @@ func (g *Guard) checkReplacement(ctx context.Context, after owner.Owner) error {
 	if owner.TemplateName(after) == "" {
 		return nil
 	}
-	doing := fmt.Sprintf("looking whether the Machines of %s would be replaced", owner.Describe(after))
+	doing := fmt.Sprintf("checking whether the Machines of %s would be replaced", owner.Describe(after))
 	namespace := after.Object().GetNamespace()
 	problems, err := g.prove(ctx, namespace, after)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// validator hands the changes of one kind to the guard.
+// validator passes the changes of one kind to the guard.
 type validator[T client.Object] struct {
 	guard *Guard
 	owner func(T) owner.Owner
 }
 
-// ValidateCreate permits everything: what is new has no Machines.
+// ValidateCreate accepts everything: a new object has no Machines.
 func (v *validator[T]) ValidateCreate(context.Context, T) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// ValidateDelete permits everything: it is not called.
+// ValidateDelete accepts everything: it is not called.
 func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// ValidateUpdate denies an unsafe change of the reference.
+// ValidateUpdate rejects an unsafe change of the reference.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	return nil, v.guard.Check(ctx, v.owner(before), v.owner(after))
 }

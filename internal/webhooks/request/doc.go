@@ -1,8 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request answers a person who asks for an upgrade by changing the OS of an ElementalMachineTemplate: it rejects
-// what could not start now, with everything that is in the way and what to do about it, and tells the plan on a dry
-// run. It is a courtesy: the same checks hold the rollout, and every node of it, where this one is not asked, cannot see
-// the workload cluster, or runs out of time.
+// Package request validates a request for an upgrade, which is a change of the OS in an ElementalMachineTemplate: it rejects a request that
+// could not start now, with everything that blocks it and what to do about it, and returns the plan on a dry run. It is only a convenience:
+// the same checks block the rollout, and every node of it, if this webhook is bypassed, cannot reach the workload cluster, or times out.
 package request

@@ -28,12 +28,12 @@ import (
 // Path that the API server calls; config/webhook/preflight.yaml has the same.
 const Path = "/preflight-elementalmachinetemplate"
 
-// answerTimeout is less than the API server waits, so that our own answer arrives.
+// answerTimeout is less than the API server waits, so that this answer arrives.
 const answerTimeout = 4 * time.Second
 
 // Validator checks requests.
 type Validator struct {
-	// Owners finds what refers to templates.
+	// Owners finds the owners that refer to templates.
 	Owners *owner.Owners
 	// Client reads templates, from the cache.
 	Client client.Reader
@@ -49,12 +49,12 @@ func (v *Validator) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// ValidateCreate permits everything: nothing refers to a new template yet.
+// ValidateCreate accepts everything: nothing refers to a new template yet.
 func (v *Validator) ValidateCreate(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// ValidateDelete permits everything: it is not called.
+// ValidateDelete accepts everything: it is not called.
 func (v *Validator) ValidateDelete(context.Context, *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -74,22 +74,22 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.E
 	views, err := v.look(ctx, after, dryRun)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = errors.New("time ran short")
+			err = errors.New("it timed out")
 		}
 		return admission.Warnings{outlook.Cut("Admitted unchecked, and checked before each node: " + err.Error())}, nil
 	}
 	return answer(after, views, dryRun)
 }
 
-// asks reports whether a change requests an upgrade. A changed clone is a mistake, and is not rolled out.
+// asks reports whether a change requests an upgrade. A change of a clone is a mistake, and is not rolled out.
 func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 	_, isClone := after.Labels[infrav1.SourceTemplateLabel]
 	was, is := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
 	return after.DeletionTimestamp.IsZero() && !isClone && !osversion.Same(was, is)
 }
 
-// look at all clusters whose Machines the template is rolled out to. A topology rolls out its own templates.
-// The handling of virtual machines is only reported on a dry run.
+// look previews the rollout in all clusters with owners of the template. A topology rolls out its own templates. The handling of virtual
+// machines is only reported on a dry run.
 func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate, foresee bool) ([]*outlook.Outlook, error) {
 	owners, err := v.ownersOf(ctx, template)
 	if err != nil {
@@ -138,7 +138,7 @@ func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMac
 	return using, nil
 }
 
-// answer with the plan, on a dry run, and with what blocks.
+// answer returns the plan, on a dry run, and what blocks.
 func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook, dryRun bool) (admission.Warnings, error) {
 	warnings, blockers := admission.Warnings{}, []string{}
 	for _, seen := range views {
@@ -149,7 +149,7 @@ func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook
 		case !seen.UnderWay:
 			blockers = append(blockers, found...)
 		case len(found) > 0:
-			warnings = append(warnings, "A rollout is under way, which this change takes over. It goes on when nothing is in its way")
+			warnings = append(warnings, "A rollout is in progress, and continues with this change once nothing blocks it")
 		}
 		if dryRun || seen.Unreachable || seen.UnderWay {
 			warnings = append(warnings, seen.Plan()...)

@@ -186,7 +186,7 @@ var _ = Describe("A request of an upgrade", func() {
 		w.changeNode(ctx, "a", makeNotReady)
 		w.annotate(ctx, &infrav1.ElementalMachine{}, "a", clusterv1.UpdateInProgressAnnotation, "")
 		Expect(w.ask(ctx, "v3")).To(Succeed())
-		Expect(person.Warnings).To(ContainElement(ContainSubstring("A rollout is under way, which this change takes over")))
+		Expect(person.Warnings).To(ContainElement(ContainSubstring("A rollout is in progress, and continues with this change")))
 	})
 
 	It("is admitted with a warning where the workload cluster cannot be reached, or does not answer in time", func(ctx SpecContext) {
@@ -198,7 +198,7 @@ var _ = Describe("A request of an upgrade", func() {
 			"The upgrade will be checked before each node"))
 		connector.hangs, person.Warnings = true, nil
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
-		Expect(person.Warnings).To(ConsistOf("Admitted unchecked, and checked before each node: time ran short"))
+		Expect(person.Warnings).To(ConsistOf("Admitted unchecked, and checked before each node: it timed out"))
 	})
 
 	It("tells the plan on a dry run, and changes nothing", func(ctx SpecContext) {

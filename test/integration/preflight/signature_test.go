@@ -58,7 +58,7 @@ var _ = Describe("An image", func() {
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeFailed)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(attempt.Status.Message).To(And(ContainSubstring("has no signature that counts for prefix "+cluster.Lab.Registry.Host()),
+		Expect(attempt.Status.Message).To(And(ContainSubstring("has no accepted signature for prefix "+cluster.Lab.Registry.Host()),
 			ContainSubstring("it is not signed: there is no ")))
 		Expect(cordons()).To(Equal(before))
 

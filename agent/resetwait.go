@@ -20,11 +20,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// betweenAnswers is the shortest time between two requests for the desired state of a host that waits for another order.
+// betweenAnswers is the minimum time between two requests for the desired state while a host waits for a new reset request.
 const betweenAnswers = time.Second
 
-// awaitOrder keeps a host in its recovery system that could not be reset: there may be nothing else to boot, and one more try of the
-// same would end the same. It reports why, as the host that is to be reset, and returns when the reset is ordered anew.
+// awaitOrder keeps a host that could not be reset in its recovery system: there may be nothing else to boot, and the same reset would fail
+// again. It reports the reason and returns when the reset is requested again.
 func (a *Agent) awaitOrder(ctx context.Context, tries *phase.ResetTries) error {
 	message := a.exhausted(tries)
 	a.Log.Error(message)
@@ -50,7 +50,7 @@ func (a *Agent) awaitOrder(ctx context.Context, tries *phase.ResetTries) error {
 }
 
 func (a *Agent) exhausted(tries *phase.ResetTries) string {
-	return fmt.Sprintf("the OS could not be reset in %d tries, the last of which failed: %s. The host stays in its recovery system: mend what is "+
+	return fmt.Sprintf("the OS could not be reset in %d tries, the last of which failed: %s. The host stays in its recovery system: fix what is "+
 		"wrong, then set the label needs-reset of its ElementalHost to \"false\" and to \"true\" again, or run \"elemental-agent reset --again --config %s\" on it",
 		tries.Count, cmp.Or(tries.Reason, "it was cut off"), a.ConfigPath)
 }
@@ -67,7 +67,7 @@ func (a *Agent) reportUntilOrdered(ctx context.Context, api *client.Client, boar
 	return group.Wait()
 }
 
-// ignoring is an error that is not of the context's end.
+// ignoring drops errors, except when the context has ended.
 func ignoring(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -75,7 +75,7 @@ func ignoring(ctx context.Context, err error) error {
 	return err
 }
 
-// pollOrder returns when the API asks for a reset that it did not ask for before. Whatever else it answers, it is asked again.
+// pollOrder returns when the API requests a reset that it did not request before; after any other answer it polls again.
 func (a *Agent) pollOrder(ctx context.Context, api *client.Client, board *report.Board, tries *phase.ResetTries) error {
 	revision, failures := "", 0
 	for {
@@ -85,7 +85,7 @@ func (a *Agent) pollOrder(ctx context.Context, api *client.Client, board *report
 		case err != nil:
 			failures++
 			revision, delay = "", a.policy().DelayAfter(err, failures)
-			a.Log.Warn("Asking for another order failed, trying again", "error", err, "failures", failures)
+			a.Log.Warn("Polling for a new reset request failed, trying again", "error", err, "failures", failures)
 		case changed:
 			revision, failures = desired.Revision, 0
 			if desired.Unreported {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// refusals are how often the API may refuse what a host says about its reset before that goes on without
-	// it: a host that cannot prove any more who it is has to be reset all the same.
+	// refusals is how often the API may refuse a request about the host's reset before the reset continues without it: a host that can no
+	// longer authenticate has to be reset nevertheless.
 	refusals = 5
-	// silences are how often the API may fail to answer before a host is reset that it does not know to be reset. With the
-	// default agent.reconciliation they take about half an hour.
+	// silences is how often the API may fail to answer before the reset continues without it. With the default agent.reconciliation that
+	// takes about half an hour.
 	silences = 35
 )
 
-// announceReset tells the API that the host resets itself now. A host without an identity has nothing to tell. An API that
-// says that the host serves a machine, and was not asked for this, is waited for.
+// announceReset tells the API that the host resets itself now; a host without an identity skips this. If the API answers that the host
+// serves a Machine and no reset was requested, it waits.
 func (a *Agent) announceReset(ctx context.Context) error {
 	failed := 0
 	return a.tellAsFormer(ctx, "deleting the host", func(api *client.Client) error {
@@ -32,17 +32,17 @@ func (a *Agent) announceReset(ctx context.Context) error {
 		if failed++; failed < silences {
 			return err
 		}
-		a.Log.Error("The Elemental API cannot be told that the host is reset; it is reset all the same", "error", err)
+		a.Log.Error("Cannot report the reset to the Elemental API, resetting the host nevertheless", "error", err)
 		return nil
 	})
 }
 
-// acknowledgeReset tells the API that nothing is left of what the host was.
+// acknowledgeReset tells the API that the host is wiped.
 func (a *Agent) acknowledgeReset(ctx context.Context) error {
 	return a.tellAsFormer(ctx, "reporting that the host is wiped", func(api *client.Client) error { return api.Wiped(ctx) })
 }
 
-// tellAsFormer repeats a request, as the host that is or was reset, until it is answered or refused again and again.
+// tellAsFormer repeats a request with the identity of the host that is or was reset, until it is answered or has been refused too often.
 func (a *Agent) tellAsFormer(ctx context.Context, doing string, request func(*client.Client) error) error {
 	directory := a.Plugin.ResetDir()
 	if !identity.Exists(directory) {
@@ -59,7 +59,7 @@ func (a *Agent) tellAsFormer(ctx context.Context, doing string, request func(*cl
 		err := request(api)
 		if errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) {
 			if refused++; refused == refusals {
-				a.Log.Error("The Elemental API refuses to hear of the reset, which goes on all the same", "host", former.Name, "doing", doing, "error", err)
+				a.Log.Error("The Elemental API refuses the request, continuing the reset without it", "host", former.Name, "doing", doing, "error", err)
 				return nil
 			}
 		}

@@ -14,14 +14,14 @@ import (
 // errUnfinished: a snapshot was booted before its upgrade had completed.
 var errUnfinished = errors.New("it was booted before it was completely written; was the power lost?")
 
-// strayed reports whether the host runs an unverified snapshot. The former OS is another one then, and writing an image from here would
-// remove the last snapshot that is good.
-func strayed(facts osplugin.Facts, marker Marker) bool {
+// bootedUnverified reports whether the host runs a snapshot whose upgrade did not complete. The good snapshot is then another one, and
+// writing an image from here would remove it.
+func bootedUnverified(facts osplugin.Facts, marker Marker) bool {
 	return facts.Unfinished && facts.Snapshot != 0 && facts.Snapshot != marker.FromSnapshot
 }
 
-// leave goes back to the former OS from a snapshot that is not good. It is a failure of writing the image, counted once in each boot.
-func (m *Machine) leave(ctx context.Context, facts osplugin.Facts, cause error) (bool, error) {
+// abandon boots the former OS again from a snapshot that is not good. It counts as a failure of writing the image, once in each boot.
+func (m *Machine) abandon(ctx context.Context, facts osplugin.Facts, cause error) (bool, error) {
 	marker := m.Marker()
 	cause = fmt.Errorf("snapshot %d: %w", facts.Snapshot, cause)
 	if marker.LeftBootID != facts.BootID {
@@ -32,14 +32,14 @@ func (m *Machine) leave(ctx context.Context, facts osplugin.Facts, cause error) 
 		marker = m.Marker()
 	}
 	if marker.FromSnapshot == facts.Snapshot {
-		return m.fail(cause.Error() + "; it ran before the upgrade, too, so that nothing is known to go back to")
+		return m.fail(cause.Error() + "; it already ran before the upgrade, so no good snapshot is known")
 	}
 	if marker.Failures >= 2*m.Policy.MaxFailures {
-		return m.fail(fmt.Sprintf("%s; snapshot %d was to be booted again, but %d was", cause, marker.FromSnapshot, facts.Snapshot))
+		return m.fail(fmt.Sprintf("%s; expected to boot snapshot %d again, but %d was booted", cause, marker.FromSnapshot, facts.Snapshot))
 	}
 	err := m.Plugin.BootAlways(ctx, marker.FromSnapshot, facts.Snapshot)
 	if errors.Is(err, osplugin.ErrNoSuchSnapshot) {
-		return m.fail(fmt.Sprintf("%s; the former snapshot %d does not exist any more", cause, marker.FromSnapshot))
+		return m.fail(fmt.Sprintf("%s; the former snapshot %d no longer exists", cause, marker.FromSnapshot))
 	}
 	if err != nil {
 		return false, fmt.Errorf("making snapshot %d the default: %w", marker.FromSnapshot, err)
@@ -47,8 +47,8 @@ func (m *Machine) leave(ctx context.Context, facts osplugin.Facts, cause error) 
 	return false, m.goDown(ctx)
 }
 
-// discardLeft removes the snapshot that was left, once another one runs.
-func (m *Machine) discardLeft(ctx context.Context, facts osplugin.Facts) error {
+// removeAbandoned removes the abandoned snapshot, once another one runs.
+func (m *Machine) removeAbandoned(ctx context.Context, facts osplugin.Facts) error {
 	marker := m.Marker()
 	if marker.LeftSnapshot == 0 || marker.LeftSnapshot == facts.Snapshot {
 		return nil
