@@ -39,7 +39,7 @@ var _ = Describe("A poll that crosses a change", func() {
 	poll := func(hub *hub, shown *infrav1.ElementalHost) (reply, error) {
 		server := &Server{hub: hub, hosts: newHosts(snapshot{host: shown}, nil)}
 		known := Desired(before)
-		return server.holdBack(httptest.NewRequest("GET", "/", nil), before, &known, time.Minute)
+		return server.makePending(httptest.NewRequest("GET", "/", nil), before, &known, time.Minute)
 	}
 
 	It("is answered when the change came before it entered the hub", func() {
