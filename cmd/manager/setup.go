@@ -129,7 +129,7 @@ func addControllers(
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: o.apiCABundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
 		&predrain.Reconciler{
-			Client: kube, Workload: connector, Clusters: workloads, VirtualMachines: predrain.KubeVirt{},
+			Client: kube, Workload: connector, Clusters: workloads,
 			Recorder: mgr.GetEventRecorder("predrain"), Clock: clock.RealClock{}, WatchFilterValue: o.watchFilter,
 		},
 		&hostupgrade.Reconciler{

@@ -15,7 +15,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // admit takes one of the cluster's slots, and holds while there is none, the image is quarantined, or a check blocks: the
@@ -84,8 +83,8 @@ func evacuationBlocker(ctx context.Context, o *observation, holders []*infrav1.E
 	if first < 0 || o.workload == nil {
 		return "", nil
 	}
-	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
-	if err != nil || !installed {
+	residents, err := o.workload.On(ctx, o.node)
+	if err != nil || len(residents) == 0 {
 		return "", err
 	}
 	return "waiting for ElementalHostUpgrade " + holders[first].Name + " to have evacuated its node: virtual machines leave one node at a time", nil

@@ -9,62 +9,53 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // maxVirtualMachines is how many virtual machines an attempt reports at most; see the field.
 const maxVirtualMachines = 1000
 
 // evacuateVMs makes the virtual machines of the node leave it: each is moved, stopped or waited for, as was decided
-// for it. A cluster without KubeVirt has none.
+// for it. A cluster in which nothing runs them has none.
 func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.Result, error) {
-	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
-	if err != nil || !installed {
+	residents, err := o.workload.On(ctx, o.node)
+	if err != nil || len(residents) == 0 {
 		return sequence.Done(), err
 	}
-	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.VirtualMachines)
-	progress, err := kubevirt.Evacuate(ctx, o.evacuation())
+	isWatched := r.watchDrain(ctx, o, append([]drainwatch.Kind{drainwatch.Pods}, residents.Leaving()...)...)
+	progress, err := residents.InTurn(func(resident workload.Resident) (workload.Progress, error) {
+		return resident.Evacuate(ctx, o.workload, o.evacuation())
+	})
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	reportVMs(&o.upgrade.Status, progress)
+	reportVMs(&o.upgrade.Status, progress.VirtualMachines)
 	if progress.Done {
 		return sequence.Done(), nil
 	}
 	// However many leave at the same time, the Node is looked at no more often than it would be without the watch.
-	r.drains.SetPace(o.reconcileRequest(), pollVMs(progress.Left))
-	after := poll(isWatched, pollVMs(progress.Left))
+	r.drains.SetPace(o.reconcileRequest(), progress.After)
+	after := poll(isWatched, progress.After)
 	if progress.Held {
-		after = max(pollVMs(progress.Left), o.pollUntold(stepEvacuateVMs))
+		after = max(progress.After, o.pollUntold(stepEvacuateVMs))
 	}
 	return sequence.Wait(after, "%s%s", progress.Message,
 		o.overdue(stepEvacuateVMs, o.options.Timeouts.Evacuation.Duration)), nil
 }
 
-func (o *observation) evacuation() kubevirt.Evacuation {
-	return kubevirt.Resident{}.Evacuation(o.workload, kubevirt.Evacuation{
+func (o *observation) evacuation() workload.Evacuation {
+	return workload.Evacuation{
 		Node: o.node, Attempt: o.attempt, Policy: o.options.VMPolicy, Since: o.enteredAt(stepEvacuateVMs),
-	})
-}
-
-// pollVMs is after how long the node is looked at again. KubeVirt migrates two at a time by default: a node with
-// hundreds of virtual machines takes long, and is not looked at as often.
-func pollVMs(left int) time.Duration {
-	const (
-		longest = 15 * time.Second
-		perVM   = 100 * time.Millisecond
-	)
-	return min(max(pollPods, time.Duration(left)*perVM), longest)
+	}
 }
 
 // reportVMs brings the report up to date. What has left the node keeps its entry, so that it can be read afterwards
 // what became of it.
-func reportVMs(status *infrav1.ElementalHostUpgradeStatus, progress kubevirt.Progress) {
+func reportVMs(status *infrav1.ElementalHostUpgradeStatus, found []infrav1.VirtualMachineStatus) {
 	known := map[string]infrav1.VirtualMachineStatus{}
 	for _, vm := range status.VirtualMachines {
 		if vm.Decision == infrav1.VMBlock {
@@ -72,8 +63,7 @@ func reportVMs(status *infrav1.ElementalHostUpgradeStatus, progress kubevirt.Pro
 		}
 		known[keyOf(vm)] = vm
 	}
-	for _, decision := range progress.Decisions {
-		vm := decision.Status()
+	for _, vm := range found {
 		if before, ok := known[keyOf(vm)]; ok && vm.Decision == infrav1.VMIgnore && before.Decision != infrav1.VMIgnore {
 			continue // it goes the way that was decided for it
 		}
@@ -107,15 +97,20 @@ func (r *Reconciler) virtualMachinesOn(ctx context.Context, o *observation) (str
 	if o.workload == nil || o.node == nil {
 		return "", nil
 	}
-	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
-	if err != nil || !installed {
+	residents, err := o.workload.On(ctx, o.node)
+	if err != nil {
 		return "", err
 	}
-	active, err := kubevirt.Active(ctx, o.workload.Live(), o.node.Name)
-	if err != nil || len(active) == 0 {
-		return "", err
+	for _, resident := range residents {
+		active, err := resident.Active(ctx, o.workload, o.node.Name)
+		if err != nil {
+			return "", err
+		}
+		if len(active) > 0 {
+			return fmt.Sprintf("%s runs on Node %s again: waiting for it to leave", active[0], o.node.Name), nil
+		}
 	}
-	return fmt.Sprintf("%s runs on Node %s again: waiting for it to leave", active[0], o.node.Name), nil
+	return "", nil
 }
 
 // keptOff is the part of a message that names what was shut down for an attempt that is held back anew, at a step before

@@ -10,22 +10,18 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // restoreVMs starts again what was shut down for the node. It goes by what stands on the VirtualMachines: the report
 // of the attempt may be lost, and another attempt may have begun.
 func (r *Reconciler) restoreVMs(ctx context.Context, o *observation) (sequence.Result, error) {
-	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
-	if err != nil || !installed {
-		return sequence.Done(), err
-	}
-	progress, err := kubevirt.Restore(ctx, o.restoration())
-	return undone(progress, err)
+	return o.undo(ctx, func(resident workload.Resident) (workload.Progress, error) {
+		return resident.Restore(ctx, o.workload, o.restoration())
+	})
 }
 
-func (o *observation) restoration() kubevirt.Restoration {
-	restoration := kubevirt.Restoration{Client: o.workload.Live(), Attempt: o.attempt, All: !o.hasBooted()}
+func (o *observation) restoration() workload.Restoration {
+	restoration := workload.Restoration{Attempt: o.attempt, All: !o.hasBooted()}
 	if o.ownsNode() && !o.machineLeaves() { // what is on the Node of a Machine that goes is left to its deletion
 		restoration.NodeName, restoration.Node = o.nodeName(), o.node
 	}
@@ -56,18 +52,15 @@ func (r *Reconciler) restoreVMsAtEnd(ctx context.Context, o *observation) (seque
 	return r.restoreVMs(ctx, o)
 }
 
-// cancelEvacuation makes KubeVirt stop moving virtual machines off a node that stays. Those of a Machine that goes
+// cancelEvacuation stops moving virtual machines off a node that stays. Those of a Machine that goes
 // have to leave it all the same.
 func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.machineLeaves() || o.workload == nil || o.node == nil || !o.evacuates() {
 		return sequence.Done(), nil
 	}
-	installed, err := kubevirt.Resident{}.Present(ctx, o.workload, o.node)
-	if err != nil || !installed {
-		return sequence.Done(), err
-	}
-	progress, err := kubevirt.Cancel(ctx, o.evacuation())
-	return undone(progress, err)
+	return o.undo(ctx, func(resident workload.Resident) (workload.Progress, error) {
+		return resident.Cancel(ctx, o.workload, o.evacuation())
+	})
 }
 
 // evacuates says whether this attempt may have begun to evacuate the node.
@@ -76,7 +69,13 @@ func (o *observation) evacuates() bool {
 	return o.ownsNode() && (entered || workload.CordonedBy(o.node) == o.attempt)
 }
 
-func undone(progress kubevirt.Progress, err error) (sequence.Result, error) {
+// undo does one pass for each resident of the node.
+func (o *observation) undo(ctx context.Context, pass func(workload.Resident) (workload.Progress, error)) (sequence.Result, error) {
+	residents, err := o.workload.On(ctx, o.node)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	progress, err := residents.InTurn(pass)
 	if err != nil || progress.Done {
 		return sequence.Done(), err
 	}

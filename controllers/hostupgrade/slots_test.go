@@ -80,7 +80,7 @@ func clusterWith(kubeVirt bool) *workload.Cluster {
 	if kubeVirt {
 		mapper.Add(kubevirtv1.VirtualMachineInstanceGroupVersionKind, meta.RESTScopeNamespace)
 	}
-	return workload.New(nil, knows{mapper: mapper})
+	return workload.New(nil, knows{mapper: mapper}).With(kubevirt.Resident{})
 }
 
 var _ = DescribeTable("evacuationBlocker", func(ctx SpecContext, expected string, kubeVirt bool, holders ...infrav1.ElementalHostUpgrade) {

@@ -9,6 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // Resident is a system of a workload cluster whose objects on a Node an upgrade has to care for besides evicting Pods. A
@@ -23,6 +26,26 @@ type Resident interface {
 	Read(ctx context.Context, in Reading) (State, error)
 	// Owns says of a Pod whether it goes the resident's own way, so that a drain leaves it out; nil if none does.
 	Owns(ctx context.Context, in *Cluster) (func(*corev1.Pod) bool, error)
+	// NodeLabel is on every Node that it has come to, and may outlast it; its value changes when it begins or ends to serve
+	// the Node. Empty: nothing of it has to leave a Node.
+	NodeLabel() string
+	// Present says whether there may be something of it on the Node that is to leave before the Node goes down.
+	Present(ctx context.Context, in *Cluster, node *corev1.Node) (bool, error)
+	// CertainlyPresent asks the cluster itself, as soon as it was uninstalled, too. It costs nothing where the Node never
+	// had anything of it.
+	CertainlyPresent(ctx context.Context, in *Cluster, node *corev1.Node) (bool, error)
+	// Leaving is what tells by its events that something leaves a Node, besides Pods.
+	Leaving() []drainwatch.Kind
+	// Foresee says for each of the Nodes what would become of its virtual machines if it went down now. Writes nothing.
+	Foresee(ctx context.Context, in *Cluster, nodes []string, policy infrav1.VMPolicy) (map[string][]infrav1.VirtualMachineStatus, error)
+	// Evacuate makes what is on the Node leave it. It is one pass, and is repeated until it is done.
+	Evacuate(ctx context.Context, in *Cluster, e Evacuation) (Progress, error)
+	// Active names what of it runs on the Node; none once that is evacuated.
+	Active(ctx context.Context, in *Cluster, node string) ([]string, error)
+	// Cancel takes back an Evacuation that has not come to its end. It is one pass, too.
+	Cancel(ctx context.Context, in *Cluster, e Evacuation) (Progress, error)
+	// Restore brings back what an Evacuation has stopped. It is one pass, too.
+	Restore(ctx context.Context, in *Cluster, r Restoration) (Progress, error)
 	// ServingPods select its Pods that serve volumes, which a drain evicts last.
 	ServingPods() []clusterv1.MachineDrainRulePodSelector
 	// RefusedBecause says for whose sake it keeps a PodDisruptionBudget that refuses to evict the Pods, as a part of a
@@ -42,37 +65,3 @@ type Resident interface {
 
 // Living are the ids of the attempts of a cluster that have not ended.
 type Living func(context.Context) ([]string, error)
-
-// Nothing is all verbs of a Resident that has nothing on any Node.
-type Nothing struct{}
-
-// Checks are none.
-func (Nothing) Checks() []Check { return nil }
-
-// Read finds nothing.
-func (Nothing) Read(context.Context, Reading) (State, error) { return nil, nil }
-
-// Owns no Pod.
-func (Nothing) Owns(context.Context, *Cluster) (func(*corev1.Pod) bool, error) { return nil, nil }
-
-// ServingPods are none.
-func (Nothing) ServingPods() []clusterv1.MachineDrainRulePodSelector { return nil }
-
-// RefusedBecause is empty.
-func (Nothing) RefusedBecause(context.Context, *Cluster, string, []*corev1.Pod) (string, error) {
-	return "", nil
-}
-
-// Attached are none.
-func (Nothing) Attached(context.Context, *Cluster, string) ([]string, error) { return nil, nil }
-
-// Hold does nothing.
-func (Nothing) Hold(context.Context, *Cluster, string) error { return nil }
-
-// Release does nothing.
-func (Nothing) Release(context.Context, *Cluster, string, Living) error { return nil }
-
-// Unsettled is nothing.
-func (Nothing) Unsettled(context.Context, *Cluster, string, time.Time) (string, error) {
-	return "", nil
-}

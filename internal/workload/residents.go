@@ -19,7 +19,7 @@ func (c *Cluster) With(residents ...Resident) *Cluster {
 }
 
 // Residents that the cluster may have.
-func (c *Cluster) Residents() []Resident { return c.residents }
+func (c *Cluster) Residents() Residents { return c.residents }
 
 // servingPods select the Pods of residents that serve volumes.
 func (c *Cluster) servingPods() []clusterv1.MachineDrainRulePodSelector {

@@ -34,7 +34,7 @@ import (
 
 // Times after which the controller looks again.
 const (
-	// lookAgain is for a KubeVirt that may be uninstalled, or installed again, which is no event.
+	// lookAgain is for what runs virtual machines, which may be uninstalled, or installed again, which is no event.
 	lookAgain = 10 * time.Minute
 	// pollCluster is for a workload cluster that does not answer.
 	pollCluster = 5 * time.Second
@@ -42,43 +42,6 @@ const (
 	// cluster is slow to answer.
 	crowded = time.Second
 )
-
-// VirtualMachines are those of workload clusters.
-type VirtualMachines interface {
-	// Present says whether the cluster knows virtual machines, and the Node can run them. It costs nothing where
-	// the Node never could.
-	Present(ctx context.Context, cluster *workload.Cluster, node *corev1.Node) (bool, error)
-	// Evacuate makes those of the Node leave it. It is one pass, and is repeated until it is done.
-	Evacuate(ctx context.Context, e Evacuation) (Progress, error)
-	// Restore starts those again, elsewhere, that an evacuation of the Node stopped. It is one pass, too.
-	Restore(ctx context.Context, e Evacuation) (Progress, error)
-}
-
-// Evacuation of the Node of a Machine that is being deleted.
-type Evacuation struct {
-	Cluster *workload.Cluster
-	// Node is cordoned. Nil if it is gone.
-	Node *corev1.Node
-	// NodeName is the name that it has, or had.
-	NodeName string
-	// Attempt is in every mark that is left.
-	Attempt string
-	// Policy for virtual machines that cannot be migrated.
-	Policy infrav1.VMPolicy
-	// Since is when the Machine was deleted.
-	Since time.Time
-}
-
-// Progress of it.
-type Progress struct {
-	Done bool
-	// Held says that a person has to do something for it to go on.
-	Held bool
-	// Message says what is waited for.
-	Message string
-	// After is when to look again.
-	After time.Duration
-}
 
 // Reconciler keeps the hooks of Machines.
 type Reconciler struct {
@@ -88,8 +51,6 @@ type Reconciler struct {
 	Workload workload.Connector
 	// Clusters tell of workload clusters that were connected, and watch their Nodes.
 	Clusters clustercache.ClusterCache
-	// VirtualMachines of the workload clusters.
-	VirtualMachines VirtualMachines
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock is the time.

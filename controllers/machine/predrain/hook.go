@@ -6,6 +6,7 @@ package predrain
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -13,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 func hasHook(machine *clusterv1.Machine) bool {
@@ -33,26 +34,29 @@ func (r *Reconciler) guard(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.node == nil || s.own == nil {
 		return ctrl.Result{}, nil
 	}
-	present, err := r.VirtualMachines.Present(ctx, s.workload, s.node)
+	residents, err := s.workload.CertainlyOn(ctx, s.node)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	present := len(residents) > 0
 	if present != hasHook(s.machine) {
 		if err := r.setHook(ctx, s.machine, present); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	if present || hadKubeVirt(s.node) {
+	if present || isLabelled(s.node, s.workload.Residents()) {
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	}
 	return ctrl.Result{}, nil
 }
 
-// hadKubeVirt says whether a Node has, or had, KubeVirt. One that was uninstalled leaves its label behind, so that it may
+// isLabelled says whether a Node has, or had, a resident. One that was uninstalled may leave its label behind, so that it may
 // come back without a change of the Node.
-func hadKubeVirt(node *corev1.Node) bool {
-	_, labelled := node.Labels[kubevirt.SchedulableLabel]
-	return labelled
+func isLabelled(node *corev1.Node, residents workload.Residents) bool {
+	return slices.ContainsFunc(residents, func(r workload.Resident) bool {
+		_, labelled := node.Labels[r.NodeLabel()]
+		return labelled
+	})
 }
 
 // setHook writes nothing but the hook.

@@ -27,14 +27,14 @@ func (r *Reconciler) leave(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.workload == nil {
 		return r.wait(ctx, s, unanswered(s, s.unreached))
 	}
-	present, err := r.VirtualMachines.Present(ctx, s.workload, s.node)
+	residents, err := s.workload.CertainlyOn(ctx, s.node)
 	if err != nil {
 		return r.retry(ctx, s, err)
 	}
-	if !present {
+	if len(residents) == 0 {
 		return ctrl.Result{}, r.takeOff(ctx, s)
 	}
-	progress, err := r.empty(ctx, s)
+	progress, err := r.empty(ctx, s, residents)
 	if err != nil {
 		return r.retry(ctx, s, err)
 	}
@@ -47,20 +47,33 @@ func (r *Reconciler) leave(ctx context.Context, s *scope) (ctrl.Result, error) {
 
 // empty is one pass over the Node. It is cordoned first, as Cluster API is about to do: nothing must come back here. Of a
 // Machine under deletion this is never undone.
-func (r *Reconciler) empty(ctx context.Context, s *scope) (Progress, error) {
+func (r *Reconciler) empty(ctx context.Context, s *scope, residents workload.Residents) (workload.Progress, error) {
 	if err := s.workload.Cordon(ctx, s.node, attemptOf(s)); err != nil {
-		return Progress{}, err
+		return workload.Progress{}, err
 	}
-	progress, err := r.VirtualMachines.Evacuate(ctx, evacuationOf(s))
+	progress, err := residents.InTurn(func(resident workload.Resident) (workload.Progress, error) {
+		return resident.Evacuate(ctx, s.workload, workload.Evacuation{
+			Node: s.node, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Since: s.machine.DeletionTimestamp.Time,
+		})
+	})
 	if err != nil || !progress.Done {
 		return progress, err
 	}
-	return r.VirtualMachines.Restore(ctx, evacuationOf(s))
+	return restore(ctx, s, residents)
+}
+
+// restore is one pass that starts those again, elsewhere, that were stopped for the Node, by whomever.
+func restore(ctx context.Context, s *scope, residents workload.Residents) (workload.Progress, error) {
+	return residents.InTurn(func(resident workload.Resident) (workload.Progress, error) {
+		return resident.Restore(ctx, s.workload, workload.Restoration{
+			NodeName: s.machine.Status.NodeRef.Name, Node: s.node, Attempt: attemptOf(s), Others: true,
+		})
+	})
 }
 
 // unanswered is how far it comes while the workload cluster does not answer, or not as it should.
-func unanswered(s *scope, cause error) Progress {
-	return Progress{Message: workload.Unreached(s.cluster.Name, cause), After: pollCluster}
+func unanswered(s *scope, cause error) workload.Progress {
+	return workload.Progress{Message: workload.Unreached(s.cluster.Name, cause), After: pollCluster}
 }
 
 // retry looks again soon. It does not back off further and further: the hook is to go when its time is up.
@@ -76,19 +89,13 @@ func attemptOf(s *scope) string {
 	return s.machine.Name + "/" + uid[:min(uidLength, len(uid))]
 }
 
-func evacuationOf(s *scope) Evacuation {
-	return Evacuation{
-		Cluster: s.workload, Node: s.node, NodeName: s.machine.Status.NodeRef.Name, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Since: s.machine.DeletionTimestamp.Time,
-	}
-}
-
 // giveUp takes the hook off although virtual machines may be left. What was stopped so far is started elsewhere before.
 // A workload cluster that fails at that is tried again as long as nobody is kept waiting by it; what a person would have
 // to do keeps no hook.
 func (r *Reconciler) giveUp(ctx context.Context, s *scope, why string) (ctrl.Result, error) {
 	off := ""
 	if s.workload != nil && s.machine.Status.NodeRef.Name != "" {
-		progress, err := r.VirtualMachines.Restore(ctx, evacuationOf(s))
+		progress, err := restore(ctx, s, s.workload.Residents())
 		switch {
 		case err != nil && hasTime(s, r.Clock.Now()):
 			return r.retry(ctx, s, err)
@@ -122,7 +129,7 @@ func (r *Reconciler) takeOff(ctx context.Context, s *scope) error {
 }
 
 // wait says on the ElementalMachine what the deletion of its Machine waits for.
-func (r *Reconciler) wait(ctx context.Context, s *scope, progress Progress) (ctrl.Result, error) {
+func (r *Reconciler) wait(ctx context.Context, s *scope, progress workload.Progress) (ctrl.Result, error) {
 	reason := infrav1.EvacuatingVirtualMachinesReason
 	if progress.Held {
 		reason = infrav1.EvacuationHeldReason

@@ -24,7 +24,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 const controllerName = "predrain"
@@ -81,19 +80,19 @@ func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, are
 	return requests
 }
 
-// watchNodes sees to it that a KubeVirt that comes to a Node is noticed. It shares the cache of other watches of Nodes.
+// watchNodes sees to it that a resident that comes to a Node is noticed. It shares the cache of other watches of Nodes.
 func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
 	if r.controller == nil || s.workload == nil {
 		return nil
 	}
 	cluster := client.ObjectKeyFromObject(s.cluster)
-	if err := r.Clusters.Watch(ctx, cluster, r.nodeWatcher(cluster)); err != nil {
+	if err := r.Clusters.Watch(ctx, cluster, r.nodeWatcher(cluster, s.workload.Residents())); err != nil {
 		return fmt.Errorf("watching the Nodes of Cluster %s: %w", s.cluster.Name, err)
 	}
 	return nil
 }
 
-func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher {
+func (r *Reconciler) nodeWatcher(cluster client.ObjectKey, residents workload.Residents) clustercache.Watcher {
 	return clustercache.NewWatcher(clustercache.WatcherOptions{
 		Name:    controllerName + "-nodes",
 		Watcher: r.controller,
@@ -101,15 +100,18 @@ func (r *Reconciler) nodeWatcher(cluster client.ObjectKey) clustercache.Watcher 
 		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, node client.Object) []reconcile.Request {
 			return r.machines(ctx, cluster, func(m *clusterv1.Machine) bool { return m.Status.NodeRef.Name == node.GetName() })
 		}),
-		Predicates: []predicate.TypedPredicate[client.Object]{labelChanged()},
+		Predicates: []predicate.TypedPredicate[client.Object]{labelChanged(residents)},
 	})
 }
 
-// labelChanged passes a Node that KubeVirt has come to, come back to, or left, and one that stopped answering or went.
-// virt-handler says by the value of the label that it has begun or ended; the label itself may outlast KubeVirt.
-func labelChanged() predicate.Funcs {
+// labelChanged passes a Node that a resident has come to, come back to, or left, and one that stopped answering or went.
+func labelChanged(residents workload.Residents) predicate.Funcs {
 	return predicates.Changed(func(node *corev1.Node) any {
-		value, labelled := node.Labels[kubevirt.SchedulableLabel]
-		return []any{labelled, value, workload.IsUnreachable(node)}
+		seen := []any{workload.IsUnreachable(node)}
+		for _, resident := range residents {
+			value, labelled := node.Labels[resident.NodeLabel()]
+			seen = append(seen, labelled, value)
+		}
+		return seen
 	})
 }

@@ -10,11 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 var _ = DescribeTable("A Node wakes the controller", func(before, after *corev1.Node, expected bool) {
-	Expect(labelChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(expected))
+	Expect(labelChanged(workload.Residents{kubevirt.Resident{}}).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(expected))
 },
 	Entry("not by a report of its kubelet", ready(corev1.ConditionTrue), &corev1.Node{}, false),
 	Entry("not by another label", labelled("true"), withLabel(labelled("true"), "zone", "a"), false),

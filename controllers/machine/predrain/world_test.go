@@ -21,6 +21,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine/predrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // holdingFinalizer keeps a Machine in its deletion.
@@ -31,6 +32,7 @@ var errFails = errors.New("etcdserver: leader changed")
 
 // guests are the virtual machines of the world's Node. They record what was asked of them.
 type guests struct {
+	workload.Nothing
 	present bool
 	// running is how many are on the Node, and stopped how many were stopped and are not back.
 	running, stopped int
@@ -43,52 +45,59 @@ type guests struct {
 	asked                                    []string
 }
 
-func (g *guests) Present(context.Context, *workload.Cluster, *corev1.Node) (bool, error) {
+func (*guests) Name() string { return "guests" }
+
+func (*guests) NodeLabel() string { return kubevirt.SchedulableLabel }
+
+func (g *guests) CertainlyPresent(context.Context, *workload.Cluster, *corev1.Node) (bool, error) {
 	if g.lookFails {
 		return false, errFails
 	}
 	return g.present, nil
 }
 
-func (g *guests) Evacuate(_ context.Context, e predrain.Evacuation) (predrain.Progress, error) {
+func (g *guests) Evacuate(_ context.Context, _ *workload.Cluster, e workload.Evacuation) (workload.Progress, error) {
 	g.asked, g.policy = append(g.asked, "evacuate"), e.Policy
 	g.attempts[e.Attempt] = true
 	if !e.Node.Spec.Unschedulable {
-		return predrain.Progress{}, errors.New("the Node is not cordoned")
+		return workload.Progress{}, errors.New("the Node is not cordoned")
 	}
 	if g.evacuationFails {
-		return predrain.Progress{}, errFails
+		return workload.Progress{}, errFails
 	}
 	message := "moving virtual machines"
 	if g.held != "" {
 		message = g.held
 	}
-	return predrain.Progress{Done: g.running == 0, Held: g.held != "", Message: message, After: time.Second}, nil
+	return workload.Progress{Done: g.running == 0, Held: g.held != "", Message: message, After: time.Second}, nil
 }
 
-func (g *guests) Restore(context.Context, predrain.Evacuation) (predrain.Progress, error) {
+func (g *guests) Restore(context.Context, *workload.Cluster, workload.Restoration) (workload.Progress, error) {
 	g.asked = append(g.asked, "restore")
 	if g.restoreFails {
-		return predrain.Progress{}, errFails
+		return workload.Progress{}, errFails
 	}
 	if g.stopped == 0 {
-		return predrain.Progress{Done: true}, nil
+		return workload.Progress{Done: true}, nil
 	}
 	g.stopped--
-	return predrain.Progress{Message: "starting virtual machines", After: time.Second}, nil
+	return workload.Progress{Message: "starting virtual machines", After: time.Second}, nil
 }
 
 // connector connects to the API server of the suite, or to one that is connected and fails.
-type connector struct{ cut, fails bool }
+type connector struct {
+	guests     *guests
+	cut, fails bool
+}
 
 func (c *connector) Connect(context.Context, client.ObjectKey) (*workload.Cluster, error) {
 	switch {
 	case c.cut:
 		return nil, workload.ErrUnreachable
 	case c.fails:
-		return workload.New(live, failing{live}), nil
+		return workload.New(live, failing{live}).With(c.guests), nil
 	}
-	return workload.New(live, live), nil
+	return workload.New(live, live).With(c.guests), nil
 }
 
 // failing fails to read.
@@ -113,11 +122,12 @@ func newWorld(ctx context.Context, changes ...func(*clusterv1.Machine)) *world {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "predrain-"}}
 	Expect(live.Create(ctx, namespace)).To(Succeed())
 	w := &world{
-		namespace: namespace.Name, guests: &guests{present: true, attempts: map[string]bool{}}, connector: &connector{},
+		namespace: namespace.Name, guests: &guests{present: true, attempts: map[string]bool{}},
 		clock: clocktesting.NewFakePassiveClock(time.Now()), events: events.NewFakeRecorder(100),
 	}
+	w.connector = &connector{guests: w.guests}
 	w.reconciler = &predrain.Reconciler{
-		Client: live, Workload: w.connector, VirtualMachines: w.guests, Recorder: w.events, Clock: w.clock,
+		Client: live, Workload: w.connector, Recorder: w.events, Clock: w.clock,
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 	machine := &clusterv1.Machine{ObjectMeta: w.meta("m"), Spec: clusterv1.MachineSpec{

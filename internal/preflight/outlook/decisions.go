@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // Foresee adds what would become of the virtual machines of each node if it went down now. Nodes that go later may have
@@ -24,17 +23,19 @@ func (v *Viewer) Foresee(ctx context.Context, seen *Outlook) error {
 	if err != nil {
 		return fmt.Errorf("looking for the virtual machines of Cluster %s: %w", seen.Cluster.Name, err)
 	}
-	if installed, err := kubevirt.Installed(ctx, live.Live()); err != nil || !installed {
-		return err
-	}
-	snapshot, err := kubevirt.Read(ctx, live.Live())
-	if err != nil {
-		return err
-	}
-	seen.Decisions = map[string][]kubevirt.Decision{}
+	nodes := make([]string, 0, len(seen.Subjects))
 	for _, subject := range seen.Subjects {
-		node := subject.Node.Name
-		seen.Decisions[node] = kubevirt.Decide(snapshot, kubevirt.Question{Node: node, Policy: seen.Options.VMPolicy})
+		nodes = append(nodes, subject.Node.Name)
+	}
+	seen.Decisions = map[string][]infrav1.VirtualMachineStatus{}
+	for _, resident := range live.Residents() {
+		foreseen, err := resident.Foresee(ctx, live, nodes, seen.Options.VMPolicy)
+		if err != nil {
+			return err
+		}
+		for node, decisions := range foreseen {
+			seen.Decisions[node] = append(seen.Decisions[node], decisions...)
+		}
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ var verbs = map[infrav1.VMDecision]string{
 
 // tellDecisions of a node, as "; virtual machines: default/a migrates, default/b blocks (reason)". What blocks comes first,
 // because a long line is cut.
-func tellDecisions(decisions []kubevirt.Decision) string {
+func tellDecisions(decisions []infrav1.VirtualMachineStatus) string {
 	blocking, others := []string{}, []string{}
 	for _, decision := range decisions {
 		verb, told := verbs[decision.Decision]

@@ -21,7 +21,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // Outlook of one cluster.
@@ -33,7 +32,7 @@ type Outlook struct {
 	// Subjects are the nodes that would be upgraded, in their order.
 	Subjects []*preflight.Subject
 	// Decisions of their virtual machines, by the name of the Node; only where they were asked for.
-	Decisions map[string][]kubevirt.Decision
+	Decisions map[string][]infrav1.VirtualMachineStatus
 	// Results of their checks that are not as they should be, each once.
 	Results []infrav1.PreflightResult
 	// Waived are those of them that would have blocked.

@@ -16,7 +16,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 // subject is a worker, or a control plane node of an age in hours.
@@ -68,7 +67,7 @@ var _ = Describe("The plan", func() {
 
 	It("says what becomes of virtual machines, first of those that block", func() {
 		seen := outlook(subject("a", 0))
-		seen.Decisions = map[string][]kubevirt.Decision{"node-a": {
+		seen.Decisions = map[string][]infrav1.VirtualMachineStatus{"node-a": {
 			{Namespace: "default", Name: "done", Decision: infrav1.VMIgnore, Reason: "it has ended"},
 			{Namespace: "default", Name: "moves", Decision: infrav1.VMMigrate, Reason: "it can be live-migrated"},
 			{Namespace: "default", Name: "stays", Decision: infrav1.VMBlock, Reason: "it cannot be live-migrated"},

@@ -14,32 +14,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
-	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Kind is what is watched of a Node.
-type Kind int
+type Kind struct {
+	list schema.GroupVersionKind
+	// label has the name of the Node; empty: it is told otherwise.
+	label string
+}
 
-const (
+var (
 	// Pods of the Node that have not ended: those that come, go or end.
-	Pods Kind = iota
-	// VirtualMachines of the Node, by their VirtualMachineInstances: those that come or go.
-	VirtualMachines
+	Pods = Kind{list: corev1.SchemeGroupVersion.WithKind("PodList")}
 	// Volumes that are attached to the Node, by their VolumeAttachments: every change.
-	Volumes
+	Volumes = Kind{list: storagev1.SchemeGroupVersion.WithKind("VolumeAttachmentList")}
 )
 
-var groupVersionKinds = map[Kind]schema.GroupVersionKind{
-	Pods:            corev1.SchemeGroupVersion.WithKind("PodList"),
-	VirtualMachines: kubevirtv1.GroupVersion.WithKind("VirtualMachineInstanceList"),
-	Volumes:         storagev1.SchemeGroupVersion.WithKind("VolumeAttachmentList"),
-}
+// Labelled are the objects of a kind, whose list is named, that have the name of the Node in a label: those that come or go.
+func Labelled(list schema.GroupVersionKind, label string) Kind { return Kind{list: list, label: label} }
 
 // metadata is a list of the kind that is read without its contents.
 func (k Kind) metadata() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(groupVersionKinds[k])
+	list.SetGroupVersionKind(k.list)
 	return list
 }
 
@@ -72,10 +70,10 @@ func (k Kind) selecting(node string) []client.ListOption {
 			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 		)}}
-	case VirtualMachines:
-		return []client.ListOption{client.MatchingLabels{kubevirtv1.NodeNameLabel: node}}
+	case Volumes:
+		return nil
 	}
-	return nil
+	return []client.ListOption{client.MatchingLabels{k.label: node}}
 }
 
 // concerns says whether an event is about what is on the Node.

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // devicePrefix is of the devices that virt-handler offers.
@@ -51,17 +53,17 @@ func (t *targets) isFit(node *corev1.Node, n *needs) bool {
 // hasRoomSoon says whether there is room once a Node is what it was, and what leaves it has gone. Of a Node that nothing
 // is scheduled to, only the size is known: its Pods may be on their way to others.
 func (t *targets) hasRoomSoon(node *corev1.Node, n *needs) bool {
-	if !t.isCounted(node) && isReady(node) && !node.Spec.Unschedulable {
+	if !t.isCounted(node) && workload.IsReady(node) && !node.Spec.Unschedulable {
 		t.uncounted = append(t.uncounted, node.Name)
 		return true
 	}
-	return !isReady(node) || node.Spec.Unschedulable || lacks(t.freed[node.Name], n.lasting(node)) == ""
+	return !workload.IsReady(node) || node.Spec.Unschedulable || lacks(t.freed[node.Name], n.lasting(node)) == ""
 }
 
 // lasting are the requests whose lack lasts. What virt-handler's device plugins offer is zero until they have registered with
 // a kubelet that has started, and while virt-handler is away.
 func (n *needs) lasting(node *corev1.Node) corev1.ResourceList {
-	if isReady(node) && !node.Spec.Unschedulable && node.Labels[SchedulableLabel] == "true" {
+	if workload.IsReady(node) && !node.Spec.Unschedulable && node.Labels[SchedulableLabel] == "true" {
 		return n.requests
 	}
 	left := maps.Clone(n.requests)

@@ -5,11 +5,15 @@ package kubevirt
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -53,6 +57,24 @@ func (Resident) Present(ctx context.Context, in *workload.Cluster, node *corev1.
 		k.remember(installed)
 	}
 	return installed, err
+}
+
+// CertainlyPresent looks at the Node first, and asks the API server itself then: what is known of its kinds does not say that
+// KubeVirt was uninstalled.
+func (Resident) CertainlyPresent(ctx context.Context, in *workload.Cluster, node *corev1.Node) (bool, error) {
+	if _, labelled := node.Labels[SchedulableLabel]; !labelled {
+		return false, nil
+	}
+	instances := &metav1.PartialObjectMetadataList{}
+	instances.SetGroupVersionKind(kubevirtv1.VirtualMachineInstanceGroupVersionKind)
+	err := in.Live().List(ctx, instances, client.Limit(1))
+	if isAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for virtual machines: %w", err)
+	}
+	return true, nil
 }
 
 func (k *known) isAbsent() bool {

@@ -5,10 +5,14 @@ package kubevirt
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // Resident is KubeVirt as an upgrade of a Node meets it.
@@ -28,11 +32,81 @@ func (r Resident) Owns(ctx context.Context, in *workload.Cluster) (func(*corev1.
 	return OwnsPod, nil
 }
 
-// Evacuation of the Node of a cluster.
-func (Resident) Evacuation(in *workload.Cluster, e Evacuation) Evacuation {
-	e.Client, e.Nodes, e.Pods = in.Live(), in.CachedNodes, &knownOf(in).pods
-	if config := in.Config(); config != nil {
-		e.Canceller = NewCanceller(config)
+// NodeLabel is virt-handler's.
+func (Resident) NodeLabel() string { return SchedulableLabel }
+
+// Leaving are VirtualMachineInstances.
+func (Resident) Leaving() []drainwatch.Kind {
+	return []drainwatch.Kind{drainwatch.Labelled(kubevirtv1.GroupVersion.WithKind("VirtualMachineInstanceList"), kubevirtv1.NodeNameLabel)}
+}
+
+// Foresee decides on the virtual machines of the Nodes, and does nothing about them.
+func (Resident) Foresee(ctx context.Context, in *workload.Cluster, nodes []string, policy infrav1.VMPolicy) (map[string][]infrav1.VirtualMachineStatus, error) {
+	if installed, err := Installed(ctx, in.Live()); err != nil || !installed {
+		return nil, err
 	}
-	return e
+	snapshot, err := Read(ctx, in.Live())
+	if err != nil {
+		return nil, err
+	}
+	foreseen := map[string][]infrav1.VirtualMachineStatus{}
+	for _, node := range nodes {
+		foreseen[node] = statuses(Decide(snapshot, Question{Node: node, Policy: policy}))
+	}
+	return foreseen, nil
+}
+
+// Evacuate moves virtual machines, stops them, or waits, as was decided for each.
+func (Resident) Evacuate(ctx context.Context, in *workload.Cluster, e workload.Evacuation) (workload.Progress, error) {
+	return progressOf(Evacuate(ctx, evacuationOf(in, e)))
+}
+
+// Active names virtual machines, and Pods of others.
+func (Resident) Active(ctx context.Context, in *workload.Cluster, node string) ([]string, error) {
+	return Active(ctx, in.Live(), node)
+}
+
+// Cancel makes KubeVirt stop moving virtual machines off a Node that stays.
+func (Resident) Cancel(ctx context.Context, in *workload.Cluster, e workload.Evacuation) (workload.Progress, error) {
+	return progressOf(Cancel(ctx, evacuationOf(in, e)))
+}
+
+// Restore starts again what was shut down, by what stands on the VirtualMachines.
+func (Resident) Restore(ctx context.Context, in *workload.Cluster, r workload.Restoration) (workload.Progress, error) {
+	return progressOf(Restore(ctx, Restoration{
+		Client: in.Live(), NodeName: r.NodeName, Node: r.Node, Attempt: r.Attempt, All: r.All, Others: r.Others,
+	}))
+}
+
+func evacuationOf(in *workload.Cluster, e workload.Evacuation) Evacuation {
+	of := Evacuation{
+		Client: in.Live(), Nodes: in.CachedNodes, Pods: &knownOf(in).pods,
+		Node: e.Node, Attempt: e.Attempt, Policy: e.Policy, Since: e.Since,
+	}
+	if config := in.Config(); config != nil {
+		of.Canceller = NewCanceller(config)
+	}
+	return of
+}
+
+// progressOf has a Node with many virtual machines looked at less often than one with few: KubeVirt migrates two at a time by
+// default, so that one with hundreds takes long.
+func progressOf(progress Progress, err error) (workload.Progress, error) {
+	const (
+		shortest, longest = 2 * time.Second, 15 * time.Second
+		perVM             = 100 * time.Millisecond
+	)
+	return workload.Progress{
+		Done: progress.Done, Held: progress.Held, Message: progress.Message,
+		After:           min(max(shortest, time.Duration(progress.Left)*perVM), longest),
+		VirtualMachines: statuses(progress.Decisions),
+	}, err
+}
+
+func statuses(decisions []Decision) []infrav1.VirtualMachineStatus {
+	all := make([]infrav1.VirtualMachineStatus, 0, len(decisions))
+	for _, decision := range decisions {
+		all = append(all, decision.Status())
+	}
+	return all
 }

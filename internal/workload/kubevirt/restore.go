@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Restoration is the way back of what was stopped for one Node.
@@ -105,7 +106,7 @@ func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine)
 		return true, "", nil
 	case err != nil:
 		return false, err.Error(), nil
-	case state.isStopping(vm) && r.Node != nil && isReady(r.Node):
+	case state.isStopping(vm) && r.Node != nil && workload.IsReady(r.Node):
 		return false, "", nil
 	}
 	if state.Starting {

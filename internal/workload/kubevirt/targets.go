@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // targets are the Nodes that virtual machines can be migrated to, with the room that is left on them. It is an
@@ -125,7 +127,7 @@ func (t *targets) memory(node *corev1.Node) *resource.Quantity {
 // refuses says why a Node cannot take a virtual machine; empty if it can.
 func (t *targets) refuses(node *corev1.Node, n *needs) string {
 	switch {
-	case !isReady(node):
+	case !workload.IsReady(node):
 		return "not Ready"
 	case node.Spec.Unschedulable:
 		return "cordoned"
@@ -177,13 +179,6 @@ func noTarget(reasons map[string][]string) string {
 		parts = append(parts, strings.Join(names, ", ")+more+" ("+why+")")
 	}
 	return "no other node can take it: " + strings.Join(parts, ", ")
-}
-
-// isReady is workload.IsReady, which imports this package.
-func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 func anyTaint(string) bool { return true }
