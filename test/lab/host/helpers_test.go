@@ -195,13 +195,13 @@ func (l *lab) awaitBoot(n int) host.Boot {
 	return last
 }
 
-// said is what the stub said, over all boots.
+// said is what the stub said, over all boots: nothing while its file is there and empty.
 func (l *lab) said() []string {
 	data, err := os.ReadFile(l.Path("/lab/stub"))
 	if err != nil {
 		return nil
 	}
-	return strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 }
 
 // outcomes are all boots as "mode=snapshot outcome".
