@@ -14,7 +14,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -126,10 +128,6 @@ func merge(under, over map[string]string) map[string]string {
 
 // admit creates a host if the registration's quotas permit. A repeated registration is not counted again.
 func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
-	if err := s.admissions.Acquire(r.Context(), 1); err != nil {
-		return fmt.Errorf("registering host %s: %w", host.Name, err)
-	}
-	defer s.admissions.Release(1)
 	known, err := s.hosts.fromCache(r.Context(), client.ObjectKeyFromObject(host))
 	if err == nil && token.SameKey(known.Spec.PubKey, host.Spec.PubKey) {
 		if err := s.quota.admitRepeat(known); err != nil {
@@ -137,16 +135,28 @@ func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistrat
 		}
 		return s.checkSame(r, host)
 	}
-	// The host is created even if its agent has stopped waiting for the response. Otherwise each request that times out
+	if err := s.admissions.Acquire(r.Context(), 1); err != nil {
+		return fmt.Errorf("registering host %s: %w", host.Name, err)
+	}
+	defer s.admissions.Release(1)
+	// From here on the host is created even if its agent stops waiting for the response. Otherwise each request that times out
 	// would use up one of the registrations that the quota permits, and create nothing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), writeTimeout)
 	defer cancel()
-	r = r.WithContext(ctx)
+	err = s.admitNew(r.WithContext(ctx), registration, host)
+	if r.Context().Err() != nil && err != nil && asFailure(err).answer.Code >= http.StatusInternalServerError {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to register a host whose agent has stopped waiting", "ElementalHost", klog.KObj(host))
+	}
+	return err
+}
+
+func (s *Server) admitNew(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	// First, because hosts that wait for a place retry again and again, and must not use up the quota of others.
 	if err := s.places.enter(r.Context(), registration, host); err != nil {
 		return err
 	}
-	if err = s.quota.admitHost(host); err == nil {
+	err := s.quota.admitHost(host)
+	if err == nil {
 		err = s.checkNotDenied(r.Context(), registration, host.Spec.PubKey)
 	}
 	if err == nil {

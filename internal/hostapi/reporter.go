@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +27,6 @@ type reporter struct {
 	clock  clock.PassiveClock
 	hosts  *hosts
 	quota  *quota
-	stores *semaphore.Weighted
 
 	mu sync.Mutex
 	// next holds, for each host that is being written, the next batch; nil for none.
@@ -47,7 +45,7 @@ type batch struct {
 
 func newReporter(client client.Client, clock clock.PassiveClock, hosts *hosts, quota *quota) *reporter {
 	return &reporter{
-		client: client, clock: clock, hosts: hosts, quota: quota, stores: semaphore.NewWeighted(maxStores),
+		client: client, clock: clock, hosts: hosts, quota: quota,
 		next: map[types.NamespacedName]*batch{}, written: map[types.NamespacedName]*infrav1.ElementalHost{},
 	}
 }
@@ -112,12 +110,6 @@ func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *ba
 		countReport(reportUnchanged)
 		return nil
 	}
-	// Each write has a deadline, so that the wait for others ends.
-	if err := r.stores.Acquire(ctx, 1); err != nil {
-		countReport(reportFailed)
-		return fmt.Errorf("waiting to write status of ElementalHost %s: %w", key, err)
-	}
-	defer r.stores.Release(1)
 	what.status.BootIDs = recentBoots(stored.Status.BootIDs, what.status.OS.BootID)
 	if err := r.quota.admitReport(ctx, stored, what.status); err != nil {
 		countReport(reportRefused)
