@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -128,6 +129,9 @@ func TestNative(t *testing.T) {
 	RunSpecs(t, "Agent on the real elemental CLI")
 }
 
+// patience with what an upgrade waits for: two of them copy, compress and sync whole trees, which takes a busy disk minutes.
+const patience = 4 * time.Minute
+
 // programs of the machines: the CLI and the agent.
 var programs struct{ elemental, agent string }
 
@@ -135,6 +139,7 @@ var _ = BeforeSuite(func() {
 	if missing := missingHere(); missing != "" {
 		Skip("the suite on the real elemental CLI is skipped: " + missing)
 	}
+	SetDefaultEventuallyTimeout(patience)
 	programs.elemental = os.Getenv(binEnv)
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())
