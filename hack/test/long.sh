@@ -6,8 +6,9 @@
 #
 # Runs the long suites (long-suites.txt) in turn, PARALLEL at a time (default 2), beginning with another one each commit, so
 # that each comes first in time. One starts only if twice as much time is left until DEADLINE (deadline.sh) as is recorded
-# for it, since machines differ by as much: what is left is its time-out, and a suite that is ended by it has failed. At the end it is said which ran, with what result, and which did not and why. Fails if
-# one that ran has failed: those for which no time was left have not.
+# for it, since machines differ by as much: what is left is its time-out, and a suite that is ended by it has failed. At the
+# end it is said which ran, with what result, and which did not and why. Fails if one that ran has failed: those for which
+# no time was left have not.
 #
 # Others in the test of this script are LONG_COMMIT, the hash that chooses the first, LONG_TABLE, LONG_RUN, the command that
 # runs a suite, and LONG_RESULTS, the folder where it is kept how each went.

@@ -91,15 +91,20 @@ func readResidents(ctx context.Context, in *optional, s *Services) error {
 	return nil
 }
 
-// refreshed are Services that were read before, with what residents have to know at the moment.
+// refreshed are Services that were read before, with what residents have to know at the moment. They are asked in their
+// order, so that of several errors the same one is told each time.
 func refreshed(ctx context.Context, in *optional, of Services) (Services, error) {
 	states := map[string]workload.State{}
-	for name, state := range of.States {
+	for _, resident := range of.Residents {
+		state, found := of.States[resident.Name()]
+		if !found {
+			continue
+		}
 		fresh, err := state.Refreshed(ctx, in)
 		if err != nil {
 			return Services{}, err
 		}
-		states[name] = fresh
+		states[resident.Name()] = fresh
 	}
 	of.States = states
 	return of, nil

@@ -15,7 +15,7 @@ import (
 // Drain evicts what can be evicted from the Node and returns at once, honouring MachineDrainRules as
 // Cluster API's own drain does. Pods that serve volumes go last, and not before beforeStorage finds nothing to
 // wait for. Blocker is empty while evictions merely take their time, and names what stands against them
-// otherwise. Pods of virtual machines are left out.
+// otherwise. Pods that residents own are left out.
 func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node string,
 	beforeStorage func(ctx context.Context) (waitFor string, err error),
 ) (drained bool, blocker string, err error) {

@@ -18,7 +18,7 @@ import (
 // cluster in which it is not installed has nothing of it, and every verb finds that by itself. Embedding Nothing is an
 // implementation of all verbs for which it has nothing to do.
 type Resident interface {
-	// Name as it stands in messages.
+	// Name tells its State from those of other residents.
 	Name() string
 	// Checks that it adds to the preflight, in the order in which they are reported.
 	Checks() []Check
