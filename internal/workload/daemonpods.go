@@ -19,7 +19,7 @@ func (c *Cluster) UnreadyDaemonPods(ctx context.Context, node string) (string, e
 	}
 	unready := []*corev1.Pod{}
 	for i := range pods {
-		if isDaemonPod(&pods[i]) && !isPodReady(&pods[i]) {
+		if isDaemonPod(&pods[i]) && !IsPodReady(&pods[i]) {
 			unready = append(unready, &pods[i])
 		}
 	}
@@ -34,7 +34,8 @@ func isDaemonPod(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-func isPodReady(pod *corev1.Pod) bool {
+// IsPodReady says whether a Pod has the condition Ready.
+func IsPodReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

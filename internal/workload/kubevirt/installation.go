@@ -120,10 +120,7 @@ func readHandlers(ctx context.Context, in workload.Reading, k *Installation) err
 	k.Handlers = map[string]bool{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		isReady := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-		k.Handlers[pod.Spec.NodeName] = k.Handlers[pod.Spec.NodeName] || isReady
+		k.Handlers[pod.Spec.NodeName] = k.Handlers[pod.Spec.NodeName] || workload.IsPodReady(pod)
 	}
 	return nil
 }
