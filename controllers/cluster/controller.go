@@ -64,7 +64,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := mgr.GetLogger().WithValues("controller", controllerName)
 	kind := infrav1.GroupVersion.WithKind(infraKind)
-	toCluster := handler.EnqueueRequestsFromMapFunc(r.memberToCluster)
+	toCluster, toLine := handler.EnqueueRequestsFromMapFunc(r.memberToCluster), afterMoment(r.memberToCluster)
 	made, err := capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&infrav1.ElementalCluster{}, builder.WithPredicates(
@@ -76,14 +76,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &infrav1.ElementalCluster{})),
 			clusterChanged()).
-		Watches(&infrav1.ElementalMachine{}, toCluster, lineChanged()).
-		Watches(&infrav1.ElementalHost{}, toCluster, lineChanged()).
+		Watches(&infrav1.ElementalMachine{}, toLine, lineChanged()).
+		Watches(&infrav1.ElementalHost{}, toLine, lineChanged()).
 		Watches(&infrav1.ElementalHost{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), domainChanged()).
-		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, lineChanged()).
-		Watches(&clusterv1.Machine{}, toCluster, lineChanged()).
-		Watches(&clusterv1.MachineDeployment{}, toCluster, lineChanged()).
+		Watches(&infrav1.ElementalHostUpgrade{}, toLine, lineChanged()).
+		Watches(&clusterv1.Machine{}, toLine, lineChanged()).
+		Watches(&clusterv1.MachineDeployment{}, toLine, lineChanged()).
 		Watches(&corev1.Secret{}, toCluster, isKubeconfig()).
-		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), lineChanged()).
+		Watches(&infrav1.ElementalMachineTemplate{}, afterMoment(r.clustersNear), lineChanged()).
 		Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)

@@ -69,7 +69,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, crowded)
 	clusterToHosts, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalHostList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to ElementalHosts: %w", err)

@@ -7,7 +7,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,11 +24,11 @@ func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() {
 		return deletionWait{}
 	}
-	done, ok := r.limit.Begin(client.ObjectKeyFromObject(cluster))
-	if !ok {
+	done, after := r.limit.Begin(client.ObjectKeyFromObject(cluster))
+	if after > 0 {
 		return deletionWait{
 			waits: "Other hosts that leave Cluster " + cluster.Name + " are waited for",
-			after: wait.Jitter(crowded, 1), reason: infrav1.NodeNotDeletedReason,
+			after: after, reason: infrav1.NodeNotDeletedReason,
 		}
 	}
 	defer done()

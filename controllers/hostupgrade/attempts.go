@@ -59,29 +59,21 @@ func rivalOf(upgrade *infrav1.ElementalHostUpgrade, others []infrav1.ElementalHo
 // older orders attempts by age, and those of the same second by name.
 func older(a, b *infrav1.ElementalHostUpgrade) bool { return infrav1.OldestFirst(a, b) < 0 }
 
-// unlessHistory reads the attempt live; nil if it is history, or gone.
+// unlessHistory reads the attempt from the cache; nil if it is gone, or is history: it has ended for good and has taken back
+// what it asked of its host. A fleet has many of those, and they cost no live read.
 func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infrav1.ElementalHostUpgrade, error) {
-	if history, err := r.isHistory(ctx, req); err != nil || history {
-		return nil, err
-	}
-	return existing.Get(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
-}
-
-// isHistory says, from the cache, whether the attempt has ended for good and has taken back what it
-// asked of its host. A fleet has many of those, and they cost no live read.
-func (r *Reconciler) isHistory(ctx context.Context, req ctrl.Request) (bool, error) {
 	upgrade, err := existing.Get(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
-	if err != nil || upgrade == nil {
-		return upgrade == nil, err
-	}
-	if !stands(upgrade) {
-		return false, nil
+	if err != nil || upgrade == nil || !stands(upgrade) {
+		return upgrade, err
 	}
 	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, req.Namespace, upgrade.Spec.HostName)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return host == nil || host.Spec.Upgrade == nil || host.Spec.Upgrade.Attempt != attemptOf(upgrade), nil
+	if host == nil || host.Spec.Upgrade == nil || host.Spec.Upgrade.Attempt != attemptOf(upgrade) {
+		return nil, nil
+	}
+	return upgrade, nil
 }
 
 // stands says whether nothing but its deletion can change the end of an attempt any more.

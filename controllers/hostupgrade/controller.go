@@ -9,13 +9,11 @@ import (
 	"time"
 
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -86,7 +86,20 @@ type Reconciler struct {
 
 // Reconcile brings an attempt one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	upgrade, err := r.unlessHistory(ctx, req)
+	cached, err := r.unlessHistory(ctx, req)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if cached == nil {
+		r.drains.Keep(req)
+		return ctrl.Result{}, nil
+	}
+	done, after := r.permit(cached)
+	if after > 0 {
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	defer done()
+	upgrade, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -94,12 +107,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.drains.Keep(req)
 		return ctrl.Result{}, nil
 	}
-	done, ok := r.limit.Begin(client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.ClusterName})
-	if !ok {
-		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
-	}
-	defer done()
 	return r.reconcile(ctx, upgrade)
+}
+
+// permit lets attempts go first whose nodes are being disrupted: a node that is cordoned does not wait for those that only
+// look whether they may.
+func (r *Reconciler) permit(attempt *infrav1.ElementalHostUpgrade) (done func(), after time.Duration) {
+	cluster := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ClusterName}
+	if hasEntered(attempt, stepCordon) || !attempt.DeletionTimestamp.IsZero() {
+		return r.limit.BeginFirst(cluster)
+	}
+	return r.limit.Begin(cluster)
 }
 
 // reconcile observes the attempt, does what its state asks for, and stores it.
@@ -118,15 +136,11 @@ func (r *Reconciler) reconcile(ctx context.Context, upgrade *infrav1.ElementalHo
 	if isPaused, requeue, err := r.paused(ctx, o); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}
-	helper, err := patch.NewHelper(upgrade, r.Client)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("preparing the patch of ElementalHostUpgrade %s: %w", upgrade.Name, err)
-	}
 	before := upgrade.DeepCopy()
 	defer func() {
 		o.recordProgress()
-		if err := helper.Patch(ctx, upgrade, ownConditions); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, client.IgnoreNotFound(err)})
+		if err := mergepatch.Store(ctx, r.Client, before, upgrade); client.IgnoreNotFound(err) != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, fmt.Errorf("writing ElementalHostUpgrade %s: %w", upgrade.Name, err)})
 			return
 		}
 		count(before, upgrade)
@@ -156,11 +170,6 @@ func ensureMarks(o *observation) bool {
 		infrav1.AttemptAnnotation: o.attempt, infrav1.CreatedAnnotation: o.upgrade.CreatedAt().UTC().Format(time.RFC3339),
 	}) || added
 }
-
-// ownConditions are written by nobody else.
-var ownConditions = patch.WithOwnedConditions{Conditions: []string{
-	infrav1.UpgradeProgressingCondition, infrav1.UpgradeSucceededCondition, infrav1.FormerOSHealthyCondition,
-}}
 
 // paused keeps the Paused condition and says whether to stop here. A Cluster that is gone pauses nothing.
 func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requeue bool, err error) {

@@ -69,7 +69,10 @@ func (r *Reconciler) checkNow(ctx context.Context, o *observation) (sequence.Res
 	if o.workload == nil || o.node == nil {
 		return o.awaitCluster(), nil
 	}
-	return r.check(ctx, o, preflight.Sources{LiveNodes: o.isControlPlane()})
+	if o.isControlPlane() {
+		return r.check(ctx, o, preflight.Sources{LiveControlPlane: r.APIReader})
+	}
+	return r.check(ctx, o, preflight.Sources{})
 }
 
 // check runs the checks, records what they found, and waits while any blocks.

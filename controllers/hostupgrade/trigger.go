@@ -7,16 +7,21 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
 // trigger tells the host to go. The steps before it have been found done in this same run; what holds an attempt, and
 // virtual machines, are looked for once more, because nothing that is left of them survives what follows.
 func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
+	if paused, err := r.lookAgain(ctx, o); err != nil || paused != "" {
+		return sequence.Wait(pollCluster, "%s", paused), err
+	}
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
 	}
@@ -32,6 +37,22 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 		return sequence.Result{}, err
 	}
 	return sequence.Done(), nil
+}
+
+// lookAgain reads what an operator stops everything with, the pause of the Cluster and the quarantine, as it is directly
+// before the trigger: evacuation and drain may have taken seconds since it was read, and the pause came from the cache. It
+// says that the Cluster is paused.
+func (r *Reconciler) lookAgain(ctx context.Context, o *observation) (paused string, err error) {
+	namespace := o.upgrade.Namespace
+	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, namespace, o.upgrade.Spec.ClusterName)
+	if err != nil || cluster == nil {
+		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", err
+	}
+	if ptr.Deref(cluster.Spec.Paused, false) {
+		return "Cluster " + cluster.Name + " is paused: ElementalHost " + o.host.Name + " is not triggered", nil
+	}
+	o.elementalCluster, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, cluster.Spec.InfrastructureRef.Name)
+	return "", err
 }
 
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.

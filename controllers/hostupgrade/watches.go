@@ -30,7 +30,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	if r.Soak == 0 {
 		r.Soak = DefaultSoak
 	}
-	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, crowded)
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	watching := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalHostUpgrade{}).

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -35,12 +34,12 @@ func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (ctrl.Result, 
 	if s.cluster == nil {
 		return ctrl.Result{}, nil
 	}
-	done, ok := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
-	if !ok {
+	done, after := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
+	if after > 0 {
 		if !conditions.Has(s.machine, infrav1.ProviderIDReadyCondition) {
 			reportUnreachable(s)
 		}
-		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	defer done()
 	return ctrl.Result{}, r.reconcileProviderID(ctx, s)

@@ -34,7 +34,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, crowded)
 	if err := association.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -103,7 +104,7 @@ func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMac
 	case !resolved:
 		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.unpause(ctx, client.ObjectKeyFromObject(template))
 	case isClone(template):
-		return nil, ctrl.Result{}, reportClone(template)
+		return nil, ctrl.Result{}, errors.Join(reportClone(template), r.unpause(ctx, client.ObjectKeyFromObject(template)))
 	}
 	return r.reconcile(ctx, template)
 }
@@ -174,15 +175,10 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 
 // patchStatus writes the status where it changed.
 func (r *Reconciler) patchStatus(ctx context.Context, before, template *infrav1.ElementalMachineTemplate) error {
-	base := before.DeepCopy()
 	changed := before.DeepCopy()
 	changed.Status = template.Status
-	patch := client.MergeFrom(base)
-	if data, err := patch.Data(changed); err != nil || string(data) == "{}" {
-		return err
-	}
-	if err := r.Client.Status().Patch(ctx, changed, patch); err != nil {
-		return fmt.Errorf("patching the status of ElementalMachineTemplate %s: %w", template.Name, client.IgnoreNotFound(err))
+	if err := mergepatch.Store(ctx, r.Client, before, changed); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patching the status of ElementalMachineTemplate %s: %w", template.Name, err)
 	}
 	return nil
 }

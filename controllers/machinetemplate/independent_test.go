@@ -135,6 +135,28 @@ var _ = Describe("One template of 30 Clusters", func() {
 		Expect(get(mds[theOne]).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 	})
 
+	It("has none paused before the clusters of all have been looked at", func() {
+		looked := map[string]bool{}
+		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: connecting(func(cluster client.ObjectKey) error {
+			looked[cluster.Name] = true
+			for name, md := range mds {
+				Expect(get(md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), name)
+			}
+			return workload.ErrUnreachable
+		})}
+		w.patch(imageB)
+		w.reconcileOnce()
+		Expect(looked).To(HaveLen(clusters + 1))
+		for name, md := range mds {
+			Expect(get(md).Annotations).To(HaveKey(clusterv1.PausedAnnotation), name)
+		}
+
+		By("and looks at none again that is paused")
+		clear(looked)
+		w.reconcileOnce()
+		Expect(looked).To(BeEmpty())
+	})
+
 	It("has those pointed first that are paused for it, before the cluster of another is looked at", func() {
 		w.patch(imageB)
 		w.reconcileOnce()

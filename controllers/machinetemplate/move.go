@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,35 +35,64 @@ type waiting struct {
 }
 
 // move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others, and is
-// said in the status: the owner may still be paused.
+// said in the status: the owner may still be paused. Owners that are paused go first, and none is paused before all have been
+// looked at: none stays paused while the clusters of the others, which may be slow, are.
 func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
-	waits, moved, failed := []waiting{}, []string{}, []error{seen.failed}
+	m := &moves{failed: []error{seen.failed}}
 	if seen.failed != nil {
-		waits = append(waits, failure(seen.failed))
+		m.waits = append(m.waits, failure(seen.failed))
 	}
-	for _, candidate := range pausedFirst(seen.at(pending)) {
-		why, err := r.moveOrUnpause(ctx, seen, candidate)
+	isPaused := func(candidate placed) bool { return owner.PausedFor(candidate) != "" }
+	pausedOwners, others := partition(seen.at(pending), isPaused)
+	for _, candidate := range pausedOwners {
+		m.add(candidate)(r.finishOrUnpause(ctx, seen, candidate))
+	}
+	ready := []placed{}
+	for _, candidate := range others {
+		if why, err := r.prepareMove(ctx, seen, candidate); why != nil || err != nil {
+			m.add(candidate)(why, err)
+			continue
+		}
+		ready = append(ready, candidate)
+	}
+	for _, candidate := range ready {
+		m.add(candidate)(r.finishMove(ctx, seen, candidate))
+	}
+	r.reportMoving(seen, m.waits, m.moved)
+	return ctrl.Result{RequeueAfter: retryAfter(m.waits)}, errors.Join(m.failed...)
+}
+
+// moves are what became of the owners that were to be moved.
+type moves struct {
+	waits  []waiting
+	moved  []string
+	failed []error
+}
+
+// add what became of an owner.
+func (m *moves) add(candidate placed) func(*waiting, error) {
+	return func(why *waiting, err error) {
 		switch {
 		case err != nil:
 			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
-			failed, waits = append(failed, err), append(waits, failure(err))
+			m.failed, m.waits = append(m.failed, err), append(m.waits, failure(err))
 		case why == nil:
-			moved = append(moved, owner.Describe(candidate))
+			m.moved = append(m.moved, owner.Describe(candidate))
 		default:
-			waits = append(waits, *why)
+			m.waits = append(m.waits, *why)
 		}
 	}
-	r.reportMoving(seen, waits, moved)
-	return ctrl.Result{RequeueAfter: retryAfter(waits)}, errors.Join(failed...)
 }
 
-// pausedFirst puts the owners first that are paused for the template: they do not wait until the clusters of the others,
-// which may be slow, have been looked at.
-func pausedFirst(candidates []placed) []placed {
-	isPaused := func(candidate placed) bool { return owner.PausedFor(candidate) != "" }
-	return slices.Concat(
-		slices.DeleteFunc(slices.Clone(candidates), func(candidate placed) bool { return !isPaused(candidate) }),
-		slices.DeleteFunc(slices.Clone(candidates), isPaused))
+func partition(candidates []placed, is func(placed) bool) (those, others []placed) {
+	for _, candidate := range candidates {
+		if is(candidate) {
+			those = append(those, candidate)
+		} else {
+			others = append(others, candidate)
+		}
+	}
+	return those, others
 }
 
 // retryAfter is short where only a quiet point is missing, or something else that lasts no longer. Where none waits, no retry
@@ -79,28 +107,22 @@ func retryAfter(waits []waiting) (after time.Duration) {
 	return after
 }
 
-// moveOrUnpause never leaves an owner paused that has something else to wait for than Cluster API's answer.
-func (r *Reconciler) moveOrUnpause(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
-	why, err := r.moveOwner(ctx, seen, candidate)
-	if err == nil && (why == nil || why.paused) || owner.PausedFor(candidate) == "" {
-		return why, err
+// finishOrUnpause moves an owner that is paused, and never leaves it paused where it has something else to wait for than
+// Cluster API's answer. Its Cluster was looked at before it was paused.
+func (r *Reconciler) finishOrUnpause(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	why, err := r.resumeMove(ctx, seen, candidate)
+	if err == nil && (why == nil || why.paused) {
+		return why, nil
 	}
 	return why, errors.Join(err, capiworkaround.Unpause(ctx, r.Owners, candidate.Owner))
 }
 
-func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
-	if candidate.failed != nil {
-		return nil, candidate.failed
-	}
-	cluster := &clusterv1.Cluster{}
-	key := client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}
-	if err := r.Client.Get(ctx, key, cluster); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading Cluster %s: %w", key.Name, err)
-	} else if err != nil {
-		return waitForCluster("%s waits for Cluster %s to exist", owner.Describe(candidate), key.Name), nil
-	}
-	if ptr.Deref(cluster.Spec.Paused, false) || owner.IsPausedByOthers(candidate) {
-		return waitForCluster("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name), nil
+// prepareMove does all that comes before an owner is paused: it looks for a quiet point because what makes the reason may
+// take long.
+func (r *Reconciler) prepareMove(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	cluster, why, err := r.clusterOf(ctx, seen, candidate)
+	if why != nil || err != nil {
+		return why, err
 	}
 	if why := r.preflight(ctx, seen, candidate); why != nil {
 		return why, capiworkaround.LookAgain(ctx, r.Owners, candidate.Owner)
@@ -108,20 +130,40 @@ func (r *Reconciler) moveOwner(ctx context.Context, seen *observation, candidate
 	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
 		return why, err
 	}
-	if why, err := r.awaitQuiet(ctx, seen, candidate); why != nil || err != nil {
-		return why, err
-	}
-	return r.point(ctx, seen, candidate)
+	return r.checkQuiet(ctx, candidate)
 }
 
-// awaitQuiet looks for a quiet point before the owner is paused, because what makes the reason may take long, and again
-// while it is, because only that lasts.
-func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
-	if owner.PausedFor(candidate) == "" {
-		if why, err := r.checkQuiet(ctx, candidate); why != nil || err != nil {
-			return why, err
-		}
+func (r *Reconciler) resumeMove(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	cluster, why, err := r.clusterOf(ctx, seen, candidate)
+	if why != nil || err != nil {
+		return why, err
 	}
+	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
+		return why, err
+	}
+	return r.finishMove(ctx, seen, candidate)
+}
+
+// clusterOf is the Cluster of an owner, or what the owner waits for with it.
+func (r *Reconciler) clusterOf(ctx context.Context, seen *observation, candidate placed) (*clusterv1.Cluster, *waiting, error) {
+	if candidate.failed != nil {
+		return nil, nil, candidate.failed
+	}
+	cluster := &clusterv1.Cluster{}
+	key := client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}
+	if err := r.Client.Get(ctx, key, cluster); client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("reading Cluster %s: %w", key.Name, err)
+	} else if err != nil {
+		return nil, waitForCluster("%s waits for Cluster %s to exist", owner.Describe(candidate), key.Name), nil
+	}
+	if ptr.Deref(cluster.Spec.Paused, false) || owner.IsPausedByOthers(candidate) {
+		return nil, waitForCluster("%s is paused, by itself or with Cluster %s", owner.Describe(candidate), key.Name), nil
+	}
+	return cluster, nil, nil
+}
+
+// finishMove pauses an owner, and points it where it is quiet while it is paused, because only that lasts.
+func (r *Reconciler) finishMove(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
 	paused, err := capiworkaround.Pause(ctx, r.Owners, candidate.Owner, seen.template.Name)
 	switch {
 	case apierrors.IsForbidden(err):
@@ -133,7 +175,10 @@ func (r *Reconciler) awaitQuiet(ctx context.Context, seen *observation, candidat
 		why.paused = true
 		return why, nil
 	}
-	return r.checkQuiet(ctx, candidate)
+	if why, err := r.checkQuiet(ctx, candidate); why != nil || err != nil {
+		return why, err
+	}
+	return r.point(ctx, seen, candidate)
 }
 
 func (r *Reconciler) checkQuiet(ctx context.Context, candidate placed) (*waiting, error) {

@@ -118,6 +118,9 @@ var _ = Describe("A MachineDeployment", func() {
 				}
 			})
 		}),
+		Entry("the template was labelled as a clone", func() {
+			patch(w.template, func() { w.template.Labels = map[string]string{infrav1.SourceTemplateLabel: "another"} })
+		}),
 		Entry("its clone was changed", func() {
 			clone := &w.clones()[0]
 			patch(clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })

@@ -27,8 +27,8 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	if r.Outlook == nil {
 		return nil
 	}
-	done, ok := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
-	if !ok {
+	done, after := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
+	if after > 0 {
 		why := waitForCluster("%s waits until Cluster %s has been looked at for other templates", owner.Describe(candidate), candidate.ClusterName())
 		why.soon = true
 		return why

@@ -22,7 +22,7 @@ import (
 
 // SetupWithManager adds the reconciler to a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
-	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, quietRetry)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalMachineTemplate{}).
 		Named("elementalmachinetemplate").

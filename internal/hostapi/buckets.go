@@ -52,8 +52,21 @@ func (b *buckets) take(key types.NamespacedName, tokens int) (wait time.Duration
 	if limiter.AllowN(now, tokens) {
 		return 0, true
 	}
+	return b.until(limiter, tokens, now), false
+}
+
+// lacks returns when a bucket would have that many tokens; 0 if it has.
+func (b *buckets) lacks(key types.NamespacedName, tokens int) time.Duration {
+	now := b.clock.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget(now)
+	return max(0, b.until(b.of(key), min(tokens, b.burst), now))
+}
+
+func (b *buckets) until(limiter *rate.Limiter, tokens int, now time.Time) time.Duration {
 	missing := float64(tokens) - limiter.TokensAt(now)
-	return time.Duration(missing / float64(b.rate) * float64(time.Second)), false
+	return time.Duration(missing / float64(b.rate) * float64(time.Second))
 }
 
 // owe takes tokens out of a bucket even if it does not have them. It then has none until the debt is refilled, which is at most one

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,4 +80,16 @@ func Places(cached client.Reader, clock clock.PassiveClock) (
 ) {
 	made := newPlaces(cached, clock)
 	return made.enter, made.leave
+}
+
+// MaxShare is how many hosts are created at a time through one registration.
+const MaxShare = maxShare
+
+// Admissions makes what bounds the creation of hosts, and tells how many registrations it knows.
+func Admissions() (begin func(context.Context, types.NamespacedName) (done func(), err error), registrations func() int) {
+	made := newAdmissions()
+	return func(ctx context.Context, registration types.NamespacedName) (func(), error) {
+		_, done, err := made.begin(ctx, registration)
+		return done, err
+	}, func() int { return len(made.each) }
 }

@@ -41,11 +41,6 @@ const (
 	readTimeout   = 10 * time.Second // of a read from it that serves more than one caller
 	maxHeader     = 16 << 10         // bytes
 
-	// maxAdmissions is how many hosts are created at the same time. kube-apiserver accepts 100 requests on one HTTP/2
-	// connection, which the reports share. A client opens another connection for each further request, whose handshake costs
-	// more than the request.
-	maxAdmissions = 48
-
 	// Vanished hosts are detected by TCP keepalive probes, which are infrequent because idle hosts send nothing else.
 	probeAfter = time.Minute
 	probeEvery = 15 * time.Second

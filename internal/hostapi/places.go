@@ -56,18 +56,20 @@ func newPlaces(cached client.Reader, clock clock.PassiveClock) *places {
 	return &places{cached: cached, clock: clock, unseen: map[types.NamespacedName]map[string]unseen{}}
 }
 
-// enter reserves a place for a host that is about to be created, or refuses it for now.
+// enter reserves a place for a host that is about to be created, or refuses it for now. Of one registration it is called by
+// one at a time: see share.
 func (p *places) enter(ctx context.Context, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	spec := registration.Spec
 	if spec.MaxHosts == nil && spec.MaxPending == nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now, err := p.count(ctx, registration)
+	found, err := association.RegisteredHosts(ctx, p.cached, registration)
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.count(found, registration)
 	if spec.MaxHosts != nil && now.hosts >= *spec.MaxHosts {
 		return refuseTooMany(refusedMaxHosts, placeRetry, "registration %s has %d hosts and its spec.maxHosts is %d: "+
 			"an operator has to delete ElementalHosts or raise it", registration.Name, now.hosts, *spec.MaxHosts)
@@ -100,11 +102,8 @@ func (p *places) leave(host *infrav1.ElementalHost) {
 	}
 }
 
-func (p *places) count(ctx context.Context, registration *infrav1.ElementalRegistration) (taken, error) {
-	found, err := association.RegisteredHosts(ctx, p.cached, registration)
-	if err != nil {
-		return taken{}, err
-	}
+// count the hosts that were found in the cache, and those that are not in it yet.
+func (p *places) count(found []infrav1.ElementalHost, registration *infrav1.ElementalRegistration) taken {
 	sum, fresh := taken{}, p.unseen[client.ObjectKeyFromObject(registration)]
 	for i := range found {
 		sum.add(found[i].Spec.Approved)
@@ -117,5 +116,5 @@ func (p *places) count(ctx context.Context, registration *infrav1.ElementalRegis
 		}
 		sum.add(one.approved)
 	}
-	return sum, nil
+	return sum
 }

@@ -57,14 +57,22 @@ func newQuota(clock clock.PassiveClock, registrations *registrations) *quota {
 	}
 }
 
-// admitHost admits a registration, or refuses it for now.
+// admitHost admits a registration, or refuses it for now. What it stores is charged once it is stored: see owe. Those that are
+// being created meanwhile, which are few, may exceed the limit by as much.
 func (q *quota) admitHost(host *infrav1.ElementalHost) error {
 	registration := cameThrough(host)
 	if wait, taken := q.registered.take(registration, 1); !taken {
 		return refuseTooMany(refusedRegistrations, wait, "registration %s takes one host a second after %d at once",
 			registration.Name, registerBurst)
 	}
-	return q.admitBytes(host)
+	size, err := sizeOf(host)
+	if err != nil {
+		return err
+	}
+	if wait := q.stored.lacks(registration, size); wait > 0 {
+		return refuseBytes(registration, wait)
+	}
+	return nil
 }
 
 // admitRepeat admits a repeated registration, or refuses it for now: each costs a live read. It counts as a report, since neither is needed
@@ -151,10 +159,14 @@ func (q *quota) admitBytes(host *infrav1.ElementalHost) error {
 	}
 	registration := cameThrough(host)
 	if wait, taken := q.stored.take(registration, size); !taken {
-		return refuseTooMany(refusedBytes, wait, "too much data was stored for the hosts of registration %s that no operator has approved and that serve no Machine",
-			registration.Name)
+		return refuseBytes(registration, wait)
 	}
 	return nil
+}
+
+func refuseBytes(registration types.NamespacedName, wait time.Duration) *failure {
+	return refuseTooMany(refusedBytes, wait, "too much data was stored for the hosts of registration %s that no operator has approved and that serve no Machine",
+		registration.Name)
 }
 
 // vouched reports whether a host is trusted by more than the registration's token: a person has approved it, or it serves a Machine.

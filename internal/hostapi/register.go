@@ -135,24 +135,25 @@ func (s *Server) admit(r *http.Request, registration *infrav1.ElementalRegistrat
 		}
 		return s.checkSame(r, host)
 	}
-	if err := s.admissions.Acquire(r.Context(), 1); err != nil {
+	share, done, err := s.admissions.begin(r.Context(), cameThrough(host))
+	if err != nil {
 		return fmt.Errorf("registering host %s: %w", host.Name, err)
 	}
-	defer s.admissions.Release(1)
+	defer done()
 	// From here on the host is created even if its agent stops waiting for the response. Otherwise each request that times out
 	// would use up one of the registrations that the quota permits, and create nothing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), writeTimeout)
 	defer cancel()
-	err = s.admitNew(r.WithContext(ctx), registration, host)
+	err = s.admitNew(r.WithContext(ctx), share, registration, host)
 	if r.Context().Err() != nil && err != nil && asFailure(err).answer.Code >= http.StatusInternalServerError {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to register a host whose agent has stopped waiting", "ElementalHost", klog.KObj(host))
 	}
 	return err
 }
 
-func (s *Server) admitNew(r *http.Request, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
+func (s *Server) admitNew(r *http.Request, of *share, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
 	// First, because hosts that wait for a place retry again and again, and must not use up the quota of others.
-	if err := s.places.enter(r.Context(), registration, host); err != nil {
+	if err := s.takePlace(r.Context(), of, registration, host); err != nil {
 		return err
 	}
 	err := s.quota.admitHost(host)
@@ -164,8 +165,16 @@ func (s *Server) admitNew(r *http.Request, registration *infrav1.ElementalRegist
 	}
 	if err != nil {
 		s.places.leave(host)
+		return err
 	}
-	return err
+	return s.quota.owe(host)
+}
+
+// takePlace counts and takes under one lock of the registration, or more hosts would enter than it has places for.
+func (s *Server) takePlace(ctx context.Context, of *share, registration *infrav1.ElementalRegistration, host *infrav1.ElementalHost) error {
+	of.counting.Lock()
+	defer of.counting.Unlock()
+	return s.places.enter(ctx, registration, host)
 }
 
 // createOnce creates a host, or finds it created already with the same key and registration.

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,7 +39,7 @@ type Server struct {
 	parked        *parked
 	quota         *quota
 	places        *places
-	admissions    *semaphore.Weighted
+	admissions    *admissions
 	reports       *reporter
 	listening     atomic.Bool
 }
@@ -67,7 +66,7 @@ func New(options Options) (*Server, error) {
 		parked:        newParked(hub, roots),
 		quota:         quota,
 		places:        newPlaces(options.Cache, options.Clock),
-		admissions:    semaphore.NewWeighted(maxAdmissions),
+		admissions:    newAdmissions(),
 		reports:       newReporter(options.Client, options.Clock, known, quota),
 	}, nil
 }

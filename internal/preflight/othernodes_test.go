@@ -90,7 +90,21 @@ var _ = DescribeTable("a check of the quorum", func(machines, unhealthy int, exp
 	Entry("one of three, with one that is down, when an upgrade is requested", 3, 1, []string{"Block Cluster/c: has 3 control plane nodes and etcd needs 2 of them " +
 		"while this one is down, but the Node of Machine cp-2 is not Ready: bring them back first"}, requested),
 	Entry("one of five, with one that is down", 5, 1, nil),
+	Entry("one of three, with a member of etcd that has stopped", 3, 0, []string{"Block Cluster/c: has 3 control plane nodes and etcd needs 2 of them " +
+		"while this one is down, but etcd on the Node of Machine cp-1 is not Ready: bring them back first"}, staticPod("etcd", "node-cp-1", corev1.ConditionFalse)),
+	Entry("one of three, whose etcd runs", 3, 0, nil, staticPod("etcd", "node-cp-1", corev1.ConditionTrue)),
+	Entry("one of three, whose own etcd has stopped", 3, 0, nil, staticPod("etcd", "node-cp-0", corev1.ConditionFalse)),
 )
+
+func staticPod(component, node string, ready corev1.ConditionStatus) change {
+	return func(s *Snapshot, _ *Subject) {
+		s.StaticPods = append(s.StaticPods, corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: component + "-" + node, Labels: map[string]string{componentLabel: component}},
+			Spec:       corev1.PodSpec{NodeName: node},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+		})
+	}
+}
 
 // controlPlaneOf has Machines cp-0, which is the subject's, and so on; the Nodes of the last are down.
 func controlPlaneOf(machines, unhealthy int) change {

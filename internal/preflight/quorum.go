@@ -19,7 +19,7 @@ import (
 
 // checkQuorum makes sure that etcd keeps its majority while a control plane node is down. A node counts when it is Ready
 // and KubeadmControlPlane, where it is one, finds nothing wrong with it. One whose kubelet has fallen silent does not count:
-// that is seen sooner than either of the two.
+// that is seen sooner than either of the two. Nor, directly before a disruption, does one with a static Pod that is not Ready.
 func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	if !subject.isControlPlane() {
 		return pass()
@@ -53,6 +53,8 @@ func (s *Snapshot) unhealthyOthers(machines []clusterv1.Machine, subject *Subjec
 			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
 		case s.isSilent(node.Name):
 			found = append(found, "the kubelet of Machine "+machines[i].Name+" is silent")
+		case len(s.stoppedOn(node.Name)) > 0:
+			found = append(found, strings.Join(s.stoppedOn(node.Name), ", ")+" on the Node of Machine "+machines[i].Name+" is not Ready")
 		case len(unhealthy) > 0:
 			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(unhealthy, ", "))
 		}

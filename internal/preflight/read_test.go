@@ -205,7 +205,22 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(aged(-1, live, func(*Sources) {}).Foreign).To(HaveLen(4), "the clock was set back")
 		create(ctx, plan("e", "n"))
 		Expect(aged(-1, live, func(from *Sources) { from.MaxAge = 0 }).Foreign).To(HaveLen(5))
-		Expect(aged(-1, live, func(from *Sources) { from.LiveNodes = true }).Nodes).NotTo(BeEmpty())
+
+		By("reading a control plane past all caches")
+		create(ctx, controlPlaneMachine(meta("cp-1"), "c"), controlPlaneMachine(meta("cp-2"), "d"))
+		etcd := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "etcd-n", Labels: map[string]string{tierLabel: tierValue, componentLabel: "etcd"}},
+			Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}}},
+		}
+		if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}); !apierrors.IsAlreadyExists(err) {
+			Expect(err).NotTo(HaveOccurred())
+		}
+		create(ctx, etcd)
+		s := aged(-1, live, func(from *Sources) { from.LiveControlPlane = live })
+		Expect(s.Nodes).NotTo(BeEmpty())
+		Expect(s.Machines).To(ContainElement(HaveField("Name", "cp-1")))
+		Expect(s.Machines).NotTo(ContainElement(HaveField("Name", "cp-2")))
+		Expect(s.stoppedOn("n")).To(HaveExactElements("etcd"))
 	})
 
 	It("forgets the clusters that nobody asks for any more", func(ctx SpecContext) {
@@ -235,6 +250,14 @@ func (n noNodes) List(ctx context.Context, list client.ObjectList, options ...cl
 		return nil
 	}
 	return n.Reader.List(ctx, list, options...)
+}
+
+func controlPlaneMachine(meta metav1.ObjectMeta, cluster string) *clusterv1.Machine {
+	meta.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: ""}
+	return &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{
+		ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("bootstrap")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: meta.Name},
+	}}
 }
 
 func clusterOf(namespace string) *clusterv1.Cluster {

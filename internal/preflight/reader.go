@@ -8,6 +8,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -28,8 +29,10 @@ type Sources struct {
 	// MaxAge is how old the Services may be, all but whether virt-api serves, without which an eviction stops a virtual
 	// machine. Default: they are read now.
 	MaxAge time.Duration
-	// LiveNodes has the Nodes read from the cluster itself. Default: from the watch of its connection.
-	LiveNodes bool
+	// LiveControlPlane reads the Machines of the control plane from the management cluster itself; with it the Nodes and the
+	// static Pods are read from the workload cluster itself. Default: Machines and Nodes come from caches, and static Pods
+	// are not looked at.
+	LiveControlPlane client.Reader
 }
 
 // Reader takes snapshots. The zero value is ready, and may be used by many at once; it remembers which of the optional
@@ -46,8 +49,11 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 		return nil, err
 	}
 	nodes := from.Workload.CachedNodes
-	if from.LiveNodes {
+	if from.LiveControlPlane != nil {
 		nodes = from.Workload.Nodes
+		if err := readControlPlane(ctx, from, s); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	if s.Nodes, err = nodes(ctx); err != nil {

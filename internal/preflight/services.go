@@ -5,10 +5,12 @@ package preflight
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -23,11 +25,12 @@ type recent struct {
 	each map[client.ObjectKey]*reading
 }
 
-// reading is one cluster's. Whoever holds its lock reads for all that wait for it.
+// reading is one cluster's. Whoever holds its lock reads for all that wait for it, which they do no longer than they have time:
+// a webhook has to answer before its caller gives up.
 type reading struct {
-	mu sync.Mutex
-	at time.Time
-	of Services
+	lock *semaphore.Weighted
+	at   time.Time
+	of   Services
 }
 
 // isWithin says whether what was read can be used. A clock that was set back makes everything too old.
@@ -40,17 +43,17 @@ func (r *recent) reading(cluster client.ObjectKey, now time.Time) *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.each, func(key client.ObjectKey, of *reading) bool {
-		if key == cluster || !of.mu.TryLock() {
+		if key == cluster || !of.lock.TryAcquire(1) {
 			return false
 		}
-		defer of.mu.Unlock()
+		defer of.lock.Release(1)
 		return !of.isWithin(forgottenAfter, now)
 	})
 	if r.each == nil {
 		r.each = map[client.ObjectKey]*reading{}
 	}
 	if r.each[cluster] == nil {
-		r.each[cluster] = &reading{}
+		r.each[cluster] = &reading{lock: semaphore.NewWeighted(1)}
 	}
 	return r.each[cluster]
 }
@@ -60,8 +63,10 @@ func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	cluster := client.ObjectKeyFromObject(from.Cluster)
 	in := &optional{Client: from.Workload.Live(), cluster: cluster, absent: &r.absent, now: from.Now, residents: from.Workload.Residents()}
 	last := r.recent.reading(cluster, from.Now)
-	last.mu.Lock()
-	defer last.mu.Unlock()
+	if err := last.lock.Acquire(ctx, 1); err != nil {
+		return Services{}, fmt.Errorf("waiting for others to look at the workload cluster: %w", err)
+	}
+	defer last.lock.Release(1)
 	if last.isWithin(from.MaxAge, from.Now) {
 		return refreshed(ctx, in, last.of)
 	}

@@ -4,6 +4,8 @@
 package preflight
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +32,8 @@ type Snapshot struct {
 
 	// Nodes of the workload cluster.
 	Nodes []corev1.Node
+	// StaticPods of the control plane, where they were read: see Sources.LiveControlPlane.
+	StaticPods []corev1.Pod
 	Services
 }
 
@@ -73,6 +77,19 @@ func (s *Snapshot) hostOf(machine *clusterv1.Machine) *infrav1.ElementalHost {
 		}
 	}
 	return nil
+}
+
+// stoppedOn are the components of the control plane whose static Pods on a node are not Ready, in their order. A control
+// plane that does not run in such Pods has none.
+func (s *Snapshot) stoppedOn(node string) []string {
+	stopped := []string{}
+	for i := range s.StaticPods {
+		if pod := &s.StaticPods[i]; pod.Spec.NodeName == node && !workload.IsPodReady(pod) {
+			stopped = append(stopped, cmp.Or(pod.Labels[componentLabel], pod.Name))
+		}
+	}
+	slices.Sort(stopped)
+	return stopped
 }
 
 // node of a name; nil if there is none.

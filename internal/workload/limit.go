@@ -5,7 +5,9 @@ package workload
 
 import (
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -14,6 +16,7 @@ import (
 // other cluster wait. It is safe for concurrent use. A nil Limit bounds nothing.
 type Limit struct {
 	most   int
+	retry  time.Duration
 	mu     sync.Mutex
 	active map[client.ObjectKey]int
 }
@@ -22,24 +25,43 @@ type Limit struct {
 // of the same controller.
 const slowClusters = 6
 
-// LimitFor returns the Limit of a controller with that many workers.
-func LimitFor(workers int) *Limit { return NewLimit(max(1, workers/slowClusters)) }
+// LimitFor returns the Limit of a controller with that many workers. A reconcile that may not begin is to come again after
+// retry, which is longer than a reconcile takes at a cluster that is not slow, and up to twice that.
+func LimitFor(workers int, retry time.Duration) *Limit {
+	return NewLimit(max(1, workers/slowClusters), retry)
+}
 
 // NewLimit returns a Limit of that many reconciles for each cluster.
-func NewLimit(most int) *Limit { return &Limit{most: most, active: map[client.ObjectKey]int{}} }
+func NewLimit(most int, retry time.Duration) *Limit {
+	return &Limit{most: most, retry: retry, active: map[client.ObjectKey]int{}}
+}
 
-// Begin says whether one more reconcile may go to the cluster. If so, done is to be called when it has ended.
-func (l *Limit) Begin(cluster client.ObjectKey) (done func(), ok bool) {
+// Begin says whether one more reconcile may go to the cluster: done is to be called when it has ended. If not, done is nil,
+// and the reconcile is to come again after that time.
+func (l *Limit) Begin(cluster client.ObjectKey) (done func(), after time.Duration) {
 	if l == nil {
-		return func() {}, true
+		return func() {}, 0
 	}
+	return l.begin(cluster, max(1, l.most-1))
+}
+
+// BeginFirst is Begin for a node that is being disrupted or deleted. Where more than one reconcile may be at a cluster, one of
+// them is left to these: they do not wait until those have been lucky that would only look.
+func (l *Limit) BeginFirst(cluster client.ObjectKey) (done func(), after time.Duration) {
+	if l == nil {
+		return func() {}, 0
+	}
+	return l.begin(cluster, l.most)
+}
+
+func (l *Limit) begin(cluster client.ObjectKey, most int) (done func(), after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.active[cluster] >= l.most {
-		return nil, false
+	if l.active[cluster] >= most {
+		return nil, wait.Jitter(l.retry, 1)
 	}
 	l.active[cluster]++
-	return func() { l.end(cluster) }, true
+	return func() { l.end(cluster) }, 0
 }
 
 // end forgets clusters that nobody is at.

@@ -4,6 +4,8 @@
 package workload_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,44 +18,57 @@ var _ = Describe("Limit", func() {
 
 	It("bounds what is at each cluster at a time", func() {
 		const most = 2
-		limit := workload.NewLimit(most)
+		limit := workload.NewLimit(most, time.Second)
 		ends := []func(){}
 		for range most {
-			done, ok := limit.Begin(a)
-			Expect(ok).To(BeTrue())
+			done, after := limit.BeginFirst(a)
+			Expect(after).To(BeZero())
 			ends = append(ends, done)
 		}
-		_, ok := limit.Begin(a)
-		Expect(ok).To(BeFalse())
-		done, ok := limit.Begin(b)
-		Expect(ok).To(BeTrue(), "another cluster")
+		done, after := limit.BeginFirst(a)
+		Expect(done).To(BeNil())
+		Expect(after).To(BeNumerically("~", 1500*time.Millisecond, 500*time.Millisecond))
+		done, after = limit.Begin(b)
+		Expect(after).To(BeZero(), "another cluster")
 		done()
 
 		ends[0]()
-		again, ok := limit.Begin(a)
-		Expect(ok).To(BeTrue())
+		again, after := limit.BeginFirst(a)
+		Expect(after).To(BeZero())
 		again()
 		ends[1]()
 	})
 
+	It("leaves one to nodes that are being disrupted", func() {
+		limit := workload.NewLimit(2, time.Second)
+		_, after := limit.Begin(a)
+		Expect(after).To(BeZero())
+		_, after = limit.Begin(a)
+		Expect(after).NotTo(BeZero())
+		_, after = limit.BeginFirst(a)
+		Expect(after).To(BeZero())
+	})
+
 	It("leaves workers for others", func() {
 		const workers = 20
-		limit, taken := workload.LimitFor(workers), 0
+		limit, taken := workload.LimitFor(workers, time.Second), 0
 		for {
-			if _, ok := limit.Begin(a); !ok {
+			if done, _ := limit.BeginFirst(a); done == nil {
 				break
 			}
 			taken++
 		}
 		Expect(taken).To(Equal(3))
-		_, ok := workload.LimitFor(1).Begin(a)
-		Expect(ok).To(BeTrue(), "the only worker")
+		_, after := workload.LimitFor(1, time.Second).Begin(a)
+		Expect(after).To(BeZero(), "the only worker")
 	})
 
 	It("bounds nothing where there is none", func() {
 		var none *workload.Limit
-		done, ok := none.Begin(a)
-		Expect(ok).To(BeTrue())
-		done()
+		for _, begin := range []func(client.ObjectKey) (func(), time.Duration){none.Begin, none.BeginFirst} {
+			done, after := begin(a)
+			Expect(after).To(BeZero())
+			done()
+		}
 	})
 })

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -87,12 +86,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !association.NamesElementalMachine(s.machine.Spec.InfrastructureRef) || !s.machine.DeletionTimestamp.IsZero() && !hasHook(s.machine) {
 		return ctrl.Result{}, nil
 	}
-	done, ok := r.limit.Begin(client.ObjectKey{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName})
-	if !ok {
-		return ctrl.Result{RequeueAfter: wait.Jitter(crowded, 1)}, nil
+	done, after := r.permit(s.machine)
+	if after > 0 {
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	defer done()
 	return r.reconcile(ctx, s)
+}
+
+// permit lets Machines go first that are being deleted: their nodes are drained next.
+func (r *Reconciler) permit(machine *clusterv1.Machine) (done func(), after time.Duration) {
+	cluster := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
+	if machine.DeletionTimestamp.IsZero() {
+		return r.limit.Begin(cluster)
+	}
+	return r.limit.BeginFirst(cluster)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {

@@ -30,7 +30,7 @@ const controllerName = "predrain"
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	r.limit = workload.LimitFor(options.MaxConcurrentReconciles)
+	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, crowded)
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

@@ -48,6 +48,10 @@ func (o *Outlook) Blockers() []infrav1.PreflightResult {
 	return slices.DeleteFunc(slices.Clone(o.Results), func(r infrav1.PreflightResult) bool { return r.Verdict != infrav1.PreflightBlock })
 }
 
+// agedForRollout is how old what is listed in a workload cluster may be where a rollout is about to start. Its controller looks
+// every 2 s while the owner is moving, and each node is looked at anew before it is touched.
+const agedForRollout = 10 * time.Second
+
 // Viewer looks ahead.
 type Viewer struct {
 	// Client reads the management cluster; a cache will do.
@@ -72,7 +76,7 @@ func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSV
 	if err != nil {
 		return nil, err
 	}
-	seen, err := v.look(ctx, key, view, templates, func(machine *clusterv1.Machine) bool {
+	seen, err := v.look(ctx, key, view, agedForRollout, templates, func(machine *clusterv1.Machine) bool {
 		elemental := elementals[machine.Spec.InfrastructureRef.Name]
 		return owner.Made(of, machine.Labels) && elemental != nil && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})
@@ -84,7 +88,7 @@ func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSV
 
 // OfCluster looks at those Machines of a cluster that are chosen.
 func (v *Viewer) OfCluster(ctx context.Context, cluster client.ObjectKey, isChosen func(*clusterv1.Machine) bool) (*Outlook, error) {
-	return v.look(ctx, cluster, clusterview.New(v.Client, cluster), nil, isChosen)
+	return v.look(ctx, cluster, clusterview.New(v.Client, cluster), 0, nil, isChosen)
 }
 
 // elementalMachines of a Cluster, by name.
@@ -101,7 +105,7 @@ func elementalMachines(ctx context.Context, view *clusterview.View) (map[string]
 }
 
 // look at the chosen Machines of a cluster. It is nil where there is no such Cluster, or it is not one of ours.
-func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clusterview.View,
+func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clusterview.View, maxAge time.Duration,
 	templates []client.Object, isChosen func(*clusterv1.Machine) bool,
 ) (*Outlook, error) {
 	seen := &Outlook{Cluster: &clusterv1.Cluster{}}
@@ -110,7 +114,9 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 		return nil, err
 	}
 	seen.Options = elemental.Spec.NodeUpgradeOption.WithDefaults()
-	snapshot, err := v.snapshot(ctx, view, seen.Cluster, elemental)
+	snapshot, err := v.snapshot(ctx, preflight.Sources{
+		View: view, Cluster: seen.Cluster, ElementalCluster: elemental, Now: v.Now(), MaxAge: maxAge,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -161,19 +167,18 @@ func unlessAbsent(err error, doing string) error {
 }
 
 // snapshot is nil while the workload cluster does not answer.
-func (v *Viewer) snapshot(ctx context.Context, view *clusterview.View, cluster *clusterv1.Cluster, elemental *infrav1.ElementalCluster) (*preflight.Snapshot, error) {
-	live, err := v.Workload.Connect(ctx, client.ObjectKeyFromObject(cluster))
+func (v *Viewer) snapshot(ctx context.Context, from preflight.Sources) (*preflight.Snapshot, error) {
+	live, err := v.Workload.Connect(ctx, client.ObjectKeyFromObject(from.Cluster))
 	if errors.Is(err, workload.ErrUnreachable) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := v.snapshots.Read(ctx, preflight.Sources{
-		View: view, Workload: live, Cluster: cluster, ElementalCluster: elemental, Now: v.Now(),
-	})
+	from.Workload = live
+	snapshot, err := v.snapshots.Read(ctx, from)
 	if err != nil {
-		return nil, fmt.Errorf("looking at Cluster %s: %w", cluster.Name, err)
+		return nil, fmt.Errorf("looking at Cluster %s: %w", from.Cluster.Name, err)
 	}
 	return snapshot, nil
 }

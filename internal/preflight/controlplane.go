@@ -1,0 +1,44 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// tierLabel and componentLabel are what kubeadm gives the static Pods of a control plane, and RKE2, too.
+// Source: kubeadm, cmd/kubeadm/app/util/staticpod.
+const (
+	tierLabel      = "tier"
+	tierValue      = "control-plane"
+	componentLabel = "component"
+)
+
+// readControlPlane replaces what the snapshot has of the control plane by what is so now: its Machines, its Nodes and its
+// static Pods. KubeadmControlPlane's conditions of a Machine may be ten minutes old, and show no member of etcd that has
+// stopped since; its static Pod does.
+func readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
+	machines := &clusterv1.MachineList{}
+	err := from.LiveControlPlane.List(ctx, machines, client.InNamespace(from.Cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: from.Cluster.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	if err != nil {
+		return fmt.Errorf("listing the control plane Machines of Cluster %s: %w", from.Cluster.Name, err)
+	}
+	workers := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return isControlPlane(&m) })
+	s.Machines = append(workers, machines.Items...)
+	pods := &corev1.PodList{}
+	err = from.Workload.Live().List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: tierValue})
+	if err != nil {
+		return fmt.Errorf("listing the static Pods of the control plane: %w", err)
+	}
+	s.StaticPods = pods.Items
+	return nil
+}
