@@ -10,9 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -20,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -38,18 +37,15 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 		delete(unused, seen.cloneFor(candidate))
 	}
 	spare := len(unused)
-	named := func(reader client.Reader, machines client.ObjectList) error {
-		return dropNamed(ctx, reader, machines, seen.template.Namespace, unused)
-	}
-	for _, drop := range []func() error{
-		func() error { return named(r.Client, &infrav1.ElementalMachineList{}) }, // which spares most live reads
-		func() error { return r.dropPaused(ctx, unused) },
-		func() error { return named(r.Live, machineMetadata()) }, // what was not there while the Cluster was paused is there now
+	for _, drop := range []func(context.Context, map[string]*infrav1.ElementalMachineTemplate) error{
+		r.dropNamed, // by the cache, which spares most live reads
+		r.dropPaused,
+		r.dropNamedLive, // what was not there while the Cluster was paused is there now
 	} {
 		if len(unused) == 0 {
 			break
 		}
-		if err := drop(); err != nil {
+		if err := drop(ctx, unused); err != nil {
 			return 0, err
 		}
 	}
@@ -83,32 +79,57 @@ func (r *Reconciler) dropPaused(ctx context.Context, unused map[string]*infrav1.
 	return nil
 }
 
-// machineMetadata is an empty list of the metadata of ElementalMachines, of which there may be thousands to be read live.
-func machineMetadata() *metav1.PartialObjectMetadataList {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachineList"))
-	return list
+// dropNamed takes out the templates that a MachineSet or an ElementalMachine of the cache names.
+func (r *Reconciler) dropNamed(ctx context.Context, unused map[string]*infrav1.ElementalMachineTemplate) error {
+	if err := dropReferred(ctx, r.Client, unused); err != nil {
+		return err
+	}
+	for name, clone := range unused {
+		made := &infrav1.ElementalMachineList{}
+		if err := r.Client.List(ctx, made, client.InNamespace(clone.Namespace),
+			client.MatchingFields{clusterview.ByTemplate: name}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", name, err)
+		}
+		if len(made.Items) > 0 {
+			delete(unused, name)
+		}
+	}
+	return nil
 }
 
-// dropNamed takes out the templates that a MachineSet or an ElementalMachine names. The latter are listed in machines.
-func dropNamed(ctx context.Context, reader client.Reader, machines client.ObjectList, namespace string,
-	unused map[string]*infrav1.ElementalMachineTemplate,
-) error {
+// dropNamedLive does the same past the cache, with the metadata of the ElementalMachines, of which there may be thousands. It is
+// for templates that are deleted next, and so is rare.
+func (r *Reconciler) dropNamedLive(ctx context.Context, unused map[string]*infrav1.ElementalMachineTemplate) error {
+	if err := dropReferred(ctx, r.Live, unused); err != nil || len(unused) == 0 {
+		return err
+	}
+	machines := &metav1.PartialObjectMetadataList{}
+	machines.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachineList"))
+	if err := r.Live.List(ctx, machines, client.InNamespace(namespaceOf(unused))); err != nil {
+		return fmt.Errorf("listing ElementalMachines: %w", err)
+	}
+	for i := range machines.Items {
+		delete(unused, machines.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation])
+	}
+	return nil
+}
+
+// dropReferred takes out the templates that a MachineSet refers to.
+func dropReferred(ctx context.Context, reader client.Reader, unused map[string]*infrav1.ElementalMachineTemplate) error {
 	sets := &clusterv1.MachineSetList{}
-	if err := reader.List(ctx, sets, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, sets, client.InNamespace(namespaceOf(unused)), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing MachineSets: %w", err)
 	}
 	for i := range sets.Items {
 		delete(unused, sets.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
 	}
-	if err := reader.List(ctx, machines, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ElementalMachines: %w", err)
+	return nil
+}
+
+// namespaceOf the clones of a template, which are all in one.
+func namespaceOf(clones map[string]*infrav1.ElementalMachineTemplate) string {
+	for _, clone := range clones {
+		return clone.Namespace
 	}
-	return meta.EachListItem(machines, func(item runtime.Object) error {
-		machine, err := meta.Accessor(item)
-		if err == nil {
-			delete(unused, machine.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation])
-		}
-		return err
-	})
+	return ""
 }

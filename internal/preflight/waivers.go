@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -43,6 +44,14 @@ func Templates(ctx context.Context, reader client.Reader, template *infrav1.Elem
 	if source == "" {
 		return found, nil
 	}
+	named, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, template.Namespace, source)
+	if err != nil {
+		return nil, err
+	}
+	if named != nil {
+		return append(found, named), nil
+	}
+	// A name that is too long for a label is in it as a hash.
 	all := &infrav1.ElementalMachineTemplateList{}
 	if err := reader.List(ctx, all, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("looking for the source of ElementalMachineTemplate %s: %w", template.Name, err)

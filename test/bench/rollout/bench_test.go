@@ -26,7 +26,7 @@ const pool, modelPool, others = scenario.Deployment, "models", "others"
 
 const (
 	// patience with a cluster that comes up, and with a rollout.
-	patience = 20 * time.Minute
+	patience = 45 * time.Minute
 	// look is how often Machines are read, and the manager's figures.
 	look = 2 * time.Second
 	// unavailable nodes are more than the slots, so that attempts wait for a slot: one has it, others are at Admit.
