@@ -25,7 +25,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost
 		return deletionWait{}
 	}
 	done, after := r.limit.Begin(client.ObjectKeyFromObject(cluster))
-	if after > 0 {
+	if done == nil {
 		return deletionWait{
 			waits: "Other hosts that leave Cluster " + cluster.Name + " are waited for",
 			after: after, reason: infrav1.NodeNotDeletedReason,

@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	done, after := r.permit(cached)
-	if after > 0 {
+	if done == nil {
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	defer done()
@@ -115,9 +115,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) permit(attempt *infrav1.ElementalHostUpgrade) (done func(), after time.Duration) {
 	cluster := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ClusterName}
 	if hasEntered(attempt, stepCordon) || !attempt.DeletionTimestamp.IsZero() {
-		return r.limit.BeginFirst(cluster)
+		return r.limit.Begin(cluster)
 	}
-	return r.limit.Begin(cluster)
+	return r.limit.BeginLast(cluster)
 }
 
 // reconcile observes the attempt, does what its state asks for, and stores it.

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -96,10 +97,10 @@ func (r *Reconciler) recordWait(o *observation, step, message string) {
 	}
 	status.Message = message
 	conditions.Set(o.upgrade, metav1.Condition{
-		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: reasonOf(status.Step), Message: message,
+		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: reasonOf(status.Step), Message: condition.Message(message),
 	})
 	conditions.Set(o.upgrade, metav1.Condition{
-		Type: infrav1.UpgradeSucceededCondition, Status: metav1.ConditionUnknown, Reason: string(infrav1.UpgradeProgressing), Message: message,
+		Type: infrav1.UpgradeSucceededCondition, Status: metav1.ConditionUnknown, Reason: string(infrav1.UpgradeProgressing), Message: condition.Message(message),
 	})
 }
 
@@ -122,10 +123,10 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 		succeeded = metav1.ConditionTrue
 	}
 	conditions.Set(o.upgrade, metav1.Condition{
-		Type: infrav1.UpgradeSucceededCondition, Status: succeeded, Reason: string(outcome), Message: message,
+		Type: infrav1.UpgradeSucceededCondition, Status: succeeded, Reason: string(outcome), Message: condition.Message(message),
 	})
 	conditions.Set(o.upgrade, metav1.Condition{
-		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionFalse, Reason: string(outcome), Message: message,
+		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionFalse, Reason: string(outcome), Message: condition.Message(message),
 	})
 	if outcome == infrav1.UpgradeRolledBack {
 		o.recordFormerOS()

@@ -19,14 +19,17 @@ import (
 // trigger tells the host to go. The steps before it have been found done in this same run; what holds an attempt, and
 // virtual machines, are looked for once more, because nothing that is left of them survives what follows.
 func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
-	if paused, err := r.lookAgain(ctx, o); err != nil || paused != "" {
-		return sequence.Wait(pollCluster, "%s", paused), err
+	if taken, err := r.slotTaken(ctx, o); err != nil || taken != "" {
+		return sequence.Wait(pollCluster, "%s", taken), err
 	}
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
 	}
 	if left, err := r.virtualMachinesOn(ctx, o); err != nil || left != "" {
 		return sequence.Wait(pollPods, "%s", left), err
+	}
+	if paused, err := r.pausedNow(ctx, o); err != nil || paused != "" {
+		return sequence.Wait(pollCluster, "%s", paused), err
 	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -39,20 +42,26 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	return sequence.Done(), nil
 }
 
-// lookAgain reads what an operator stops everything with, the pause of the Cluster and the quarantine, as it is directly
-// before the trigger: evacuation and drain may have taken seconds since it was read, and the pause came from the cache. It
-// says that the Cluster is paused.
-func (r *Reconciler) lookAgain(ctx context.Context, o *observation) (paused string, err error) {
-	namespace := o.upgrade.Namespace
-	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, namespace, o.upgrade.Spec.ClusterName)
+// slotTaken reads the ElementalCluster again, whose quarantine is looked at next: evacuation and drain may have taken seconds
+// since it was read. It says that the attempt has its slot no more.
+func (r *Reconciler) slotTaken(ctx context.Context, o *observation) (taken string, err error) {
+	o.elementalCluster, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, o.upgrade.Namespace, o.elementalCluster.Name)
+	if err != nil || o.admitted() {
+		return "", err
+	}
+	return "the upgrade slot of Cluster " + o.upgrade.Spec.ClusterName + " was taken back", nil
+}
+
+// pausedNow says that the Cluster is paused, which the cache may not know yet.
+func (r *Reconciler) pausedNow(ctx context.Context, o *observation) (paused string, err error) {
+	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, o.upgrade.Namespace, o.upgrade.Spec.ClusterName)
 	if err != nil || cluster == nil {
 		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", err
 	}
 	if ptr.Deref(cluster.Spec.Paused, false) {
 		return "Cluster " + cluster.Name + " is paused: ElementalHost " + o.host.Name + " is not triggered", nil
 	}
-	o.elementalCluster, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, cluster.Spec.InfrastructureRef.Name)
-	return "", err
+	return "", nil
 }
 
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.

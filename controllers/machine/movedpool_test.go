@@ -49,7 +49,7 @@ func newMovedPool(ctx SpecContext) *movedPool {
 	Expect(server.Client.Create(ctx, set)).To(Succeed())
 	former := []infrav1.UpgradePhase{infrav1.UpgradeFailed, infrav1.UpgradeRolledBack, infrav1.UpgradeAborted}
 	for i := range movedHosts {
-		name := fmt.Sprintf("m%d", i)
+		name := nameOfMachine(i)
 		machine, host := p.running(ctx, name, inPool)
 		p.ownedBy(ctx, set, name)
 		update(ctx, host, func() { // as the controller of hosts does
@@ -76,6 +76,8 @@ func newMovedPool(ctx SpecContext) *movedPool {
 	}
 	return p
 }
+
+func nameOfMachine(i int) string { return fmt.Sprintf("m%d", i) }
 
 // attempt makes one that has ended, with what its controller notes on it for a move. It returns the attempt's name.
 func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end infrav1.UpgradePhase, created time.Time) string {

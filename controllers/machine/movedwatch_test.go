@@ -88,9 +88,10 @@ func (s *movedWatch) look(change watch.EventType, object client.Object) {
 	}
 }
 
-// allowed are the reasons that the conditions UpToDate and OSDrifted of a machine may have. They are empty at first.
+// allowed are the reasons that the conditions UpToDate and OSDrifted of a machine may have. They are empty at first. It is called
+// beside the spec, whose writes decode their answers into the objects of the pool: none of those may be read here.
 func (p *movedPool) allowed(machine string) (upToDate, drifted []string) {
-	if machine == p.machines[p.drifted].Name {
+	if machine == nameOfMachine(p.drifted) {
 		is := []string{"", infrav1.HostOSUnknownReason, infrav1.HostRunsOtherOSReason}
 		return is, is
 	}

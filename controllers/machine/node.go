@@ -35,7 +35,7 @@ func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (ctrl.Result, 
 		return ctrl.Result{}, nil
 	}
 	done, after := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
-	if after > 0 {
+	if done == nil {
 		if !conditions.Has(s.machine, infrav1.ProviderIDReadyCondition) {
 			reportUnreachable(s)
 		}

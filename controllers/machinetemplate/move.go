@@ -35,8 +35,9 @@ type waiting struct {
 }
 
 // move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others, and is
-// said in the status: the owner may still be paused. Owners that are paused go first, and none is paused before all have been
-// looked at: none stays paused while the clusters of the others, which may be slow, are.
+// said in the status: the owner may still be paused. Owners that are paused go first, none is paused before all have been looked
+// at, and nothing else is looked at while Cluster API is about to answer a pause: none stays paused while the clusters of the
+// others, which may be slow, are looked at.
 func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, error) {
 	m := &moves{failed: []error{seen.failed}}
 	if seen.failed != nil {
@@ -44,11 +45,18 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 	}
 	isPaused := func(candidate placed) bool { return owner.PausedFor(candidate) != "" }
 	pausedOwners, others := partition(seen.at(pending), isPaused)
+	awaited := false
 	for _, candidate := range pausedOwners {
-		m.add(candidate)(r.finishOrUnpause(ctx, seen, candidate))
+		why, err := r.finishOrUnpause(ctx, seen, candidate)
+		m.add(candidate)(why, err)
+		awaited = awaited || why != nil && why.paused && capiworkaround.AnswerIsDue(r.Owners, candidate.Owner)
 	}
 	ready := []placed{}
 	for _, candidate := range others {
+		if awaited {
+			m.add(candidate)(notQuiet(candidate, "waiting for those that are paused for this template"), nil)
+			continue
+		}
 		if why, err := r.prepareMove(ctx, seen, candidate); why != nil || err != nil {
 			m.add(candidate)(why, err)
 			continue
@@ -108,7 +116,8 @@ func retryAfter(waits []waiting) (after time.Duration) {
 }
 
 // finishOrUnpause moves an owner that is paused, and never leaves it paused where it has something else to wait for than
-// Cluster API's answer. Its Cluster was looked at before it was paused.
+// Cluster API's answer. It is not looked at once more what its nodes would meet: that was done before it was paused, and is done
+// before each node is touched.
 func (r *Reconciler) finishOrUnpause(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
 	why, err := r.resumeMove(ctx, seen, candidate)
 	if err == nil && (why == nil || why.paused) {
@@ -162,8 +171,12 @@ func (r *Reconciler) clusterOf(ctx context.Context, seen *observation, candidate
 	return cluster, nil, nil
 }
 
-// finishMove pauses an owner, and points it where it is quiet while it is paused, because only that lasts.
+// finishMove pauses an owner, and points it where it is quiet while it is paused, because only that lasts. Its Cluster may have
+// been paused while the clusters of others were looked at.
 func (r *Reconciler) finishMove(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
+	if _, why, err := r.clusterOf(ctx, seen, candidate); why != nil || err != nil {
+		return why, err
+	}
 	paused, err := capiworkaround.Pause(ctx, r.Owners, candidate.Owner, seen.template.Name)
 	switch {
 	case apierrors.IsForbidden(err):

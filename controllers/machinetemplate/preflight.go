@@ -6,6 +6,7 @@ package machinetemplate
 import (
 	"context"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -17,6 +18,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 )
 
+// aged is how old what is listed in a workload cluster may be where a rollout is about to start: it is looked at every 2 s
+// while an owner waits for a quiet point, and each node is looked at anew before it is touched.
+const aged = 10 * time.Second
+
 // preflightAction is what was done when an event says that a check was waived.
 const preflightAction = "Preflight"
 
@@ -27,14 +32,14 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	if r.Outlook == nil {
 		return nil
 	}
-	done, after := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
-	if after > 0 {
+	done, _ := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
+	if done == nil {
 		why := waitForCluster("%s waits until Cluster %s has been looked at for other templates", owner.Describe(candidate), candidate.ClusterName())
 		why.soon = true
 		return why
 	}
 	defer done()
-	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, seen.template)
+	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, aged, seen.template)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))
 		return waitForCluster("%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())

@@ -54,6 +54,12 @@ func Pause(ctx context.Context, owners *owner.Owners, of owner.Owner, template s
 	return false, patchPause(ctx, owners, md, base, "pausing")
 }
 
+// AnswerIsDue says whether Cluster API can be expected to answer a pause at any moment: it does within seconds unless its
+// controller is kept by an error.
+func AnswerIsDue(owners *owner.Owners, of owner.Owner) bool {
+	return writtenRecently(of.Object(), owners.Clock.Now())
+}
+
 // Unpause undoes Pause, where the reference is not to be changed after all.
 func Unpause(ctx context.Context, owners *owner.Owners, of owner.Owner) error {
 	fresh, err := owners.Reload(ctx, of)

@@ -5,6 +5,7 @@ package condition
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -31,11 +32,23 @@ func Unknown(object conditions.Setter, conditionType, reason, format string, arg
 	set(object, conditionType, metav1.ConditionUnknown, reason, format, args...)
 }
 
+// maxMessage is the longest message that a condition may have, in bytes. Source: metav1.Condition.
+const maxMessage = 32768
+
+// Message shortens a message that an API server would refuse, and the whole status with it.
+func Message(message string) string {
+	const more = "..."
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+}
+
 func set(object conditions.Setter, conditionType string, status metav1.ConditionStatus, reason, format string, args ...any) {
 	conditions.Set(object, metav1.Condition{
 		Type:    conditionType,
 		Status:  status,
 		Reason:  reason,
-		Message: fmt.Sprintf(format, args...),
+		Message: Message(fmt.Sprintf(format, args...)),
 	})
 }

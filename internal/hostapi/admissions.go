@@ -17,7 +17,7 @@ const (
 	// maxAdmissions is how many hosts are created at the same time. kube-apiserver accepts 100 requests on one HTTP/2
 	// connection, which the reports share. A client opens another connection for each further request, whose handshake costs
 	// more than the request.
-	maxAdmissions = 48
+	maxAdmissions = 40
 	// maxShare is how many of them come through one registration: whoever has its token holds up no other registration.
 	maxShare = maxAdmissions / 2
 	// admissionWait is how long a host waits until it is created. It is then told to try again: an agent that had waited in vain

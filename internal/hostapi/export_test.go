@@ -41,6 +41,15 @@ func StoreReport(ctx context.Context, writer client.Client, host *infrav1.Elemen
 	return newReporter(writer, clock.RealClock{}, known, quota).submit(ctx, host, status)
 }
 
+// MaxReportWrites is how many reports are written at the same time.
+const MaxReportWrites = maxReportWrites
+
+// Reports stores reports as StoreReport does, all by one writer.
+func Reports(writer client.Client) func(context.Context, *infrav1.ElementalHost, infrav1.ElementalHostStatus) error {
+	quota := newQuota(clock.RealClock{}, newRegistrations(writer, writer, clock.RealClock{}, ""))
+	return newReporter(writer, clock.RealClock{}, newHosts(writer, writer), quota).submit
+}
+
 // StatusPatch is what a report is written with.
 var StatusPatch = statusPatch
 

@@ -17,7 +17,7 @@ const (
 	reportUnchanged = "unchanged" // it equals what is stored
 	reportCoalesced = "coalesced" // a later one of the same host replaced it
 	reportFailed    = "failed"    // the API server did not take it
-	reportRefused   = "refused"   // a quota did not let it through
+	reportRefused   = "refused"   // by a quota, or because too many others were being written
 )
 
 // Reasons of quotas to refuse a write.

@@ -86,7 +86,7 @@ func (q *quota) admitRepeat(host *infrav1.ElementalHost) error {
 }
 
 // admitReport admits a changed report, or refuses it for now. stored is the host as last stored. Reports about the requested attempt or
-// reset are always admitted, since rollouts and deletions wait for them. New hosts that make progress do not have to wait for other hosts of
+// reset are always admitted by it, since rollouts and deletions wait for them. New hosts that make progress do not have to wait for other hosts of
 // their registration, since the hosts of a large fleet would be delayed for hours.
 func (q *quota) admitReport(ctx context.Context, stored *infrav1.ElementalHost, status infrav1.ElementalHostStatus) error {
 	isVouched := q.vouched(ctx, stored)

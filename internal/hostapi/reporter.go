@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,11 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
+// maxReportWrites is how many reports are written at the same time, for the reason of maxAdmissions. One that comes when there are as many
+// is refused at once instead of waiting: by the time that it could be written another replica may have stored a newer one of its host,
+// while the agent repeats what is so then.
+const maxReportWrites = 40
+
 // reporter stores changed reports, one at a time per host. While one is being written, later reports of the same host are coalesced: the
 // last of them is written, and all are answered with its outcome. So a host causes at most one write at a time.
 type reporter struct {
@@ -27,6 +33,7 @@ type reporter struct {
 	clock  clock.PassiveClock
 	hosts  *hosts
 	quota  *quota
+	writes *semaphore.Weighted
 
 	mu sync.Mutex
 	// next holds, for each host that is being written, the next batch; nil for none.
@@ -45,7 +52,7 @@ type batch struct {
 
 func newReporter(client client.Client, clock clock.PassiveClock, hosts *hosts, quota *quota) *reporter {
 	return &reporter{
-		client: client, clock: clock, hosts: hosts, quota: quota,
+		client: client, clock: clock, hosts: hosts, quota: quota, writes: semaphore.NewWeighted(maxReportWrites),
 		next: map[types.NamespacedName]*batch{}, written: map[types.NamespacedName]*infrav1.ElementalHost{},
 	}
 }
@@ -110,6 +117,11 @@ func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *ba
 		countReport(reportUnchanged)
 		return nil
 	}
+	if !r.writes.TryAcquire(1) {
+		countReport(reportRefused)
+		return refuseForNow("too many hosts report at the same time")
+	}
+	defer r.writes.Release(1)
 	what.status.BootIDs = recentBoots(stored.Status.BootIDs, what.status.OS.BootID)
 	if err := r.quota.admitReport(ctx, stored, what.status); err != nil {
 		countReport(reportRefused)

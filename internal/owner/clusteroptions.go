@@ -14,8 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 )
 
-// ClusterOptions returns the nodeUpgradeOption that is in force in a Cluster now, and where it stands. A
-// Cluster with another infrastructure than ours has none, which means the defaults.
+// ClusterOptions returns the nodeUpgradeOption that currently applies to a Cluster, and where it is set.
+// A Cluster with another infrastructure provider has none, which means the defaults.
 func ClusterOptions(ctx context.Context, reader client.Reader, namespace, name string) (infrav1.NodeUpgradeOption, string, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {

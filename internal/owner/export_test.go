@@ -5,7 +5,8 @@ package owner
 
 import "time"
 
-// LookForControlPlanesEvery sets how often it is looked for their CRD, and returns what sets it back.
+// LookForControlPlanesEvery sets the interval at which controllers check for the CRD, and returns a
+// function that restores it.
 func LookForControlPlanesEvery(interval time.Duration) (restore func()) {
 	former := lookForControlPlanes
 	lookForControlPlanes = interval

@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// Conditions of a Machine by which KubeadmControlPlane judges it before it touches the next one.
-// Source: preflight checks of KubeadmControlPlane, Cluster API 1.14.
+// Conditions of a Machine that KubeadmControlPlane checks before it updates the next one. Source: preflight checks of
+// KubeadmControlPlane, Cluster API 1.14.
 var (
 	componentConditions = []string{
 		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
 		controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
 		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
 	}
-	// etcdConditions are not there where etcd is external.
+	// etcdConditions are absent with external etcd.
 	etcdConditions = []string{
 		controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
 		controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition,
@@ -40,8 +40,8 @@ func Unhealthy(machine *clusterv1.Machine) []string {
 	return found
 }
 
-// Unjudged is the first of the conditions that KubeadmControlPlane has not set on a Machine yet, or empty. Those of etcd do
-// not count: they are not there where etcd is external.
+// Unjudged is the first of the conditions that KubeadmControlPlane has not set on a Machine yet, or empty. Those of
+// etcd are ignored, because they are absent with external etcd.
 func Unjudged(machine *clusterv1.Machine) string {
 	for _, name := range componentConditions {
 		if conditions.Get(machine, name) == nil {

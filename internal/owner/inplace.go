@@ -15,12 +15,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// minControlPlaneReplicas is what a KubeadmControlPlane needs before it updates without a surge Machine.
+// minControlPlaneReplicas is the minimum at which a KubeadmControlPlane updates without a surge Machine.
 // Source: webhook of KubeadmControlPlane, Cluster API 1.14.
 const minControlPlaneReplicas = 3
 
-// ReplacesInstead says what in an owner makes Cluster API replace its Machines instead of updating them
-// in place, and what to change; it is empty when nothing does.
+// ReplacesInstead describes what in an owner makes Cluster API replace its Machines instead of updating
+// them in place, and what to change; it is empty if nothing does.
 func (o *Owners) ReplacesInstead(ctx context.Context, of Owner) (string, error) {
 	switch kind := of.(type) {
 	case machineDeployment:
@@ -97,7 +97,8 @@ func afterMessage(of Owner) string {
 	return Describe(of) + " has a spec.rollout.after that is later than some of its Machines: let that rollout end, or remove the field"
 }
 
-// isZero reads maxSurge. Unset is Cluster API's default of 1; a percentage that is not 0 is rounded up.
+// isZero evaluates maxSurge. Unset means Cluster API's default of 1; a percentage other than 0 is
+// rounded up.
 func isZero(surge *intstr.IntOrString) bool {
 	if surge == nil {
 		return false

@@ -21,11 +21,11 @@ const (
 
 type machineDeployment struct{ *clusterv1.MachineDeployment }
 
-// ForMachineDeployment looks at a MachineDeployment as an owner.
+// ForMachineDeployment returns a MachineDeployment as an Owner.
 func ForMachineDeployment(md *clusterv1.MachineDeployment) Owner { return machineDeployment{md} }
 
-// Pauses says whether a change pauses the rollout of an owner, by its own field: that Cluster API goes on with
-// the rest of it makes that another thing than the pause of an object.
+// Pauses reports whether a change pauses the rollout of an owner by spec.paused. Unlike the paused annotation,
+// that does not stop Cluster API from reconciling the rest of the object.
 func Pauses(before, after Owner) bool {
 	was, wasOne := before.(machineDeployment)
 	is, isOne := after.(machineDeployment)
@@ -43,7 +43,7 @@ type kubeadmControlPlane struct {
 	*controlplanev1.KubeadmControlPlane
 }
 
-// ForKubeadmControlPlane looks at a KubeadmControlPlane as an owner.
+// ForKubeadmControlPlane returns a KubeadmControlPlane as an Owner.
 func ForKubeadmControlPlane(kcp *controlplanev1.KubeadmControlPlane) Owner {
 	return kubeadmControlPlane{kcp}
 }

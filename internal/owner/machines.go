@@ -31,7 +31,8 @@ func (o *Owners) MachineSets(ctx context.Context, md *clusterv1.MachineDeploymen
 	}), nil
 }
 
-// MachineMetadata is that of an owner's Machines, live. There may be thousands: use Machines where whole ones are needed only.
+// MachineMetadata is the metadata of an owner's Machines, live. There may be thousands of them: use Machines only where
+// the whole objects are needed.
 func (o *Owners) MachineMetadata(ctx context.Context, of Owner) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(machineKind + "List"))
@@ -51,7 +52,7 @@ func (o *Owners) Machines(ctx context.Context, of Owner) ([]clusterv1.Machine, e
 	return list.Items, nil
 }
 
-// machineLabels are what Cluster API puts on the Machines of an owner, and on their infrastructure Machines.
+// machineLabels are the labels that Cluster API sets on the Machines of an owner, and on their infrastructure Machines.
 func machineLabels(of Owner) client.MatchingLabels {
 	if of.Kind() == KubeadmControlPlaneKind {
 		return client.MatchingLabels{
@@ -62,12 +63,12 @@ func machineLabels(of Owner) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
 }
 
-// Made says whether a Machine of an owner, or its ElementalMachine, carries these labels.
+// Made reports whether these are the labels of a Machine of an owner, or of its ElementalMachine.
 func Made(of Owner, set map[string]string) bool {
 	return labels.SelectorFromSet(labels.Set(machineLabels(of))).Matches(labels.Set(set))
 }
 
-// MadeFrom is the ElementalMachineTemplate that a machine was last given the content of, or empty.
+// MadeFrom is the ElementalMachineTemplate whose content a machine was last created from or updated to, or empty.
 func MadeFrom(machine *infrav1.ElementalMachine) string {
 	kind := infrav1.GroupVersion.WithKind(ElementalMachineTemplateKind).GroupKind().String()
 	if machine.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] != kind {

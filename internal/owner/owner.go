@@ -17,7 +17,7 @@ import (
 // ElementalMachineTemplateKind is the kind that owners refer to.
 const ElementalMachineTemplateKind = "ElementalMachineTemplate"
 
-// Owner is an object that makes Machines from an infrastructure template.
+// Owner is an object that creates Machines from an infrastructure template.
 type Owner interface {
 	// Object is the owner itself.
 	Object() client.Object
@@ -25,14 +25,14 @@ type Owner interface {
 	Kind() string
 	// ClusterName is the Cluster that the owner's Machines belong to.
 	ClusterName() string
-	// reference to the infrastructure template, in the object itself.
+	// reference points to the infrastructure template reference in the object itself.
 	reference() *clusterv1.ContractVersionedObjectReference
 }
 
-// Describe names an owner in a message, as "MachineDeployment workers".
+// Describe names an owner in a message, such as "MachineDeployment workers".
 func Describe(o Owner) string { return fmt.Sprintf("%s %s", o.Kind(), o.Object().GetName()) }
 
-// TemplateName is the ElementalMachineTemplate that an owner refers to, or empty where it refers to
+// TemplateName is the ElementalMachineTemplate that an owner refers to, or empty if it refers to
 // another kind.
 func TemplateName(o Owner) string {
 	ref := o.reference()
@@ -42,17 +42,17 @@ func TemplateName(o Owner) string {
 	return ref.Name
 }
 
-// IsTopologyOwned says whether the topology controller of Cluster API writes an owner's reference. It
-// would turn back whatever we wrote.
+// IsTopologyOwned reports whether the topology controller of Cluster API manages an owner's
+// reference. It would revert whatever we write to it.
 func IsTopologyOwned(o Owner) bool {
 	_, owned := o.Object().GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned
 }
 
-// Same says whether two are the same object, at whatever time.
+// Same reports whether two owners are the same object, regardless of their versions.
 func Same(a, b Owner) bool { return a.Object().GetUID() == b.Object().GetUID() }
 
-// SameReference says whether two states of an owner refer to the same template.
+// SameReference reports whether two versions of an owner refer to the same template.
 func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }
 
 // Resource of an owner's kind.

@@ -30,12 +30,12 @@ var _ = DescribeTable("ReplacesInstead of a MachineDeployment",
 		change(md)
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForMachineDeployment(md))).To(expected)
 	},
-	Entry("as it has to be", func(*clusterv1.MachineDeployment) {}, BeEmpty()),
+	Entry("as required", func(*clusterv1.MachineDeployment) {}, BeEmpty()),
 	Entry("with 0%", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromString("0%"))) }, BeEmpty()),
 	Entry("with a percentage", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromString("10%"))) }, ContainSubstring("maxSurge 10%: set maxSurge 0")),
 	Entry("with a surge Machine", func(md *clusterv1.MachineDeployment) { surge(md, ptr.To(intstr.FromInt32(1))) }, ContainSubstring("maxSurge 1: set maxSurge 0")),
 	Entry("by default", func(md *clusterv1.MachineDeployment) { surge(md, nil) }, ContainSubstring("maxSurge 1 by default")),
-	Entry("with no type of strategy, which is RollingUpdate", func(md *clusterv1.MachineDeployment) { md.Spec.Rollout.Strategy.Type = "" }, BeEmpty()),
+	Entry("without a strategy type, which means RollingUpdate", func(md *clusterv1.MachineDeployment) { md.Spec.Rollout.Strategy.Type = "" }, BeEmpty()),
 	Entry("OnDelete", func(md *clusterv1.MachineDeployment) {
 		md.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
 	}, Equal("MachineDeployment md has spec.rollout.strategy.type OnDelete: set RollingUpdate")),
@@ -51,11 +51,11 @@ var _ = DescribeTable("ReplacesInstead of a KubeadmControlPlane",
 		change(kcp)
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(expected)
 	},
-	Entry("as it has to be", func(*controlplanev1.KubeadmControlPlane) {}, BeEmpty()),
-	Entry("with no type of strategy, which is RollingUpdate", func(kcp *controlplanev1.KubeadmControlPlane) {
+	Entry("as required", func(*controlplanev1.KubeadmControlPlane) {}, BeEmpty()),
+	Entry("without a strategy type, which means RollingUpdate", func(kcp *controlplanev1.KubeadmControlPlane) {
 		kcp.Spec.Rollout.Strategy.Type = ""
 	}, BeEmpty()),
-	Entry("with another type of strategy", func(kcp *controlplanev1.KubeadmControlPlane) {
+	Entry("with another strategy type", func(kcp *controlplanev1.KubeadmControlPlane) {
 		kcp.Spec.Rollout.Strategy.Type = "OnDelete"
 	}, Equal("KubeadmControlPlane cp has spec.rollout.strategy.type OnDelete: set RollingUpdate")),
 	Entry("with two replicas", func(kcp *controlplanev1.KubeadmControlPlane) {
@@ -76,7 +76,7 @@ var _ = Describe("ReplacesInstead with spec.rollout.after", func() {
 		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(-longAfter))
 		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty())
 
-		By("not while MachineSets are older that have no Machines")
+		By("not while only MachineSets without Machines are older")
 		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(longAfter))
 		observe(r.old, 0)
 		observe(r.bad, 0)
@@ -95,7 +95,7 @@ var _ = Describe("ReplacesInstead with spec.rollout.after", func() {
 	})
 })
 
-// alone changes nothing beside the reference.
+// alone changes nothing but the reference.
 func alone(owner.Owner) error { return nil }
 
 var _ = Describe("RePoint", func() {
@@ -108,17 +108,17 @@ var _ = Describe("RePoint", func() {
 		Expect(md.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t-1"))
 		Expect(md.Annotations).To(HaveKeyWithValue(infrav1.RolloutCloneAnnotation, "t-1"))
 
-		By("not for who believes in another reference")
+		By("not for a caller that expects another reference")
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-2", alone)).To(MatchError(owner.ErrReferenceChanged))
 
-		By("not again after somebody turned it back")
+		By("not again after it was reverted")
 		md.Spec.Template.Spec.InfrastructureRef.Name = "t"
 		Expect(c.Update(ctx, md)).To(Succeed())
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-1", alone)).To(MatchError(owner.ErrReferenceChanged))
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md), "t", "t-2", alone)).To(Succeed())
 	})
 
-	It("writes what is changed with it, or nothing", func() {
+	It("writes the changes of edit in the same patch, or nothing", func() {
 		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
 		create(kcp)
 		owners, refused := ownersAt(0), errors.New("refused")
@@ -133,7 +133,7 @@ var _ = Describe("RePoint", func() {
 		Expect(kcp.Annotations).To(HaveKeyWithValue("with", "it"))
 	})
 
-	It("fails when the owner was written meanwhile", func() {
+	It("fails after a concurrent write to the owner", func() {
 		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
 		create(kcp)
 		owners := ownersAt(0)
@@ -142,7 +142,7 @@ var _ = Describe("RePoint", func() {
 	})
 })
 
-// writesFirst is somebody who writes to every object just before it is patched.
+// writesFirst simulates a client that writes to every object just before it is patched.
 type writesFirst struct{ client.Client }
 
 func (w writesFirst) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
@@ -184,12 +184,12 @@ var _ = Describe("WantsOS", func() {
 		Expect(found).To(BeTrue())
 		Expect(want.TemplateName).To(Equal("t"))
 	})
-	It("is unknown of a Machine without an owner", func() {
+	It("is unknown for a Machine without an owner", func() {
 		_, found, err := owner.WantsOS(ctx, ownersAt(0).Client, &clusterv1.Machine{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeFalse())
 	})
-	It("is unknown, and no error, where the kind of the owner is not installed", func() {
+	It("is unknown, but not an error, if the kind of the owner is not installed", func() {
 		without, err := client.New(plane.Config, client.Options{Scheme: plane.Scheme, Mapper: meta.NewDefaultRESTMapper(nil)})
 		Expect(err).NotTo(HaveOccurred())
 		kcp := ownertest.KubeadmControlPlane("ns", "cp", "c", "t")
@@ -213,7 +213,7 @@ func (w withoutControlPlanes) List(ctx context.Context, list client.ObjectList, 
 }
 
 var _ = Describe("List", func() {
-	It("finds the others where there is no KubeadmControlPlane, and fails where that is not known", func() {
+	It("finds other owners if the KubeadmControlPlane CRD is not installed, and fails if that cannot be determined", func() {
 		namespace := newNamespace()
 		create(ownertest.MachineDeployment(namespace, "a", "c", "t", 1))
 		owners := ownersAt(0)
@@ -224,7 +224,7 @@ var _ = Describe("List", func() {
 		Expect(err).To(MatchError(ContainSubstring("listing KubeadmControlPlanes")))
 	})
 
-	It("leaves out one that is being deleted", func() {
+	It("leaves out an owner that is being deleted", func() {
 		md := ownertest.MachineDeployment(newNamespace(), "a", "c", "t", 1)
 		md.Finalizers = []string{"test.example.com/keep"}
 		create(md)
@@ -232,7 +232,7 @@ var _ = Describe("List", func() {
 		Expect(ownersAt(0).List(ctx, md.Namespace)).To(BeEmpty())
 	})
 
-	It("finds those that use our templates, and no others", func() {
+	It("finds only owners that use our templates", func() {
 		namespace := newNamespace()
 		foreign := ownertest.MachineDeployment(namespace, "foreign", "c", "t", 1)
 		foreign.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "t"}

@@ -27,12 +27,12 @@ type Owners struct {
 	Client client.Client
 	// Live reads from the API server, for decisions that a stale read would get wrong.
 	Live client.Reader
-	// Clock tells how long ago an object was written.
+	// Clock determines the age of an object's last write.
 	Clock clock.PassiveClock
 }
 
 // List returns the owners in a namespace that refer to an ElementalMachineTemplate, by kind and name, and those that
-// this provider has paused, whatever they refer to by now.
+// this provider has paused, whatever they refer to now.
 func (o *Owners) List(ctx context.Context, namespace string) ([]Owner, error) {
 	deployments := &clusterv1.MachineDeploymentList{}
 	if err := o.Client.List(ctx, deployments, client.InNamespace(namespace)); err != nil {
@@ -64,7 +64,7 @@ func usingTemplates(all []Owner) []Owner {
 	return using
 }
 
-// Reload returns an owner as the API server has it now.
+// Reload returns the current version of an owner from the API server.
 func (o *Owners) Reload(ctx context.Context, stale Owner) (Owner, error) {
 	key := client.ObjectKeyFromObject(stale.Object())
 	var fresh Owner

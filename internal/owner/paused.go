@@ -21,7 +21,7 @@ func PausedFor(of Owner) string {
 	return template
 }
 
-// IsPausedByOthers says whether anybody but this provider has paused an owner.
+// IsPausedByOthers reports whether an owner is paused by anyone but this provider.
 func IsPausedByOthers(of Owner) bool {
 	return annotations.HasPaused(of.Object()) && PausedFor(of) == ""
 }

@@ -51,13 +51,13 @@ var _ = DescribeTable("Pauses", func(expected bool, before, after *bool) {
 	Expect(owner.Pauses(kcp, owner.ForMachineDeployment(is))).To(BeFalse())
 	Expect(owner.Pauses(owner.ForMachineDeployment(was), kcp)).To(BeFalse())
 },
-	Entry("what went on", true, nil, ptr.To(true)),
-	Entry("what was paused", false, ptr.To(true), ptr.To(true)),
-	Entry("what was not and is not", false, nil, nil),
-	Entry("what goes on", false, ptr.To(true), ptr.To(false)),
+	Entry("not paused before, paused now", true, nil, ptr.To(true)),
+	Entry("paused before and now", false, ptr.To(true), ptr.To(true)),
+	Entry("neither paused before nor now", false, nil, nil),
+	Entry("paused before, not paused now", false, ptr.To(true), ptr.To(false)),
 )
 
-var _ = DescribeTable("Unknown says of what an owner wants", func(expected OmegaMatcher, prepare func(machine *clusterv1.Machine, set *clusterv1.MachineSet)) {
+var _ = DescribeTable("Unknown reports why it is unknown what an owner wants:", func(expected OmegaMatcher, prepare func(machine *clusterv1.Machine, set *clusterv1.MachineSet)) {
 	namespace := newNamespace()
 	md := ownertest.MachineDeployment(namespace, "md", "c", "t", 1)
 	md.UID = "md"
@@ -70,39 +70,39 @@ var _ = DescribeTable("Unknown says of what an owner wants", func(expected Omega
 	Expect(found).To(BeFalse())
 	Expect(want.Unknown(machine)).To(expected)
 },
-	Entry("that there is none", Equal("Machine m has no owner that could want an OS of it: "+
+	Entry("there is no owner", Equal("Machine m has no owner that could want an OS of it: "+
 		"hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { machine.OwnerReferences = nil }),
-	Entry("that it is of another kind", Equal("what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: "+
+	Entry("the owner is of another kind", Equal("what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: "+
 		"hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { ownedBy(machine, "RKE2ControlPlane", "cp") }),
-	Entry("that the MachineSet does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
+	Entry("the MachineSet does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
 		"make that anew, or delete the Machine"), func(*clusterv1.Machine, *clusterv1.MachineSet) {}),
-	Entry("that the MachineDeployment does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
+	Entry("the MachineDeployment does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
 		"make that anew, or delete the Machine"), func(_ *clusterv1.Machine, set *clusterv1.MachineSet) { create(set) }),
-	Entry("that the control plane does not exist", Equal("KubeadmControlPlane cp, the owner of Machine m, does not exist: "+
+	Entry("the control plane does not exist", Equal("KubeadmControlPlane cp, the owner of Machine m, does not exist: "+
 		"make that anew, or delete the Machine"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) {
 			ownedBy(machine, "KubeadmControlPlane", "cp")
 		}),
-	Entry("that a MachineSet of its own names no template of ours", HavePrefix("MachineSet ms, the owner of Machine m, or its MachineDeployment "+
+	Entry("a stand-alone MachineSet names no template of ours", HavePrefix("MachineSet ms, the owner of Machine m, or its MachineDeployment "+
 		"names OtherMachineTemplate x of other.io in its infrastructureRef"),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences = nil
 			set.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "x"}
 			create(set)
 		}),
-	Entry("that a MachineSet names a kind of ours that is no template", ContainSubstring("names ElementalClusterTemplate t of "),
+	Entry("a MachineSet names a kind of ours that is not a machine template", ContainSubstring("names ElementalClusterTemplate t of "),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.Kind = nil, "ElementalClusterTemplate"
 			create(set)
 		}),
-	Entry("that a MachineSet names another group's kind that is called like ours", ContainSubstring("names ElementalMachineTemplate t of other.io"),
+	Entry("a MachineSet names a kind of the same name in another group", ContainSubstring("names ElementalMachineTemplate t of other.io"),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.APIGroup = nil, "other.io"
 			create(set)
 		}),
-	Entry("that a MachineSet of somebody else's names a template that does not exist", ContainSubstring("names ElementalMachineTemplate t in its infrastructureRef, which does not exist"),
+	Entry("a MachineSet of another owner names a template that does not exist", ContainSubstring("names ElementalMachineTemplate t in its infrastructureRef, which does not exist"),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences[0].Kind = "OtherDeployment"
 			create(set)

@@ -13,13 +13,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// ErrReferenceChanged says that an owner refers to another template than was believed, or that it had
-// been pointed to the wanted one before and somebody turned it back.
+// ErrReferenceChanged means that an owner does not refer to the expected template, or that this provider had already
+// pointed it to the wanted one and the change was reverted.
 var ErrReferenceChanged = errors.New("somebody else has changed the reference")
 
-// RePoint makes an owner refer to the template to instead of from, once: never again after somebody
-// turned it back. edit may change more of the owner as it is now, or refuse by an error. The reference, the record of it and
-// what edit changes are one patch, which fails when anything else was written to the owner in between.
+// RePoint makes an owner refer to the template to instead of from, once: it does not repeat a change that was reverted,
+// because it would otherwise fight with a GitOps tool or a person. edit may make further changes to the current owner,
+// or refuse by an error. The reference, the record of it and the changes of edit are one patch, which fails after any
+// concurrent write to the owner.
 func (o *Owners) RePoint(ctx context.Context, of Owner, from, to string, edit func(Owner) error) error {
 	fresh, err := o.Reload(ctx, of)
 	if err != nil {

@@ -40,7 +40,7 @@ var _ = BeforeSuite(func() {
 	c = plane.Client
 })
 
-// ownersAt is a time away from now, at which objects written now were written that long ago.
+// ownersAt has a clock that is ahead by later, so that objects written now appear to be that old.
 func ownersAt(later time.Duration) *owner.Owners {
 	return &owner.Owners{Client: c, Live: c, Clock: clocktesting.NewFakePassiveClock(time.Now().Add(later))}
 }
@@ -65,8 +65,8 @@ func observe(object client.Object, machines int32) {
 
 const longAfter = time.Minute
 
-// rollingOut is a MachineDeployment "md" of three in the middle of going from template "old" to "bad",
-// with one Machine "m" on "bad".
+// rollingOut is a MachineDeployment "md" of three in the middle of a rollout from template "old" to
+// "bad", with one Machine "m" on "bad".
 type rollingOut struct {
 	md       *clusterv1.MachineDeployment
 	old, bad *clusterv1.MachineSet

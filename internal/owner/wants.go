@@ -18,22 +18,23 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// Want is the OS that a Machine's owner wants of it.
+// Want is the OS that a Machine's owner wants for it.
 type Want struct {
 	// TemplateName is the ElementalMachineTemplate that the owner refers to.
 	TemplateName string
-	// OSVersionManagement is what that template asks for, with the image of its ManagedOSVersion.
+	// OSVersionManagement is that of the template, with the image of its ManagedOSVersion.
 	OSVersionManagement infrav1.OSVersionManagement
-	// Template is that template, as it was read.
+	// Template is the template as it was read.
 	Template *infrav1.ElementalMachineTemplate
 
-	// reference is what the owner refers to, whether or not that is, or was found; empty where there is no such owner.
+	// reference is what the owner refers to, whether or not it is such a template, or was found; empty if there is no
+	// such owner.
 	reference clusterv1.ContractVersionedObjectReference
 }
 
-// WantsOS returns the OS that the owner of a Machine wants, as the reader knows it, which in the middle of a
-// rollout need not be the one the Machine is being updated to. found is false where that cannot be told:
-// the Machine has no owner, one of an unknown kind, or one whose template is missing or of another kind; see Want.Unknown.
+// WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ
+// from the OS that the Machine is being updated to. found is false if it is unknown: the Machine has no owner, one of
+// an unknown kind, or one whose template is missing or of another kind; see Want.Unknown.
 func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	reference, err := wantedReference(ctx, reader, machine)
 	if err != nil || reference == nil {
@@ -50,12 +51,12 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template), Template: template}, true, nil
 }
 
-// WantsOSNow is WantsOS by live reads, for decisions that a stale answer would turn around.
+// WantsOSNow is WantsOS with live reads, for decisions that a stale read would get wrong.
 func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	return WantsOS(ctx, o.Live, machine)
 }
 
-// Unknown says why it cannot be told what the owner of a Machine wants, where WantsOS has not found it, and what to do.
+// Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
 func (w Want) Unknown(machine *clusterv1.Machine) string {
 	const kinds = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
 	controller := metav1.GetControllerOf(machine)
@@ -104,7 +105,7 @@ func wantedReference(ctx context.Context, reader client.Reader, machine *cluster
 	return nil, nil
 }
 
-// wantedByMachineSet asks the MachineDeployment, because a MachineSet keeps wanting what it was made for.
+// wantedByMachineSet reads the MachineDeployment, because a MachineSet keeps the template that it was created for.
 func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.ObjectKey) (*clusterv1.ContractVersionedObjectReference, error) {
 	set := &clusterv1.MachineSet{}
 	if err := reader.Get(ctx, key, set); err != nil {
@@ -122,7 +123,7 @@ func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.Ob
 	return ForMachineDeployment(md).reference(), nil
 }
 
-// absentOr makes no error of an object, or a kind, that does not exist.
+// absentOr returns no error for an object, or a kind, that does not exist.
 func absentOr(err error, doing string) error {
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil

@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// lookForControlPlanes is how often it is looked whether the CRD of KubeadmControlPlanes has been installed. To be told
-// would take a right to list all CRDs.
+// lookForControlPlanes is the interval at which it checks whether the CRD of KubeadmControlPlanes has been installed. A
+// watch would require permission to list all CRDs.
 var lookForControlPlanes = time.Minute
 
-// WatchControlPlanes makes a controller watch KubeadmControlPlanes. Their provider may be installed at any time after the
-// manager has started; all that there are then wake the controller.
+// WatchControlPlanes makes a controller watch KubeadmControlPlanes. Their provider may be installed at any time after
+// the manager has started; the watch then delivers all that exist.
 func WatchControlPlanes(mgr ctrl.Manager, by controller.Controller, wake handler.EventHandler, predicates ...predicate.Predicate) error {
 	watch := func() (watched bool, err error) {
 		if installed, err := hasControlPlanes(mgr.GetRESTMapper()); err != nil || !installed {
@@ -56,7 +56,7 @@ func WatchControlPlanes(mgr ctrl.Manager, by controller.Controller, wake handler
 	return nil
 }
 
-// hasControlPlanes says whether the CRD of KubeadmControlPlanes is installed.
+// hasControlPlanes reports whether the CRD of KubeadmControlPlanes is installed.
 func hasControlPlanes(mapper meta.RESTMapper) (bool, error) {
 	kind := schema.GroupKind{Group: controlplanev1.GroupVersion.Group, Kind: KubeadmControlPlaneKind}
 	_, err := mapper.RESTMapping(kind, controlplanev1.GroupVersion.Version)

@@ -30,7 +30,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-// later is a manager in whose cluster KubeadmControlPlanes are installed only later.
+// later is a manager in whose cluster the KubeadmControlPlane CRD is installed only later.
 type later struct {
 	ctrl.Manager
 	installed atomic.Bool
@@ -38,7 +38,7 @@ type later struct {
 	log       logr.Logger
 }
 
-// Add has what the manager runs write to the log.
+// Add makes the manager's runnables log to log.
 func (l *later) Add(runnable manager.Runnable) error {
 	return l.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		return runnable.Start(logr.NewContext(ctx, l.log))
@@ -60,7 +60,7 @@ func (m lateMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
-// unreadable is a manager whose API server does not say which kinds it has.
+// unreadable is a manager whose API server cannot be asked which kinds it has.
 type unreadable struct{ ctrl.Manager }
 
 func (u unreadable) GetRESTMapper() meta.RESTMapper { return brokenMapper{u.Manager.GetRESTMapper()} }
@@ -73,12 +73,12 @@ func (brokenMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping,
 
 var errBroken = errors.New("broken")
 
-// watcher is a controller that tells whom it was woken by, and how often it was made to watch.
+// watcher is a controller that records the objects that woke it, and how often Watch was called.
 type watcher struct {
 	controller.Controller
 	woken   chan client.ObjectKey
 	watches atomic.Int64
-	// failures is how often it cannot be made to watch yet.
+	// failures is how many calls of Watch still fail.
 	failures atomic.Int64
 }
 
@@ -127,7 +127,7 @@ var _ = Describe("KubeadmControlPlanes", func() {
 		DeferCleanup(stop)
 	}
 
-	It("wake a controller although their provider is installed after the manager has started", func(ctx SpecContext) {
+	It("wake a controller even if their provider is installed after the manager has started", func(ctx SpecContext) {
 		by := newWatcher(late.Manager, "late")
 		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
 		run(ctx)
@@ -141,7 +141,7 @@ var _ = Describe("KubeadmControlPlanes", func() {
 		Expect(logs).NotTo(gbytes.Say("Failed to look"))
 	})
 
-	It("are watched at once where their provider is installed", func(ctx SpecContext) {
+	It("are watched immediately if their provider is installed", func(ctx SpecContext) {
 		late.installed.Store(true)
 		by := newWatcher(late.Manager, "at-once")
 		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
@@ -150,7 +150,7 @@ var _ = Describe("KubeadmControlPlanes", func() {
 		Eventually(by.woken).Should(Receive(Equal(client.ObjectKeyFromObject(kcp))))
 	})
 
-	It("are looked for again where a controller could not be made to watch them", func(ctx SpecContext) {
+	It("are looked up again after a controller failed to watch them", func(ctx SpecContext) {
 		by := newWatcher(late.Manager, "second-try")
 		by.failures.Store(2)
 		Expect(owner.WatchControlPlanes(late, by, &handler.EnqueueRequestForObject{})).To(Succeed())
@@ -161,7 +161,7 @@ var _ = Describe("KubeadmControlPlanes", func() {
 		Expect(logs).To(gbytes.Say("watching KubeadmControlPlanes: broken"))
 	})
 
-	It("stop a manager that cannot be told of them when it starts", func() {
+	It("stop a manager that cannot look them up when it starts", func() {
 		by := newWatcher(late.Manager, "not-told")
 		Expect(owner.WatchControlPlanes(unreadable{late.Manager}, by, &handler.EnqueueRequestForObject{})).To(MatchError(errBroken))
 		late.installed.Store(true)

@@ -20,11 +20,12 @@ const (
 	tierLabel      = "tier"
 	tierValue      = "control-plane"
 	componentLabel = "component"
+	etcdComponent  = "etcd"
 )
 
 // readControlPlane replaces what the snapshot has of the control plane by what is so now: its Machines, its Nodes and its
 // static Pods. KubeadmControlPlane's conditions of a Machine may be ten minutes old, and show no member of etcd that has
-// stopped since; its static Pod does.
+// stopped since; its static Pod is not Ready then, or gone.
 func readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
 	machines := &clusterv1.MachineList{}
 	err := from.LiveControlPlane.List(ctx, machines, client.InNamespace(from.Cluster.Namespace),
@@ -39,6 +40,7 @@ func readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("listing the static Pods of the control plane: %w", err)
 	}
-	s.StaticPods = pods.Items
+	// Other Pods may have the label, too, as those of a cloud controller manager.
+	s.StaticPods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Annotations[corev1.MirrorPodAnnotationKey] == "" })
 	return nil
 }

@@ -91,9 +91,14 @@ var _ = DescribeTable("a check of the quorum", func(machines, unhealthy int, exp
 		"while this one is down, but the Node of Machine cp-2 is not Ready: bring them back first"}, requested),
 	Entry("one of five, with one that is down", 5, 1, nil),
 	Entry("one of three, with a member of etcd that has stopped", 3, 0, []string{"Block Cluster/c: has 3 control plane nodes and etcd needs 2 of them " +
-		"while this one is down, but etcd on the Node of Machine cp-1 is not Ready: bring them back first"}, staticPod("etcd", "node-cp-1", corev1.ConditionFalse)),
-	Entry("one of three, whose etcd runs", 3, 0, nil, staticPod("etcd", "node-cp-1", corev1.ConditionTrue)),
-	Entry("one of three, whose own etcd has stopped", 3, 0, nil, staticPod("etcd", "node-cp-0", corev1.ConditionFalse)),
+		"while this one is down, but etcd on the Node of Machine cp-1 is not Ready: bring them back first"},
+		staticPod("etcd", "node-cp-1", corev1.ConditionFalse), staticPod("etcd", "node-cp-2", corev1.ConditionTrue)),
+	Entry("one of three, whose etcd runs", 3, 0, nil, staticPod("etcd", "node-cp-1", corev1.ConditionTrue), staticPod("etcd", "node-cp-2", corev1.ConditionTrue)),
+	Entry("one of three, with a member of etcd that is gone", 3, 0, []string{"Block Cluster/c: has 3 control plane nodes and etcd needs 2 of them " +
+		"while this one is down, but etcd on the Node of Machine cp-2 is not Ready: bring them back first"}, staticPod("etcd", "node-cp-1", corev1.ConditionTrue)),
+	Entry("one of three, whose etcd is not in static Pods", 3, 0, nil, staticPod("kube-apiserver", "node-cp-1", corev1.ConditionTrue)),
+	Entry("one of three, whose own etcd has stopped", 3, 0, nil,
+		staticPod("etcd", "node-cp-0", corev1.ConditionFalse), staticPod("etcd", "node-cp-1", corev1.ConditionTrue), staticPod("etcd", "node-cp-2", corev1.ConditionTrue)),
 )
 
 func staticPod(component, node string, ready corev1.ConditionStatus) change {

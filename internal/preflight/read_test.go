@@ -209,13 +209,16 @@ var _ = Describe("Read", Ordered, func() {
 		By("reading a control plane past all caches")
 		create(ctx, controlPlaneMachine(meta("cp-1"), "c"), controlPlaneMachine(meta("cp-2"), "d"))
 		etcd := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "etcd-n", Labels: map[string]string{tierLabel: tierValue, componentLabel: "etcd"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "etcd-n", Labels: map[string]string{tierLabel: tierValue, componentLabel: "etcd"},
+				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}},
 			Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}}},
 		}
 		if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}); !apierrors.IsAlreadyExists(err) {
 			Expect(err).NotTo(HaveOccurred())
 		}
-		create(ctx, etcd)
+		cloud := etcd.DeepCopy()
+		cloud.Name, cloud.Annotations, cloud.Labels[componentLabel] = "cloud", nil, "cloud-controller-manager"
+		create(ctx, etcd, cloud)
 		s := aged(-1, live, func(from *Sources) { from.LiveControlPlane = live })
 		Expect(s.Nodes).NotTo(BeEmpty())
 		Expect(s.Machines).To(ContainElement(HaveField("Name", "cp-1")))

@@ -79,14 +79,20 @@ func (s *Snapshot) hostOf(machine *clusterv1.Machine) *infrav1.ElementalHost {
 	return nil
 }
 
-// stoppedOn are the components of the control plane whose static Pods on a node are not Ready, in their order. A control
-// plane that does not run in such Pods has none.
+// stoppedOn are the components of the control plane whose static Pods on a node are not Ready, in their order, and etcd where
+// it runs in such Pods but has none there. A control plane that does not run in such Pods has none.
 func (s *Snapshot) stoppedOn(node string) []string {
-	stopped := []string{}
+	stopped, etcdIsStacked, etcdIsThere := []string{}, false, false
 	for i := range s.StaticPods {
-		if pod := &s.StaticPods[i]; pod.Spec.NodeName == node && !workload.IsPodReady(pod) {
+		pod := &s.StaticPods[i]
+		isHere, isEtcd := pod.Spec.NodeName == node, pod.Labels[componentLabel] == etcdComponent
+		etcdIsStacked, etcdIsThere = etcdIsStacked || isEtcd, etcdIsThere || isEtcd && isHere
+		if isHere && !workload.IsPodReady(pod) {
 			stopped = append(stopped, cmp.Or(pod.Labels[componentLabel], pod.Name))
 		}
+	}
+	if etcdIsStacked && !etcdIsThere {
+		stopped = append(stopped, etcdComponent)
 	}
 	slices.Sort(stopped)
 	return stopped

@@ -42,16 +42,16 @@ func (l *Limit) Begin(cluster client.ObjectKey) (done func(), after time.Duratio
 	if l == nil {
 		return func() {}, 0
 	}
-	return l.begin(cluster, max(1, l.most-1))
+	return l.begin(cluster, l.most)
 }
 
-// BeginFirst is Begin for a node that is being disrupted or deleted. Where more than one reconcile may be at a cluster, one of
-// them is left to these: they do not wait until those have been lucky that would only look.
-func (l *Limit) BeginFirst(cluster client.ObjectKey) (done func(), after time.Duration) {
+// BeginLast is Begin for what would only look. Where more than one reconcile may be at a cluster, one of them is left to nodes
+// that are being disrupted or deleted, which do not wait for luck.
+func (l *Limit) BeginLast(cluster client.ObjectKey) (done func(), after time.Duration) {
 	if l == nil {
 		return func() {}, 0
 	}
-	return l.begin(cluster, l.most)
+	return l.begin(cluster, max(1, l.most-1))
 }
 
 func (l *Limit) begin(cluster client.ObjectKey, most int) (done func(), after time.Duration) {

@@ -21,11 +21,11 @@ var _ = Describe("Limit", func() {
 		limit := workload.NewLimit(most, time.Second)
 		ends := []func(){}
 		for range most {
-			done, after := limit.BeginFirst(a)
+			done, after := limit.Begin(a)
 			Expect(after).To(BeZero())
 			ends = append(ends, done)
 		}
-		done, after := limit.BeginFirst(a)
+		done, after := limit.Begin(a)
 		Expect(done).To(BeNil())
 		Expect(after).To(BeNumerically("~", 1500*time.Millisecond, 500*time.Millisecond))
 		done, after = limit.Begin(b)
@@ -33,7 +33,7 @@ var _ = Describe("Limit", func() {
 		done()
 
 		ends[0]()
-		again, after := limit.BeginFirst(a)
+		again, after := limit.Begin(a)
 		Expect(after).To(BeZero())
 		again()
 		ends[1]()
@@ -41,11 +41,11 @@ var _ = Describe("Limit", func() {
 
 	It("leaves one to nodes that are being disrupted", func() {
 		limit := workload.NewLimit(2, time.Second)
-		_, after := limit.Begin(a)
+		_, after := limit.BeginLast(a)
 		Expect(after).To(BeZero())
-		_, after = limit.Begin(a)
+		_, after = limit.BeginLast(a)
 		Expect(after).NotTo(BeZero())
-		_, after = limit.BeginFirst(a)
+		_, after = limit.Begin(a)
 		Expect(after).To(BeZero())
 	})
 
@@ -53,7 +53,7 @@ var _ = Describe("Limit", func() {
 		const workers = 20
 		limit, taken := workload.LimitFor(workers, time.Second), 0
 		for {
-			if done, _ := limit.BeginFirst(a); done == nil {
+			if done, _ := limit.Begin(a); done == nil {
 				break
 			}
 			taken++
@@ -65,7 +65,7 @@ var _ = Describe("Limit", func() {
 
 	It("bounds nothing where there is none", func() {
 		var none *workload.Limit
-		for _, begin := range []func(client.ObjectKey) (func(), time.Duration){none.Begin, none.BeginFirst} {
+		for _, begin := range []func(client.ObjectKey) (func(), time.Duration){none.Begin, none.BeginLast} {
 			done, after := begin(a)
 			Expect(after).To(BeZero())
 			done()

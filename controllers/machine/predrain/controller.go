@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	done, after := r.permit(s.machine)
-	if after > 0 {
+	if done == nil {
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	defer done()
@@ -98,9 +98,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) permit(machine *clusterv1.Machine) (done func(), after time.Duration) {
 	cluster := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
 	if machine.DeletionTimestamp.IsZero() {
-		return r.limit.Begin(cluster)
+		return r.limit.BeginLast(cluster)
 	}
-	return r.limit.BeginFirst(cluster)
+	return r.limit.Begin(cluster)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {

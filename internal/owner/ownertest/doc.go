@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownertest gives tests the objects that own Elemental templates, as Cluster API would have them
-// on an API server of package test/apiserver. Cluster API itself does not run: a test decides what its
-// controllers have and have not done yet.
+// Package ownertest provides tests with the objects that own Elemental templates, as Cluster API would
+// create them, on an API server of package test/apiserver. Cluster API itself does not run: a test
+// decides what its controllers have done so far.
 package ownertest

@@ -16,14 +16,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// OS asks for an image.
+// OS wants an image.
 func OS(image string) infrav1.OSVersionManagement {
 	return infrav1.OSVersionManagement{
 		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, image)},
 	}
 }
 
-// Template asks for an image.
+// Template wants an image.
 func Template(namespace, name, image string) *infrav1.ElementalMachineTemplate {
 	template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	template.Spec.Template.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "workers"}}
@@ -74,7 +74,7 @@ func MachineDeployment(namespace, name, cluster, template string, replicas int32
 	}
 }
 
-// MachineSet of a MachineDeployment that exists.
+// MachineSet of an existing MachineDeployment.
 func MachineSet(md *clusterv1.MachineDeployment, name, template string, replicas int32) *clusterv1.MachineSet {
 	labels := map[string]string{clusterv1.MachineDeploymentNameLabel: md.Name, "set": name}
 	return &clusterv1.MachineSet{
@@ -96,7 +96,7 @@ func MachineSet(md *clusterv1.MachineDeployment, name, template string, replicas
 	}
 }
 
-// Machine of a MachineSet that exists; its ElementalMachine has the same name.
+// Machine of an existing MachineSet; its ElementalMachine has the same name.
 func Machine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
 	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -109,7 +109,7 @@ func Machine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
 	}
 }
 
-// ControlPlaneMachine of a KubeadmControlPlane that exists; its ElementalMachine has the same name.
+// ControlPlaneMachine of an existing KubeadmControlPlane; its ElementalMachine has the same name.
 func ControlPlaneMachine(kcp *controlplanev1.KubeadmControlPlane, name string) *clusterv1.Machine {
 	cluster := kcp.Labels[clusterv1.ClusterNameLabel]
 	return &clusterv1.Machine{
@@ -124,7 +124,7 @@ func ControlPlaneMachine(kcp *controlplanev1.KubeadmControlPlane, name string) *
 	}
 }
 
-// ElementalMachine as Cluster API makes it from a template.
+// ElementalMachine as Cluster API creates it from a template.
 func ElementalMachine(namespace, name, template, image string) *infrav1.ElementalMachine {
 	return &infrav1.ElementalMachine{
 		ObjectMeta: metav1.ObjectMeta{

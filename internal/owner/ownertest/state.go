@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Observe does to the status of an owner or MachineSet what its controller does when it has acted on it:
-// it observes the generation, counts the Machines and, of a MachineDeployment, says whether that is paused.
+// Observe updates the status of an owner or MachineSet as its controller does after reconciling it: observedGeneration,
+// the numbers of Machines and, for a MachineDeployment, the condition Paused.
 func Observe(ctx context.Context, c client.Client, object client.Object, machines int32) error {
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
@@ -37,8 +37,8 @@ func Observe(ctx context.Context, c client.Client, object client.Object, machine
 	return c.Status().Update(ctx, object)
 }
 
-// AnswerPause does what the controller of MachineDeployments does first when one is paused, or is not any more: it says so
-// in condition Paused. It returns whether there was anything to say.
+// AnswerPause does what the MachineDeployment controller does first after a change of the paused annotation: it
+// updates the condition Paused. It returns whether that changed.
 func AnswerPause(ctx context.Context, c client.Client, md *clusterv1.MachineDeployment) (bool, error) {
 	if err := c.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 		return false, err
@@ -51,7 +51,7 @@ func AnswerPause(ctx context.Context, c client.Client, md *clusterv1.MachineDepl
 	return true, c.Status().Update(ctx, md)
 }
 
-// paused is what condition Paused says, and has said for a while.
+// paused is the condition Paused, with a transition some time ago.
 func paused(md *clusterv1.MachineDeployment) metav1.Condition {
 	said := metav1.Condition{
 		Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason,

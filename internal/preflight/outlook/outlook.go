@@ -48,10 +48,6 @@ func (o *Outlook) Blockers() []infrav1.PreflightResult {
 	return slices.DeleteFunc(slices.Clone(o.Results), func(r infrav1.PreflightResult) bool { return r.Verdict != infrav1.PreflightBlock })
 }
 
-// agedForRollout is how old what is listed in a workload cluster may be where a rollout is about to start. Its controller looks
-// every 2 s while the owner is moving, and each node is looked at anew before it is touched.
-const agedForRollout = 10 * time.Second
-
 // Viewer looks ahead.
 type Viewer struct {
 	// Client reads the management cluster; a cache will do.
@@ -64,8 +60,9 @@ type Viewer struct {
 	snapshots preflight.Reader
 }
 
-// OfOwner looks at the Machines of an owner that do not run what is wanted yet. Waivers are the template's.
-func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSVersionManagement, templates ...client.Object) (*Outlook, error) {
+// OfOwner looks at the Machines of an owner that do not run what is wanted yet. What is listed in the workload cluster is at most
+// maxAge old. Waivers are the template's.
+func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSVersionManagement, maxAge time.Duration, templates ...client.Object) (*Outlook, error) {
 	key := client.ObjectKey{Namespace: of.Object().GetNamespace(), Name: of.ClusterName()}
 	view := clusterview.New(v.Client, key)
 	underWay, err := view.IsUnderWay(ctx, of)
@@ -76,7 +73,7 @@ func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSV
 	if err != nil {
 		return nil, err
 	}
-	seen, err := v.look(ctx, key, view, agedForRollout, templates, func(machine *clusterv1.Machine) bool {
+	seen, err := v.look(ctx, key, view, maxAge, templates, func(machine *clusterv1.Machine) bool {
 		elemental := elementals[machine.Spec.InfrastructureRef.Name]
 		return owner.Made(of, machine.Labels) && elemental != nil && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})

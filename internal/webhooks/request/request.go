@@ -97,7 +97,7 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 	}
 	views := []*outlook.Outlook{}
 	for _, of := range owners {
-		seen, err := v.Outlook.OfOwner(ctx, of, template.Spec.Template.Spec.OSVersionManagement, template)
+		seen, err := v.Outlook.OfOwner(ctx, of, template.Spec.Template.Spec.OSVersionManagement, 0, template)
 		if err != nil {
 			return nil, err
 		}
