@@ -6,41 +6,62 @@ package hostupgrade_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-var _ = DescribeTable("A host is not triggered where, after the reconcile has read it,", func(ctx SpecContext, stop func(context.Context, *world), says string) {
+// stopping stops an upgrade between two reads of a reconcile: when an object is read again that the reconcile has read before,
+// once the Node is cordoned.
+type stopping struct {
+	client.Client
+	w *world
+	// kind of the object, and whether the reconcile has read it by now.
+	kind    client.Object
+	read    bool
+	stop    func(context.Context, *world)
+	stopped bool
+}
+
+func (s *stopping) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, isMachine := object.(*clusterv1.Machine); isMachine {
+		s.read = false // the first that a reconcile reads live
+	}
+	if !s.stopped && reflect.TypeOf(object) == reflect.TypeOf(s.kind) {
+		node := &corev1.Node{}
+		Expect(live.Get(ctx, client.ObjectKey{Name: s.w.host}, node)).To(Succeed())
+		_, isCluster := object.(*clusterv1.Cluster) // is read from the cache before
+		if node.Spec.Unschedulable && (s.read || isCluster) {
+			s.stopped = true
+			s.stop(ctx, s.w)
+		}
+		s.read = true
+	}
+	return s.Client.Get(ctx, key, object, options...)
+}
+
+var _ = DescribeTable("A host is not triggered where, after the reconcile has read it,", func(ctx SpecContext, kind client.Object, stop func(context.Context, *world), says string) {
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-	stopped := false
-	w.reconciler.APIReader = interceptor.NewClient(live, interceptor.Funcs{
-		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			// The Cluster is read live by nothing but the look before the trigger.
-			if _, isCluster := object.(*clusterv1.Cluster); isCluster && !stopped {
-				stopped = true
-				stop(ctx, w)
-			}
-			return inner.Get(ctx, key, object, options...)
-		},
-	})
+	reader := &stopping{Client: live, w: w, kind: kind, stop: stop}
+	w.reconciler.APIReader = reader
 	w.drive(ctx, nil)
-	Expect(stopped).To(BeTrue())
+	Expect(reader.stopped).To(BeTrue())
 	Expect(w.faults.triggers).To(BeEmpty())
 	Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Labels).NotTo(HaveKey(infrav1.InPlaceUpgradeLabel))
 	Expect(w.status(ctx).Message).To(ContainSubstring(says))
 },
-	Entry("its Cluster is paused", func(ctx context.Context, w *world) {
+	Entry("its Cluster is paused", &clusterv1.Cluster{}, func(ctx context.Context, w *world) {
 		cluster := get(ctx, w, clusterName, &clusterv1.Cluster{})
 		cluster.Spec.Paused = new(true)
 		Expect(live.Update(ctx, cluster)).To(Succeed())
 	}, ""),
-	Entry("its image is quarantined", func(ctx context.Context, w *world) {
+	Entry("its image is quarantined", &infrav1.ElementalCluster{}, func(ctx context.Context, w *world) {
 		cluster := get(ctx, w, clusterName, &infrav1.ElementalCluster{})
 		cluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: fmt.Sprintf(`{%q:"another-host"}`, newDigest)}
 		Expect(live.Update(ctx, cluster)).To(Succeed())
