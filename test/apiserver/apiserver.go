@@ -30,9 +30,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-// Server is an etcd and a kube-apiserver that know the project's kinds and Cluster API's core kinds.
+// Server is an etcd and a kube-apiserver with this project's kinds and Cluster API's core kinds.
 type Server struct {
-	// Config with administrator's rights, not throttled on the client's side.
+	// Config with cluster administrator's permissions, without client-side throttling.
 	Config *rest.Config
 	// Client reads and writes the API server itself.
 	Client client.Client
@@ -46,14 +46,14 @@ type Server struct {
 const (
 	// KindWebhooks validate our own kinds.
 	KindWebhooks = "manifests.yaml"
-	// GuardWebhooks watch over the owners of our templates.
+	// GuardWebhooks protect the owners of our templates.
 	GuardWebhooks = "guard.yaml"
-	// PreflightWebhooks check requests of upgrades.
+	// PreflightWebhooks check upgrade requests.
 	PreflightWebhooks = "preflight.yaml"
 )
 
-// Start starts a Server from the tools in bin/tools, with our kinds and Cluster API's. Webhooks are files
-// in config/webhook, which point to the webhook server of the managers of NewManager then.
+// Start starts a Server from the tools in bin/tools, with our kinds and Cluster API's. Webhooks are files in
+// config/webhook, which are configured to call the webhook server of the managers of NewManager.
 func Start(webhooks ...string) (*Server, error) {
 	root, err := repository.Root()
 	if err != nil {
@@ -67,7 +67,7 @@ func Start(webhooks ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A test does not wait a second between two reconciles of one object.
+	// Otherwise a test would wait a second between two reconciles of one object.
 	if err := feature.MutableGates.Set("ReconcilerRateLimiting=false"); err != nil {
 		return nil, fmt.Errorf("switching rate limiting off: %w", err)
 	}
@@ -95,7 +95,7 @@ func Start(webhooks ...string) (*Server, error) {
 	return server, nil
 }
 
-// installPolicies creates our ValidatingAdmissionPolicies, which need no webhook server. The API server acts by them a
+// installPolicies creates our ValidatingAdmissionPolicies, which need no webhook server. The API server enforces them a
 // moment later.
 func (s *Server) installPolicies(root string) error {
 	files, err := filepath.Glob(filepath.Join(root, "config", "policy", "*.yaml"))
@@ -122,7 +122,7 @@ func start(environment *envtest.Environment, scheme *runtime.Scheme) (*Server, e
 	return &Server{Config: restConfig, Client: direct, Scheme: scheme, environment: environment}, nil
 }
 
-// Stop ends the processes and removes their files.
+// Stop stops the processes and removes their files.
 func (s *Server) Stop() error {
 	if s == nil {
 		return nil
@@ -130,7 +130,7 @@ func (s *Server) Stop() error {
 	return s.environment.Stop()
 }
 
-// NewManager makes a manager that serves nothing but, if they are installed, webhooks.
+// NewManager creates a manager that serves nothing except webhooks, if they are installed.
 func (s *Server) NewManager() (manager.Manager, error) {
 	unnamed := true
 	options := manager.Options{
@@ -139,8 +139,9 @@ func (s *Server) NewManager() (manager.Manager, error) {
 		HealthProbeBindAddress: "0",
 		Controller: config.Controller{
 			SkipNameValidation: &unnamed,
-			// On a busy machine it keeps a manager from ending: https://github.com/kubernetes-sigs/controller-runtime/issues/3538,
-			// mended in v0.25. That others keep it from that is to be noticed.
+			// The priority queue can keep a manager from stopping on a busy machine:
+			// https://github.com/kubernetes-sigs/controller-runtime/issues/3538, fixed in v0.25. It must not hide other
+			// causes of that.
 			UsePriorityQueue: ptr.To(false),
 		},
 	}
@@ -156,8 +157,8 @@ func (s *Server) NewManager() (manager.Manager, error) {
 	return mgr, nil
 }
 
-// Run starts a manager and waits until its cache has synced. The function that it returns stops the
-// manager and waits for its end.
+// Run starts a manager and waits until its cache has synced. The returned function stops the manager and waits until it
+// has stopped.
 func Run(ctx context.Context, mgr manager.Manager) (stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -172,7 +173,7 @@ func Run(ctx context.Context, mgr manager.Manager) (stop func() error, err error
 	return stop, nil
 }
 
-// clusterAPI is the folder of Cluster API, in the module cache.
+// clusterAPI is Cluster API's folder in the module cache.
 func clusterAPI(root string) (string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
 	list.Dir = root

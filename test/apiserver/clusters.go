@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// SilentClusters is a ClusterCache that tells of nothing: what a controller does with it was caused by something else.
+// SilentClusters is a ClusterCache without events, so that every reconcile of a controller has another cause.
 type SilentClusters struct{ clustercache.ClusterCache }
 
-// Watch never wakes anybody.
+// Watch never triggers a reconcile.
 func (SilentClusters) Watch(context.Context, client.ObjectKey, clustercache.Watcher) error {
 	return nil
 }

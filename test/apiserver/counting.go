@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Counting is a client that counts what a controller reads: single objects, with which a reconcile begins, and those that
-// its lists look at.
+// Counting is a client that counts what a controller reads: single objects, with which a reconcile begins, and those
+// that its lists scan.
 type Counting struct {
 	client.Client
 	gets, seen, listed atomic.Int64
@@ -25,14 +25,14 @@ func (c *Counting) Get(ctx context.Context, key client.ObjectKey, object client.
 	return c.Client.Get(ctx, key, object, options...)
 }
 
-// Rests says whether the controller has reconciled, and nothing since this was last asked; for Eventually.
+// Rests reports whether the controller has reconciled, but not since the last call; for Eventually.
 func (c *Counting) Rests() bool {
 	now := c.gets.Load()
 	return now > 0 && c.seen.Swap(now) == now
 }
 
-// List counts the objects that it looks at: those that it returns, or, where it asks for no field, all of the namespace, as a
-// cache looks at them for their labels.
+// List counts the objects that it scans: those that it returns or, without a field selector, all of the namespace,
+// because a cache filters them by their labels.
 func (c *Counting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	err := c.Client.List(ctx, list, options...)
 	looked := meta.LenList(list)
@@ -48,5 +48,5 @@ func (c *Counting) List(ctx context.Context, list client.ObjectList, options ...
 	return err
 }
 
-// Listed is how many objects lists have looked at since this was last asked.
+// Listed is the number of objects that lists have scanned since the last call.
 func (c *Counting) Listed() int64 { return c.listed.Swap(0) }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Indexed is a client of an API server that lists by the indexes of a manager's cache too, for controllers that are run
-// without a manager, so that a call sees all that was written before it.
+// Indexed is a client of an API server that also lists by the indexes of a manager's cache. It is for controllers that
+// run without a manager, so that a reconcile sees everything that was written before it.
 type Indexed struct {
 	client.Client
 	indexes map[index]client.IndexerFunc
@@ -28,7 +28,7 @@ type index struct {
 	field  string
 }
 
-// NewIndexed returns a client with the indexes that add adds.
+// NewIndexed returns a client with the indexes that add registers.
 func NewIndexed(inner client.Client, add func(context.Context, client.FieldIndexer) error) *Indexed {
 	i := &Indexed{Client: inner, indexes: map[index]client.IndexerFunc{}}
 	if err := add(context.Background(), i); err != nil {
@@ -37,13 +37,13 @@ func NewIndexed(inner client.Client, add func(context.Context, client.FieldIndex
 	return i
 }
 
-// IndexField has lists answered that ask for a value of the field.
+// IndexField makes lists support a selector for the field.
 func (i *Indexed) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	i.indexes[index{reflect.TypeOf(object).Elem(), field}] = values
 	return nil
 }
 
-// List is the API server's, but for the one field of an index that is asked for.
+// List lists from the API server, except for a selector on one indexed field.
 func (i *Indexed) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	asked := &client.ListOptions{}
 	asked.ApplyOptions(options)
@@ -65,7 +65,7 @@ func (i *Indexed) List(ctx context.Context, list client.ObjectList, options ...c
 	}))
 }
 
-// asked is the index that a selector asks for, and the value; nil where it asks for none, or for more.
+// asked is the index and the value of a selector; nil if it uses no index, or more than one field.
 func (i *Indexed) asked(list client.ObjectList, selector fields.Selector) (client.IndexerFunc, string) {
 	if selector == nil || len(selector.Requirements()) != 1 {
 		return nil, ""

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// mapper remembers which kinds there are not, until others are installed. The one behind it asks each time for those.
+// mapper caches which kinds do not exist, until others are installed. The mapper that it wraps asks the API server
+// each time for those.
 type mapper struct {
 	meta.RESTMapper
 
@@ -35,7 +36,7 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	return mapping, err
 }
 
-// forget which kinds there are not.
+// forget clears the cache of missing kinds.
 func (m *mapper) forget() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

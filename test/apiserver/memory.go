@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Memory answers reads from what was read or written through its Client before. What it says is what the API server would
-// say, as long as nobody else writes; all writes are the API server's to decide. It is for suites that make thousands of
-// reads of the same few objects.
+// Memory serves reads from what was read or written through its Client before. Its answers are those of the API server,
+// as long as no other client writes; all writes go to the API server. It is for suites that make thousands of reads of
+// a few objects.
 type Memory struct {
 	// Client reads and writes.
 	Client client.WithWatch
@@ -27,19 +27,19 @@ type Memory struct {
 	scheme *runtime.Scheme
 	mapper *mapper
 	mutex  sync.Mutex
-	// suspended: everything is read anew.
+	// suspended disables the cache.
 	suspended bool
 	seen      map[schema.GroupKind]map[query]runtime.Object
 }
 
-// definition is the kind of definitions of kinds.
+// definition is the kind of CRDs.
 var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// query is a read. Objects of one kind are read as several types.
+// query is a read. Objects of one kind can be read as several types.
 type query struct {
 	into reflect.Type
 	key  client.ObjectKey
-	// list says that it is one, and selection of what.
+	// list reports whether it is a list, and selection what it selects.
 	list      bool
 	selection string
 }
@@ -63,7 +63,7 @@ func (s *Server) NewMemory() (*Memory, error) {
 	return m, nil
 }
 
-// Suspend has everything read anew until the function that it returns is called: for specs in which others write.
+// Suspend disables the cache until the returned function is called, for specs in which other clients write.
 func (m *Memory) Suspend() (resume func()) {
 	m.suspend(true)
 	return func() { m.suspend(false) }
@@ -76,7 +76,7 @@ func (m *Memory) suspend(suspended bool) {
 	clear(m.seen)
 }
 
-// read answers a query from what is known, or asks.
+// read answers a query from the cache, or from the API server.
 func (m *Memory) read(into runtime.Object, q query, ask func() error) error {
 	kind, err := m.kindOf(into)
 	if err != nil {
@@ -94,8 +94,8 @@ func (m *Memory) read(into runtime.Object, q query, ask func() error) error {
 	return nil
 }
 
-// write forgets what is written, and what was listed of its kind, and learns what the API server made of it. With options,
-// as that for a dry run, that may not be what it has stored.
+// write invalidates the object that is written, and all lists of its kind, and caches the API server's response. With
+// options, such as a dry run, the response may not be what is stored.
 func (m *Memory) write(object client.Object, options int, do func() error) error {
 	kind, err := m.kindOf(object)
 	if err != nil {
@@ -103,7 +103,7 @@ func (m *Memory) write(object client.Object, options int, do func() error) error
 	}
 	err = do()
 	m.forget(kind, client.ObjectKeyFromObject(object))
-	// One that is being deleted may have gone with its last finalizer.
+	// A deleted object may be removed with its last finalizer.
 	if err == nil && options == 0 && object.GetDeletionTimestamp().IsZero() {
 		m.learn(kind, query{into: reflect.TypeOf(object), key: client.ObjectKeyFromObject(object)}, object)
 	}
@@ -119,7 +119,8 @@ func (m *Memory) known(kind schema.GroupKind, q query) runtime.Object {
 	return nil
 }
 
-// learn what a query is answered with. The API server itself writes definitions of kinds, and with them all else changes.
+// learn caches the answer to a query. CRDs are not cached, because the API server itself writes them, and a read
+// of one invalidates everything.
 func (m *Memory) learn(kind schema.GroupKind, q query, object runtime.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -136,7 +137,7 @@ func (m *Memory) learn(kind schema.GroupKind, q query, object runtime.Object) {
 	m.seen[kind][q] = object.DeepCopyObject()
 }
 
-// forget an object, and all lists of its kind.
+// forget invalidates an object, and all lists of its kind.
 func (m *Memory) forget(kind schema.GroupKind, key client.ObjectKey) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -147,7 +148,7 @@ func (m *Memory) forget(kind schema.GroupKind, key client.ObjectKey) {
 	}
 }
 
-// remove forgets all objects of a kind, some of which go.
+// remove invalidates all objects of a kind, some of which are deleted.
 func (m *Memory) remove(object client.Object, do func() error) error {
 	kind, err := m.kindOf(object)
 	if err != nil {
@@ -175,7 +176,7 @@ func (m *Memory) kindOf(object runtime.Object) (schema.GroupKind, error) {
 	return kind.GroupKind(), nil
 }
 
-// selection is what is asked for by a list.
+// selection is what a list selects.
 func selection(options []client.ListOption) string {
 	all := &client.ListOptions{}
 	all.ApplyOptions(options)

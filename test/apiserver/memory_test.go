@@ -40,7 +40,7 @@ var _ = Describe("A Memory", func() {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"l":"`+value+`"}}}`))
 		Expect(c.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}, patch, options...)).To(Succeed())
 	}
-	// labels are what the Memory says, by each way to ask.
+	// labels are the values that the Memory returns, by each kind of read.
 	labels := func(ctx context.Context) []string {
 		GinkgoHelper()
 		typed, list := &corev1.Node{}, &corev1.NodeList{}
@@ -53,7 +53,7 @@ var _ = Describe("A Memory", func() {
 		return []string{typed.Labels["l"], loose.GetLabels()["l"], list.Items[0].Labels["l"]}
 	}
 
-	It("knows what it wrote, and reads nothing twice that nobody else writes", func(ctx SpecContext) {
+	It("serves what it wrote, and reads nothing twice that no other client writes", func(ctx SpecContext) {
 		Expect(labels(ctx)).To(HaveEach(""))
 		label(ctx, memory.Client, "1")
 		Expect(labels(ctx)).To(HaveEach("1"))
@@ -67,7 +67,7 @@ var _ = Describe("A Memory", func() {
 		Expect(labels(ctx)).To(HaveEach("3"))
 	})
 
-	It("does not take for stored what was not", func(ctx SpecContext) {
+	It("does not cache a write that was not stored", func(ctx SpecContext) {
 		label(ctx, memory.Client, "1", client.DryRunAll)
 		Expect(labels(ctx)).To(HaveEach(""))
 		node.Labels, node.ResourceVersion = map[string]string{"l": "2"}, "1"
@@ -75,14 +75,14 @@ var _ = Describe("A Memory", func() {
 		Expect(labels(ctx)).To(HaveEach(""))
 	})
 
-	It("hands out copies", func(ctx SpecContext) {
+	It("returns copies", func(ctx SpecContext) {
 		read := &corev1.Node{}
 		Expect(memory.Client.Get(ctx, key, read)).To(Succeed())
 		read.Labels = map[string]string{"l": "1"}
 		Expect(labels(ctx)).To(HaveEach(""))
 	})
 
-	It("knows what is gone, and what goes with its last finalizer", func(ctx SpecContext) {
+	It("notices deletions, also with the last finalizer", func(ctx SpecContext) {
 		read := &corev1.Node{}
 		Expect(memory.Client.Get(ctx, key, read)).To(Succeed())
 		read.Finalizers = []string{"test.cluster.x-k8s.io/held"}
@@ -113,7 +113,7 @@ var _ = Describe("A Memory", func() {
 		}
 	})
 
-	It("notices kinds that come and go", func(ctx SpecContext) {
+	It("notices kinds that are installed and removed", func(ctx SpecContext) {
 		has := func() bool {
 			_, err := memory.Client.RESTMapper().RESTMapping(storage.Volume.GroupKind())
 			Expect(err == nil || meta.IsNoMatchError(err)).To(BeTrue())

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Person is somebody who may do everything, and is not the manager.
+// Person is a client with all permissions that is not the manager.
 type Person struct {
 	client.Client
 
-	// Warnings that the API server gave them, in their order. They may be cleared.
+	// Warnings that the API server returned, in order. They may be cleared.
 	Warnings []string
 }
 
-// HandleWarningHeader takes note of a warning, see rest.WarningHandler.
+// HandleWarningHeader records a warning; see rest.WarningHandler.
 func (p *Person) HandleWarningHeader(_ int, _ string, text string) {
 	p.Warnings = append(p.Warnings, text)
 }

@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// putBytes is etcd's count of what has been stored since it started, keys included, whether it is still there or not.
+// putBytes is etcd's count of the bytes that were stored since it started, including keys, whether or not they still
+// exist.
 const putBytes = "etcd_debugging_mvcc_total_put_size_in_bytes"
 
-// StoredBytes is how many bytes have been put into etcd since it started.
+// StoredBytes is the number of bytes that were put into etcd since it started.
 func (s *Server) StoredBytes(ctx context.Context) (int, error) {
 	url := s.environment.ControlPlane.Etcd.URL.JoinPath("metrics").String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

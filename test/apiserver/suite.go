@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// StartForSuite starts a Server in a BeforeSuite, and stops it when the suite has ended. Logs are the spec's then.
+// StartForSuite starts a Server in a BeforeSuite, and stops it when the suite has ended. Logs go to the spec's
+// output.
 func StartForSuite(webhooks ...string) *Server {
 	GinkgoHelper()
 	log.SetLogger(GinkgoLogr)

@@ -20,16 +20,16 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// shape of a cluster to make.
+// shape of a cluster to create.
 type shape struct {
-	// spec is the name of the specs that it is for, in names, logs and intervals.
+	// spec is the name of the specs that use it, in names, logs and intervals.
 	spec string
 	// flavor of the release's cluster template.
 	flavor                string
 	controlPlane, workers int64
 }
 
-// cluster is one that specs share: of hosts that registered in a namespace of its own.
+// cluster is shared by specs; its hosts are registered in its own namespace.
 type cluster struct {
 	shape
 	name      string
@@ -37,8 +37,8 @@ type cluster struct {
 	clusterctl.ApplyClusterTemplateAndWaitResult
 }
 
-// newCluster makes a cluster as a person does: hosts register and are approved, clusterctl fills in the template. What is left
-// of it when its specs are over is dumped and deleted.
+// newCluster creates a cluster as a person does: hosts register and are approved, and clusterctl generates the cluster
+// from the template. After its specs it is dumped and deleted.
 func newCluster(ctx context.Context, wanted shape) *cluster {
 	GinkgoHelper()
 	c := &cluster{shape: wanted, name: wanted.spec + "-" + util.RandomString(6)}
@@ -48,7 +48,7 @@ func newCluster(ctx context.Context, wanted shape) *cluster {
 
 	variables[imageInstalled] = config.MustGetVariable(imageInstalled)
 	if c.controlPlane >= 3 {
-		variables["CONTROL_PLANE_MAX_SURGE"] = "0" // upgrades it in place; KubeadmControlPlane refuses it of fewer replicas
+		variables["CONTROL_PLANE_MAX_SURGE"] = "0" // enables in-place upgrades; KubeadmControlPlane rejects it with fewer replicas
 	}
 	clusterctl.ApplyClusterTemplateAndWait(ctx, clusterctl.ApplyClusterTemplateAndWaitInput{
 		ClusterProxy: management,
@@ -66,14 +66,15 @@ func newCluster(ctx context.Context, wanted shape) *cluster {
 	return c
 }
 
-// provider names ours with its version, which clusterctl finds out by itself only where it has installed the provider.
+// provider is our provider with its version, which clusterctl finds out by itself only where it has installed the
+// provider.
 func provider() string {
 	return "elemental:" + config.GetProviderVersions("elemental")[0]
 }
 
 func (c *cluster) intervals(key string) []any { return config.GetIntervals(c.spec, key) }
 
-// makeNamespace makes one that has opted in to upgrades in place.
+// makeNamespace creates a namespace that is opted in to in-place upgrades.
 func (c *cluster) makeNamespace() {
 	GinkgoHelper()
 	namespace, cancel := framework.CreateNamespaceAndWatchEvents(background, framework.CreateNamespaceAndWatchEventsInput{
@@ -90,7 +91,7 @@ func (c *cluster) makeNamespace() {
 	})
 }
 
-// addHosts switches on as many hosts as there will be Machines, and approves each.
+// addHosts powers on as many hosts as there will be Machines, and approves each.
 func (c *cluster) addHosts(ctx context.Context) {
 	GinkgoHelper()
 	agentConfig := c.register(ctx)

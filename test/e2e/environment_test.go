@@ -14,23 +14,24 @@ const (
 	kubernetesVersion = "KUBERNETES_VERSION"
 	endpointHost      = "CONTROL_PLANE_ENDPOINT_HOST"
 	endpointPort      = "CONTROL_PLANE_ENDPOINT_PORT"
-	// Images of the OS: installed on a host at first, the one to upgrade to, and one that does not come up healthy.
+	// Images of the OS: the one installed first, the one to upgrade to, and one that does not come up healthy.
 	imageInstalled = "ELEMENTAL_OS_IMAGE"
 	imageUpgrade   = "ELEMENTAL_OS_IMAGE_UPGRADE"
 	imageBad       = "ELEMENTAL_OS_IMAGE_BAD"
-	// Commands of the person that runs the suite, for what the suite cannot know of their machines.
+	// Commands that the person who runs the suite provides for operations on their machines.
 	hostCommand     = "E2E_HOST_COMMAND"
 	endpointCommand = "E2E_ENDPOINT_COMMAND"
 )
 
-// environment is where the suite runs: all that differs between kind and the lab. Where it fails, so does the node that calls it.
+// environment is what differs between kind and the lab. Its methods fail the node that calls them.
 type environment interface {
-	// start makes the management cluster with all providers, writes clusterctl's repository, and completes the variables.
+	// start creates the management cluster with all providers, writes clusterctl's repository, and completes the
+	// variables.
 	start(ctx context.Context) framework.ClusterProxy
-	// prepare does what has to be there before a Cluster is made, and returns the variables of that Cluster alone.
+	// prepare does what a Cluster requires, and returns the variables for that Cluster only.
 	prepare(ctx context.Context, namespace, cluster string) map[string]string
-	// switchOn has a host register that is installed with an image and an agent's configuration.
+	// switchOn makes a host register that is installed with an image and an agent's configuration.
 	switchOn(ctx context.Context, cluster, name, image string, agentConfig []byte)
-	// runsPods says whether the management cluster, and workload clusters, run Pods for real.
+	// runsPods reports whether the management cluster, and workload clusters, really run Pods.
 	runsPods() bool
 }

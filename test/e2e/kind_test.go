@@ -19,10 +19,10 @@ import (
 	kindv1 "sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
 
-// apiPort is the Elemental API's on the kind node and on the machine that it runs on, as in hack/kind.
+// apiPort is the port of the Elemental API on the kind node and on the machine that it runs on, as in hack/kind.
 const apiPort = 30009
 
-// kind is a management cluster in a container, with the release in it. Its hosts are real ones.
+// kind is a management cluster in a container, with the release installed. Its hosts are real.
 type kind struct{}
 
 func (k *kind) runsPods() bool { return true }
@@ -46,7 +46,7 @@ func (k *kind) start(ctx context.Context) framework.ClusterProxy {
 	return proxy
 }
 
-// loadedImages are those of the configuration, or the one that "make docker-build" was asked for, see the Makefile.
+// loadedImages are those of the configuration, or the one that "make docker-build" has built; see the Makefile.
 func loadedImages() []clusterctl.ContainerImage {
 	name, tag := os.Getenv("MANAGER_IMAGE"), os.Getenv("RELEASE_TAG")
 	if name == "" || tag == "" {
@@ -55,7 +55,7 @@ func loadedImages() []clusterctl.ContainerImage {
 	return []clusterctl.ContainerImage{{Name: name + ":" + tag, LoadBehavior: clusterctl.MustLoadImage}}
 }
 
-// initialize has clusterctl install everything, the runtime extension by a command of its own as docs/install.md says.
+// initialize makes clusterctl install everything, the runtime extension by a separate command as docs/install.md says.
 func initialize(ctx context.Context, proxy framework.ClusterProxy) {
 	GinkgoHelper()
 	logs := filepath.Join(artifacts, "clusters", proxy.GetName())
@@ -69,7 +69,7 @@ func initialize(ctx context.Context, proxy framework.ClusterProxy) {
 	})
 }
 
-// requireVariables names all that a person has forgotten to set, before anything is started.
+// requireVariables fails with all variables that are not set, before anything is started.
 func (k *kind) requireVariables() {
 	GinkgoHelper()
 	required := []string{"ELEMENTAL_API_ENDPOINT", "ELEMENTAL_API_IP", endpointHost, imageInstalled, imageUpgrade}
@@ -83,7 +83,7 @@ func (k *kind) prepare(context.Context, string, string) map[string]string {
 	return map[string]string{}
 }
 
-// switchOn runs the command for hosts, or tells a person what to install them with.
+// switchOn runs the command for hosts, or tells a person how to install them.
 func (k *kind) switchOn(ctx context.Context, cluster, name, image string, agentConfig []byte) {
 	GinkgoHelper()
 	file := filepath.Join(artifacts, "clusters", cluster, "agent-config.yaml")

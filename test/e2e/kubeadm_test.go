@@ -22,7 +22,7 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 		before = made.identities(ctx)
 	})
 
-	// Whatever happens to the OS, the same Machines and Nodes are there afterwards.
+	// Whatever happens to the OS, the Machines and Nodes must stay the same.
 	AfterEach(func(ctx SpecContext) { Expect(made.identities(ctx)).To(Equal(before)) })
 
 	It("comes up from the template, with every Machine a Node", Label("quick-start"), func(ctx SpecContext) {
@@ -51,7 +51,7 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 		made.awaitImage(ctx, ofControlPlane, wanted)
 	})
 
-	It("goes back from an image that does not come up, and forward to a good one", Label("in-place", "rollback"), func(ctx SpecContext) {
+	It("rolls back from an image that does not come up, and upgrades to a good one", Label("in-place", "rollback"), func(ctx SpecContext) {
 		bad := config.GetVariableOrEmpty(imageBad)
 		if bad == "" {
 			Skip(imageBad + " is not set")

@@ -18,10 +18,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// root of the repository, from here.
+// root of the repository, relative to this folder.
 var root = filepath.Join("..", "..")
 
-// labs is the lab, where the managers of all providers are processes: there is nothing that clusterctl init could start.
+// labs is the lab, where the managers of all providers are processes, which clusterctl init could not start.
 type labs struct {
 	lab       *lab.Lab
 	workloads map[string]*lab.Workload
@@ -39,14 +39,14 @@ func (l *labs) start(ctx context.Context) framework.ClusterProxy {
 	l.pushImages(ctx)
 	for i := range config.Providers {
 		if config.Providers[i].Name != "elemental" {
-			config.Providers[i].Versions = nil // they run already: nothing is downloaded
+			config.Providers[i].Versions = nil // they already run, so nothing is downloaded
 		}
 	}
 	writeRepository(ctx)
 	return framework.NewClusterProxy("lab", lab.AdminKubeconfig(l.lab.Management), newScheme())
 }
 
-// pushImages fills in the images that somebody else has to name.
+// pushImages sets the variables for the images.
 func (l *labs) pushImages(ctx context.Context) {
 	GinkgoHelper()
 	l.images = map[string]image.Image{}
@@ -62,7 +62,7 @@ func (l *labs) pushImages(ctx context.Context) {
 	}
 }
 
-// prepare starts the API server that the Cluster's control plane hosts stand for.
+// prepare starts the API server that represents the Cluster's control plane hosts.
 func (l *labs) prepare(ctx context.Context, namespace, cluster string) map[string]string {
 	GinkgoHelper()
 	workload, err := l.lab.StartWorkload(ctx, cluster)

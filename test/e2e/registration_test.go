@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// register makes the registration and returns the configuration of the agents that come in by it, which is what
-// hack/print-agent-config.sh prints.
+// register creates the registration and returns the configuration of its agents, as hack/print-agent-config.sh
+// prints it.
 func (c *cluster) register(ctx context.Context) []byte {
 	GinkgoHelper()
 	content, err := os.ReadFile(filepath.Join("data", "registration.yaml"))

@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Where the release is installed, and what hosts trust.
+// Namespace of the release, and the Secret with the CA that hosts trust.
 const (
 	providerNamespace = "elemental-system"
 	apiAuthority      = "elemental-api-ca"
@@ -37,19 +37,19 @@ var _ = Describe("A cluster that manages itself", Label("self-hosted"), func() {
 		itself := management.GetWorkloadCluster(ctx, made.namespace.Name, made.name)
 		defer itself.Dispose(ctx)
 
-		By("installing the release there, with the authority that hosts know")
+		By("installing the release there, with the CA that hosts trust")
 		copyAuthority(ctx, management, itself)
 		initialize(ctx, itself)
 
 		By("moving the cluster there")
 		made.move(ctx, management, itself)
-		By("moving the cluster back, or nobody could delete it")
+		By("moving the cluster back, because it could not delete itself")
 		made.move(ctx, itself, management)
 		Expect(nodeNames(made.identities(ctx))).To(Equal(before))
 	})
 })
 
-// nodeNames are what stays of identities when objects are made anew elsewhere.
+// nodeNames are the part of identities that stays the same when objects are recreated in another cluster.
 func nodeNames(identities map[string]identity) map[string]string {
 	names := map[string]string{}
 	for machine, one := range identities {
@@ -58,7 +58,7 @@ func nodeNames(identities map[string]identity) map[string]string {
 	return names
 }
 
-// copyAuthority has cert-manager take the authority of the Elemental API for its own, as docs/move.md says.
+// copyAuthority makes cert-manager adopt the CA of the Elemental API, as docs/move.md says.
 func copyAuthority(ctx context.Context, from, to framework.ClusterProxy) {
 	GinkgoHelper()
 	known := &corev1.Secret{}
@@ -69,7 +69,8 @@ func copyAuthority(ctx context.Context, from, to framework.ClusterProxy) {
 	})).To(Succeed())
 }
 
-// move moves the cluster between management clusters, and waits until its hosts and Machines are well there.
+// move moves the cluster between management clusters, and waits until its hosts and Machines are healthy
+// there.
 func (c *cluster) move(ctx context.Context, from, to framework.ClusterProxy) {
 	GinkgoHelper()
 	framework.CreateNamespace(ctx, framework.CreateNamespaceInput{
@@ -92,6 +93,6 @@ func (c *cluster) move(ctx context.Context, from, to framework.ClusterProxy) {
 	framework.VerifyMachinesReady(ctx, framework.VerifyMachinesReadyInput{
 		Lister: to.GetClient(), Namespace: c.namespace.Name, Name: c.name,
 	})
-	// A host may have asked the former one once more in between.
+	// A host may have called the former management cluster once more in between.
 	Expect(from.GetClient().DeleteAllOf(ctx, &infrav1.ElementalHost{}, client.InNamespace(c.namespace.Name))).To(Succeed())
 }

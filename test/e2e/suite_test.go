@@ -21,7 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 )
 
-// Flags, named as in the suites of other providers.
+// Flags, with the names used in the suites of other providers.
 var (
 	configPath  string
 	artifacts   string
@@ -37,10 +37,12 @@ func init() {
 }
 
 var (
-	// background is for what lasts as long as the suite, longer than the node that starts it.
+	// background is for what lasts as long as the suite, not only as long as the node that starts
+	// it.
 	background context.Context
 	config     *clusterctl.E2EConfig
-	// clusterctlConfig is the file that names the local repository of the release.
+	// clusterctlConfig is the clusterctl configuration file with the local repository of the
+	// release.
 	clusterctlConfig string
 	env              environment
 	management       framework.ClusterProxy
@@ -67,7 +69,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func(ctx SpecContext) { management.Dispose(ctx) })
 })
 
-// artifactsFolder is the one that was asked for, which is kept, or a temporary one.
+// artifactsFolder is the configured folder, which is kept, or a temporary one.
 func artifactsFolder() string {
 	GinkgoHelper()
 	folder := artifacts
@@ -79,7 +81,7 @@ func artifactsFolder() string {
 	return folder
 }
 
-// newScheme has the kinds of the provider, and what the framework looks at besides.
+// newScheme has the kinds of the provider, and those that the framework uses.
 func newScheme() *runtime.Scheme {
 	made := scheme.New()
 	framework.TryAddDefaultSchemes(made)

@@ -21,13 +21,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// Which Machines of a cluster an upgrade is about. Each is the suffix of the ElementalMachineTemplate that they are made from.
+// The Machines of a cluster that are upgraded. Each is the suffix of their ElementalMachineTemplate's name.
 const (
 	ofControlPlane = "control-plane"
 	ofWorkers      = "md-0"
 )
 
-// patchImage is all that an operator does for an upgrade: it patches the image of a template.
+// patchImage patches the image of a template, which is all that an operator does for an upgrade.
 func (c *cluster) patchImage(ctx context.Context, which, image string) {
 	GinkgoHelper()
 	template := &infrav1.ElementalMachineTemplate{}
@@ -52,7 +52,7 @@ func (c *cluster) machines(ctx context.Context, which string) []clusterv1.Machin
 	return found
 }
 
-// awaitImage waits until Machines run on hosts that have booted an image, and Cluster API updates none of them.
+// awaitImage waits until Machines run on hosts that have booted an image, and Cluster API is not updating any of them.
 func (c *cluster) awaitImage(ctx context.Context, which, image string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -71,7 +71,7 @@ func (c *cluster) awaitImage(ctx context.Context, which, image string) {
 	}, c.intervals("wait-os-upgrade")...).WithContext(ctx).Should(Succeed())
 }
 
-// identity is what an upgrade in place must not change.
+// identity is what an in-place upgrade must not change.
 type identity struct {
 	Machine, Node        types.UID
 	NodeName, ProviderID string
@@ -98,7 +98,7 @@ func (c *cluster) identities(ctx context.Context) map[string]identity {
 	return found
 }
 
-// attempts to bring hosts of the cluster to an image.
+// attempts to upgrade hosts of the cluster to an image.
 func (c *cluster) attempts(ctx context.Context, image string) ([]infrav1.ElementalHostUpgrade, error) {
 	list := &infrav1.ElementalHostUpgradeList{}
 	err := management.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name), client.MatchingLabels{clusterv1.ClusterNameLabel: c.name})

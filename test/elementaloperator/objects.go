@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-// Install makes the kind known to an API server, and waits until it is served.
+// Install installs the CRD, and waits until its kind is served.
 func Install(config *rest.Config) error {
 	root, err := repository.Root()
 	if err != nil {

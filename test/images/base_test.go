@@ -16,19 +16,20 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// basePrograms are those of an OS that a build runs.
+// basePrograms are the programs of an OS that a build runs.
 var basePrograms = []string{
 	"awk", "bash", "cat", "chmod", "curl", "env", "find", "grep", "gzip", "install", "ln", "mcopy", "mkdir", "mkfs.vfat", "mksquashfs", "mktemp", "mount", "rm",
 	"rsync", "sed", "sh", "sha256sum", "sync", "systemctl", "tar", "umount", "uname", "xorriso",
 }
 
-// loaded are what programs load that they are not linked with: what ends a thread, and the code page of FAT.
+// loaded are libraries and data that programs load at run time, without being linked to them: the one for
+// thread cancellation, and the FAT code page.
 var loaded = []string{
 	"/usr/lib/x86_64-linux-gnu/libgcc_s.so.1", "/usr/lib/x86_64-linux-gnu/gconv/IBM850.so", "/usr/lib/x86_64-linux-gnu/gconv/gconv-modules",
 	"/usr/lib/x86_64-linux-gnu/gconv/gconv-modules.d/gconv-modules-extra.conf",
 }
 
-// bootLoader is where Debian has what a base image has where the toolkit looks for it.
+// bootLoader maps Debian's boot loader files to the paths where the toolkit expects them.
 var bootLoader = []struct{ from, to string }{
 	{"/usr/lib/grub/x86_64-efi/monolithic/grubx64.efi", "usr/share/grub2/x86_64-efi/grub.efi"},
 	{"/usr/lib/grub/x86_64-efi/loopback.mod", "usr/share/grub2/x86_64-efi/loopback.mod"},
@@ -38,18 +39,18 @@ var bootLoader = []struct{ from, to string }{
 	{"/usr/lib/shim/mmx64.efi", "usr/share/efi/x86_64/MokManager.efi"},
 }
 
-// operatorFiles are what SUSE's base images bring for the elemental operator.
+// operatorFiles are files in SUSE's base images for the elemental operator.
 var operatorFiles = []string{
 	"system/oem/99_elemental-register-install.yaml", "system/oem/99_elemental_system_agent.yaml", "usr/libexec/elemental-checker/elemental-register.sh",
 }
 
-// leftovers are files of a base image that must not come to be those of every host.
+// leftovers are files of a base image that hosts must not share.
 var leftovers = []string{"etc/ssh/ssh_host_ed25519_key", "var/lib/systemd/random-seed", "etc/elemental/agent/config.yaml", "oem/90_custom.yaml"}
 
-// dracut writes where the CLI tells it to.
+// dracut writes an initrd to the path that the CLI passes.
 const dracut = "#!/bin/bash\necho 'an initrd' >\"$2\"\n"
 
-// buildBase makes the image that stands for BASE.
+// buildBase builds the image that is used as BASE.
 func buildBase(ctx context.Context) {
 	GinkgoHelper()
 	root := filepath.Join(site.folder, "base")
@@ -86,7 +87,8 @@ func buildBase(ctx context.Context) {
 	image(ctx, root, baseImage, "FROM scratch\nCOPY . /\n")
 }
 
-// buildGo makes the builder's image: its Go has built the agent already, and refuses to build anything else.
+// buildGo builds the builder's image: its Go returns an agent that is already built, and fails for anything
+// else.
 func buildGo(ctx context.Context) {
 	GinkgoHelper()
 	const module = "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
@@ -108,11 +110,11 @@ func image(ctx context.Context, folder, name, dockerfile string) {
 
 var library = regexp.MustCompile(`(/\S+) \(0x`)
 
-// copyProgram copies a program of this machine, and the libraries that it is linked with.
+// copyProgram copies a program of this machine, and its shared libraries.
 func copyProgram(ctx context.Context, root, path, to string) {
 	GinkgoHelper()
 	put(root, to, readFile(path), 0o755)
-	// It fails for what is linked statically.
+	// ldd fails for statically linked programs.
 	linked, _ := exec.CommandContext(ctx, "ldd", path).Output()
 	for _, match := range library.FindAllStringSubmatch(string(linked), -1) {
 		target := match[1]

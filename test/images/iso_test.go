@@ -22,12 +22,12 @@ var _ = Describe("Live media", func() {
 		said, err := build(ctx, "build-iso-kubeadm", "AGENT_CONFIG_FILE="+given, "ISO_DIR="+target, "OS_TAG=media")
 		Expect(err).NotTo(HaveOccurred(), said)
 
-		By("being a file with its checksum, and nothing else")
+		By("writing a file with its checksum, and nothing else")
 		media := filepath.Join(target, "elemental-kubeadm.iso")
 		Expect(filepath.Glob(filepath.Join(target, "*"))).To(ConsistOf(media, media+".sha256"))
 		Expect(readFile(media + ".sha256")).To(HavePrefix(fmt.Sprintf("%x ", sha256.Sum256([]byte(readFile(media))))))
 
-		By("having what firmware, GRUB and the initrd look for")
+		By("containing what firmware, GRUB and the initrd look for")
 		content := filepath.Join(site.folder, "media")
 		run(ctx, "xorriso", "-osirrox", "on", "-indev", media, "-extract", "/", content)
 		Expect(readFile(filepath.Join(content, "EFI/BOOT/grub.cfg"))).To(ContainSubstring("root=live:CDLABEL="))
@@ -39,7 +39,7 @@ var _ = Describe("Live media", func() {
 		Expect(readFile(filepath.Join(loader, "initrd"))).To(Equal("an initrd\n"))
 		Expect(run(ctx, "xorriso", "-indev", media, "-report_el_torito", "plain")).To(ContainSubstring("UEFI"))
 
-		By("having the OS")
+		By("containing the OS")
 		root := filepath.Join(site.folder, "live")
 		run(ctx, "unsquashfs", "-no-progress", "-dest", root, filepath.Join(loader, "rootfs.squashfs"))
 		expectMode(filepath.Join(root, "etc/elemental/agent/config.yaml"), 0o600)
@@ -47,7 +47,7 @@ var _ = Describe("Live media", func() {
 		expectMode(filepath.Join(root, "usr/sbin/elemental-agent"), 0o755)
 		Expect(filepath.Join(root, "etc/systemd/system/multi-user.target.wants/elemental-agent-install.service")).To(Satisfy(isLink))
 
-		By("leaving the token out of the OS image")
+		By("keeping the token out of the OS image")
 		image := open(ctx, osImage+":media-kubeadm")
 		Expect(image.path("etc/elemental/agent")).NotTo(BeAnExistingFile())
 	})

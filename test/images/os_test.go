@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// opened is an image that is looked into.
+// opened is an image that is mounted for inspection.
 type opened struct{ container, root string }
 
 // open mounts an image until the specs of the container are done.
@@ -36,7 +36,7 @@ func (o opened) runs(ctx context.Context, command ...string) string {
 	return run(ctx, "buildah", append([]string{"run", o.container, "--"}, command...)...)
 }
 
-// config of an image, as a registry has it.
+// config of an image, as in a registry.
 func config(ctx context.Context, name string) (labels map[string]string, everything string) {
 	GinkgoHelper()
 	everything = run(ctx, "buildah", "inspect", "--type", "image", name)
@@ -58,7 +58,7 @@ func expectMode(path string, mode os.FileMode) {
 	Expect([]uint32{owner.Uid, owner.Gid}).To(Equal([]uint32{0, 0}), path)
 }
 
-// enabled are the units that a boot starts.
+// enabled are the units that are started at boot.
 func (o opened) enabled() []string {
 	GinkgoHelper()
 	entries, err := os.ReadDir(o.path("etc/systemd/system/multi-user.target.wants"))
@@ -88,7 +88,7 @@ var _ = Describe("The OS image of kubeadm", Ordered, func() {
 		Expect(image.runs(ctx, "/usr/sbin/elemental-agent", "--version")).To(Equal("Agent version " + osVersion + ", commit " + commit))
 	})
 
-	It("has the agent's units, as they are shipped, enabled", func() {
+	It("has the agent's units, unmodified and enabled", func() {
 		shipped, err := filepath.Glob(filepath.Join(site.root, "agent/units/*.service"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(shipped).To(HaveLen(3))
@@ -100,7 +100,7 @@ var _ = Describe("The OS image of kubeadm", Ordered, func() {
 		}
 	})
 
-	It("has what the units are ordered after, by the elemental CLI, and is bootable", func() {
+	It("has the units of the elemental CLI that the agent's units are ordered after, and is bootable", func() {
 		Expect(image.enabled()).To(ContainElements("elemental-setup-boot.service", "elemental-setup-network.service"))
 		Expect(readFile(image.path("boot/vmlinuz"))).To(Equal("a kernel"))
 		Expect(readFile(image.path("boot/initrd"))).To(Equal("an initrd\n"))
@@ -154,7 +154,7 @@ var _ = Describe("The OS image of kubeadm", Ordered, func() {
 		Expect(everything).NotTo(ContainSubstring(secretWord))
 	})
 
-	It("says what it is", func(ctx SpecContext) {
+	It("identifies itself in its labels and os-release", func(ctx SpecContext) {
 		labels, _ := config(ctx, name)
 		Expect(labels).To(And(
 			HaveKeyWithValue("org.opencontainers.image.version", osVersion), HaveKeyWithValue("org.opencontainers.image.revision", commit),
@@ -162,7 +162,7 @@ var _ = Describe("The OS image of kubeadm", Ordered, func() {
 		Expect(readFile(image.path("usr/lib/os-release"))).To(And(ContainSubstring("IMAGE_TAG=\"dev-kubeadm\"\n"), Not(ContainSubstring("of the base"))))
 	})
 
-	It("leaves nothing of its build behind", func() {
+	It("contains no leftovers of its build", func() {
 		for _, folder := range []string{"tmp", "mnt"} {
 			entries, err := os.ReadDir(image.path(folder))
 			Expect(err).To(Or(Not(HaveOccurred()), MatchError(os.ErrNotExist)))
@@ -180,7 +180,7 @@ var _ = DescribeTable("An OS image that brings", func(ctx SpecContext, flavor, v
 	Expect(readFile(image.path("usr/lib/systemd/system/" + unit))).To(And(ContainSubstring(started), Not(ContainSubstring("/usr/local/"))))
 	Expect(image.enabled()).To(And(ContainElement("elemental-agent.service"), Not(ContainElement(unit))), "the bootstrap data do")
 
-	By("being what the bootstrap provider installs")
+	By("matching what the bootstrap provider installs")
 	Expect(image.runs(ctx, "env", "SYSTEMD_OFFLINE=1", "INSTALL_K3S_EXEC=agent", "sh", "/opt/install.sh")).To(ContainSubstring(version + " is part of the OS image"))
 	Expect(slices.Contains(image.enabled(), "k3s-agent.service")).To(Equal(flavor == "k3s"), "CAPRKE2 enables a unit itself")
 },
@@ -193,8 +193,8 @@ var _ = DescribeTable("No image is built", func(ctx SpecContext, target, says st
 	Expect(err).To(HaveOccurred())
 	Expect(said).To(ContainSubstring(says))
 },
-	Entry("of a program that is not what its checksum says", "build-os-kubeadm", "/kubeadm is not what ", "KUBERNETES_VERSION="+forged),
-	Entry("of an archive that is not what its checksum says", "build-os-rke2", "/rke2.linux-amd64.tar.gz is not what ", "KUBERNETES_VERSION="+forged),
-	Entry("of a flavor that there is not", "build-os-talos", "there is no flavor talos: use one of kubeadm rke2 k3s"),
+	Entry("of a program that does not match its checksum", "build-os-kubeadm", "/kubeadm is not what ", "KUBERNETES_VERSION="+forged),
+	Entry("of an archive that does not match its checksum", "build-os-rke2", "/rke2.linux-amd64.tar.gz is not what ", "KUBERNETES_VERSION="+forged),
+	Entry("of an unknown flavor", "build-os-talos", "there is no flavor talos: use one of kubeadm rke2 k3s"),
 	Entry("for hosts that could not register", "build-iso-kubeadm", "hack/print-agent-config.sh writes one", "AGENT_CONFIG_FILE=no-such-file"),
 )

@@ -18,13 +18,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// forged is a version whose files are not what their checksums say.
+// forged is a version whose files do not match their checksums.
 const forged = "v1.0.0"
 
 // rke2Unit is as in RKE2's archive.
 const rke2Unit = "[Service]\nEnvironmentFile=-/usr/local/lib/systemd/system/%N.env\nExecStart=/usr/local/bin/rke2 server\n"
 
-// serveReleases answers as dl.k8s.io and github.com do, and returns where. A program is a script that prints where it is from.
+// serveReleases serves the files of dl.k8s.io and github.com, and returns its URL. A program is a script that prints
+// its URL.
 func serveReleases() string {
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		_, _ = writer.Write(answer(request.URL.Path))

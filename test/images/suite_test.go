@@ -32,7 +32,8 @@ func TestImages(t *testing.T) {
 	RunSpecs(t, "OS images")
 }
 
-// site is where images are built: a storage of its own, so that nothing of this machine is used or left behind.
+// site is the build environment, with its own container storage, so that nothing of this machine is used or
+// left behind.
 var site struct {
 	root, folder string
 	env          []string
@@ -58,7 +59,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	buildGo(ctx)
 })
 
-// missingHere says what this machine lacks.
+// missingHere describes what this machine lacks.
 func missingHere() string {
 	if os.Geteuid() != 0 {
 		return "it needs root"
@@ -79,7 +80,7 @@ func missingHere() string {
 	return ""
 }
 
-// run ends the spec if the command fails.
+// run fails the spec if the command fails.
 func run(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
 	said, err := try(ctx, name, args...)
@@ -96,7 +97,7 @@ func try(ctx context.Context, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// build runs a target of the Makefile with what the site swaps.
+// build runs a target of the Makefile with the site's build arguments.
 func build(ctx context.Context, target string, variables ...string) (string, error) {
 	args := []string{target, "CONTAINER_TOOL=buildah", "DOCKER_FLAGS=--build-arg GO_IMAGE=" + goImage, "BASE=" + baseImage, "PACKAGES=",
 		"KUBERNETES_URL=" + site.releases, "GITHUB_URL=" + site.releases, "OS_IMAGE=" + osImage, "VERSION=" + osVersion, "GIT_COMMIT=" + commit}

@@ -15,8 +15,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
-// controlPlaneStandIn is the CRD of a control plane that is managed elsewhere, as the workload cluster's
-// is: Cluster API drains nodes only for a cluster that has one. A ClusterClass makes it from a template.
+// controlPlaneStandIn is the CRD that stands in for an externally managed control plane, such as that of
+// the workload cluster: Cluster API drains nodes only for a cluster that has a control plane. A
+// ClusterClass creates it from a template.
 //
 //go:embed labcontrolplane.yaml
 var controlPlaneStandIn []byte
@@ -37,19 +38,19 @@ func (l *Lab) installControlPlaneStandIn(ctx context.Context) error {
 	return capi.AwaitEstablished(ctx, l.Kube, crds)
 }
 
-// InitializeControlPlane says of a LabControlPlane what its provider would: it is up.
+// InitializeControlPlane sets the status of a LabControlPlane to initialized, as its provider would.
 func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string) error {
 	plane, err := l.controlPlane(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
-	base := plane.DeepCopy() // Cluster API writes the owner meanwhile
+	base := plane.DeepCopy() // Cluster API sets the owner reference concurrently
 	status := map[string]any{
 		"externalManagedControlPlane": true,
 		"initialization":              map[string]any{"controlPlaneInitialized": true},
 	}
 	if version, found, _ := unstructured.NestedString(plane.Object, "spec", "version"); found {
-		status["version"] = version // the topology of a ClusterClass makes workers of a control plane that has one
+		status["version"] = version // a topology creates workers only once its control plane reports a version
 	}
 	plane.Object["status"] = status
 	if err := l.Kube.Status().Patch(ctx, plane, client.MergeFrom(base)); err != nil {
@@ -58,7 +59,7 @@ func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string
 	return nil
 }
 
-// ControlPlaneVersion is the version that a LabControlPlane is to have; empty if it has none.
+// ControlPlaneVersion is the desired version of a LabControlPlane; empty if it has none.
 func (l *Lab) ControlPlaneVersion(ctx context.Context, namespace, name string) (string, error) {
 	plane, err := l.controlPlane(ctx, namespace, name)
 	if err != nil {

@@ -10,20 +10,21 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 )
 
-// ExtensionClient is the name in the client certificates by which our manager knows those of Cluster API.
+// ExtensionClient is the common name in the client certificates by which our manager recognizes Cluster API's managers.
 const ExtensionClient = "elemental-runtime-extension-client"
 
-// Hooks is the address, host and port, of the runtime extension on the first replica.
+// Hooks is the address (host:port) of the runtime extension of the first replica.
 func (l *Lab) Hooks() string { return onLoopback(l.ports[0].hooks) }
 
-// ExtensionCertDir is where our manager looks for the certificate of the Service of its hooks. Where something else installs
-// the providers it does not exist, until somebody puts there what a kubelet would.
+// ExtensionCertDir is where our manager reads the certificate of the Service of its hooks. Where something else
+// installs the providers it does not exist until the test writes there what a kubelet would mount.
 func (l *Lab) ExtensionCertDir() string { return filepath.Join(l.env.Dir, "extension-tls") }
 
-// extensionClientDir has the client certificate of Cluster API's managers and its authority, which is that of the cluster.
+// extensionClientDir holds the client certificate of Cluster API's managers and the CA that signed it, which is the
+// cluster's.
 func (l *Lab) extensionClientDir() string { return filepath.Join(l.env.Dir, "extension-client-tls") }
 
-// writeExtensionCertificates writes what is mounted for hooks into both sides.
+// writeExtensionCertificates writes the certificates that a kubelet would mount for both sides of the hooks.
 func (l *Lab) writeExtensionCertificates() error {
 	authority := l.Management.Authority()
 	client, err := authority.Client(ExtensionClient)
@@ -43,7 +44,7 @@ func (l *Lab) writeExtensionCertificates() error {
 	return pki.WriteFiles(l.ExtensionCertDir(), map[string][]byte{"tls.crt": server.CertPEM, "tls.key": server.KeyPEM})
 }
 
-// extensionArgs have our manager serve hooks to those alone who have a client certificate.
+// extensionArgs make our manager serve hooks only to clients that present a client certificate.
 func (l *Lab) extensionArgs(port int) []string {
 	return []string{
 		fmt.Sprintf("--runtime-extension-port=%d", port), "--extension-cert-dir=" + l.ExtensionCertDir(),
@@ -52,7 +53,7 @@ func (l *Lab) extensionArgs(port int) []string {
 	}
 }
 
-// clientArgs have a manager of Cluster API show it.
+// clientArgs make a manager of Cluster API present that client certificate.
 func (l *Lab) clientArgs() []string {
 	return []string{
 		"--runtime-extension-client-cert-file=" + filepath.Join(l.extensionClientDir(), "tls.crt"),

@@ -9,8 +9,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
-// TakeOver has hosts find the Elemental API of this lab where they found that of the lab it succeeds, or of the one that
-// succeeded it, as by a change of a DNS record or a virtual IP. What they had open there is closed.
+// TakeOver makes hosts reach the Elemental API of this lab at the address of the lab that it succeeds, or of the lab
+// that succeeded that one, as a change of a DNS record or a virtual IP would. Their open connections are closed.
 func (l *Lab) TakeOver() {
 	apis := make([]int, 0, len(l.ports))
 	for _, ports := range l.ports {
@@ -23,8 +23,8 @@ func (l *Lab) TakeOver() {
 	address.Replace(apis...)
 }
 
-// apiCertDir is where the certificate of the Elemental API is. Hosts pin its authority: a lab that takes over from
-// another has to have that one's.
+// apiCertDir holds the certificate of the Elemental API. Hosts pin its CA: a lab that takes over from another must
+// serve a certificate of the same CA.
 func (l *Lab) apiCertDir(manager *capi.Provider) (string, error) {
 	if l.options.Succeeds == nil {
 		return manager.CertDir(l.env), nil

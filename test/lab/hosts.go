@@ -23,7 +23,7 @@ import (
 type (
 	// Host of the lab.
 	Host = host.Host
-	// Held is a host that is held in a phase of its upgrade.
+	// Held is a host that is blocked in a phase of its upgrade.
 	Held = host.Held
 )
 
@@ -43,10 +43,11 @@ func (l *Lab) startRegistry() error {
 
 func (l *Lab) registryCA() string { return filepath.Join(l.options.Dir, "registry-ca.crt") }
 
-// stableWindow of a host's boot, where its registration says nothing: suites upgrade hundreds of hosts.
+// stableWindow is how long a host's boot must stay healthy where its registration does not say. It is short because
+// suites upgrade hundreds of hosts.
 const stableWindow = time.Second
 
-// AgentConfig waits until a registration takes hosts, and returns the configuration of their agents.
+// AgentConfig waits until a registration accepts hosts, and returns the configuration of their agents.
 func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) ([]byte, error) {
 	object := &infrav1.ElementalRegistration{}
 	object.Namespace, object.Name = namespace, registration
@@ -73,19 +74,19 @@ func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) (
 	return config, nil
 }
 
-// AddHost installs a host with an image, switches it on, and lets its agent register. It will be a Node of the lab's
+// AddHost installs a host from an image, powers it on, and lets its agent register. It becomes a Node of the lab's
 // workload cluster.
 func (l *Lab) AddHost(ctx context.Context, name string, os image.Image, agentConfig []byte) (*Host, error) {
 	return l.AddHostOf(ctx, l.Workload, name, os, agentConfig)
 }
 
-// AddHostOf adds a host that will be a Node of any workload cluster.
+// AddHostOf adds a host that becomes a Node of the given workload cluster.
 func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string, os image.Image, agentConfig []byte) (*Host, error) {
 	return l.addHost(ctx, workload, host.Options{Name: name, Image: os.URI(), Config: agentConfig})
 }
 
-// AddLiveHost switches on a host with an empty disk and live media with an image in it, from which its agent registers and
-// installs it.
+// AddLiveHost powers on a host with an empty disk that boots live media of an image; its agent registers from there and
+// installs the host.
 func (l *Lab) AddLiveHost(ctx context.Context, name string, media image.Image, agentConfig []byte) (*Host, error) {
 	return l.addHost(ctx, l.Workload, host.Options{Name: name, Image: media.URI(), Config: agentConfig, Live: true})
 }
@@ -118,7 +119,7 @@ func (l *Lab) addHost(ctx context.Context, workload *kube.Cluster, options host.
 // Hosts of the lab.
 func (l *Lab) Hosts() []*Host { return l.hosts }
 
-// Host returns the host with the name, and nil if there is none.
+// Host returns the host with the given name, or nil.
 func (l *Lab) Host(name string) *Host {
 	for _, candidate := range l.hosts {
 		if candidate.Name() == name {

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
-// AdminKubeconfig is the file with which a person reaches a cluster of the lab.
+// AdminKubeconfig is the kubeconfig file by which a person reaches a cluster of the lab.
 func AdminKubeconfig(cluster *kube.Cluster) string {
 	return filepath.Join(filepath.Dir(cluster.AuditLog()), "admin.kubeconfig")
 }

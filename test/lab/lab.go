@@ -27,17 +27,17 @@ type Lab struct {
 	options Options
 	began   time.Time
 
-	// Management is the management cluster, Workload the one that is upgraded.
+	// Management is the management cluster, Workload the one whose nodes are upgraded.
 	Management, Workload *kube.Cluster
-	// Kube and WorkloadKube are clients to them.
+	// Kube and WorkloadKube are clients for them.
 	Kube, WorkloadKube client.WithWatch
 	// KubeVirt on the workload cluster; nil without Options.KubeVirt.
 	KubeVirt *kubevirt.KubeVirt
 	// Registry of OS images.
 	Registry *image.Registry
-	// Core, Bootstrap and ControlPlane are Cluster API's managers, Provider is ours.
+	// Core, Bootstrap and ControlPlane are Cluster API's managers; Provider is ours.
 	Core, Bootstrap, ControlPlane, Provider *capi.Provider
-	// Managers are the replicas of ours; Provider is the first.
+	// Managers are the replicas of our manager; Provider is the first one.
 	Managers []*capi.Provider
 
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ type Lab struct {
 	workloads []*Workload
 }
 
-// Start starts a lab. What was started is stopped again when something fails.
+// Start starts a lab. If it fails, it stops what it has started.
 func Start(ctx context.Context, options Options) (*Lab, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends everything and removes the lab's files, unless they were given a place.
+// Stop stops all processes and removes the lab's files, unless Options.Dir was set.
 func (l *Lab) Stop() {
 	for _, host := range l.hosts {
 		_ = host.Stop()
@@ -140,8 +140,8 @@ func (l *Lab) dir(name string) (string, error) {
 	return dir, nil
 }
 
-// Err says which of the lab's processes have ended by themselves, with the ends of their logs; nil while all run. What
-// was killed on purpose is not among them.
+// Err reports the processes of the lab that have exited unexpectedly, with the last lines of their logs; nil while all
+// run. Processes that were stopped or killed on purpose are not included.
 func (l *Lab) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *Lab) died(failure error) {
 	l.progress("%v", failure)
 }
 
-// progress says what has been done, and when.
+// progress logs a step with the time at which it was completed.
 func (l *Lab) progress(format string, args ...any) {
 	const tenth = 100 * time.Millisecond
 	_, _ = fmt.Fprintf(l.options.Progress, "lab %6s  %s\n", time.Since(l.began).Round(tenth), fmt.Sprintf(format, args...))

@@ -45,7 +45,7 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	return nil
 }
 
-// install has something else install providers, if it was asked for.
+// install calls Options.Install, if it is set.
 func (l *Lab) install(ctx context.Context) error {
 	if l.options.Install == nil {
 		return nil
@@ -57,7 +57,8 @@ func (l *Lab) install(ctx context.Context) error {
 	return nil
 }
 
-// startProviders installs all CRDs first: the managers look for one another's.
+// startProviders installs the CRDs of all providers before it starts any of them, because the
+// managers wait for one another's CRDs.
 func (l *Lab) startProviders(ctx context.Context) error {
 	if err := l.newProviders(); err != nil {
 		return err
@@ -91,7 +92,7 @@ func (l *Lab) startProviders(ctx context.Context) error {
 	return starting.Wait()
 }
 
-// announce has a manager of Cluster API run with the feature gates that its Deployment has.
+// announce makes a manager of Cluster API run with the feature gates of its Deployment.
 func (l *Lab) announce(ctx context.Context, provider *capi.Provider) error {
 	if l.options.Install != nil {
 		return provider.AdoptGates(ctx, l.Kube)

@@ -18,22 +18,24 @@ import (
 )
 
 const (
-	// ManagerUser is our manager in the audit log. Replicas after the first are called so with a number behind it; that
-	// name is a group of theirs in the audit log.
+	// ManagerUser is the user of our manager in the audit log. Replicas after the first have a numbered name of this
+	// form, which the audit log records as one of their groups.
 	ManagerUser = "elemental-manager"
-	// ManagerNamespace is where replicas of our manager keep their lease.
+	// ManagerNamespace is the namespace of the leader election Lease of our manager.
 	ManagerNamespace = "elemental-system"
 )
 
-// leaseTimes let another replica take over within seconds, and give the leader of a busy machine time to renew.
+// leaseTimes are short enough for another replica to take over within seconds, and long enough for the leader to renew
+// its Lease on a busy machine.
 func leaseTimes() []string {
 	return []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s"}
 }
 
-// extensionService is where our ExtensionConfig says that hooks are answered.
+// extensionService is the host name that our ExtensionConfig gives for the hooks.
 const extensionService = "elemental-runtime-extension." + ManagerNamespace + ".svc:443"
 
-// services are what stands in front of several replicas of our manager, and names is by what Cluster API finds them.
+// services are the load balancers in front of the replicas of our manager; names resolves the Service names that
+// Cluster API uses.
 type services struct {
 	webhooks, hooks, api *process.Balancer
 	names                *process.Proxy
@@ -50,7 +52,7 @@ func (s services) close() {
 	}
 }
 
-// nameServices has Cluster API's managers find ours by the Service that an installed ExtensionConfig names.
+// nameServices makes Cluster API's managers reach ours by the Service name in an installed ExtensionConfig.
 func (l *Lab) nameServices() (err error) {
 	if l.options.Install == nil {
 		return nil
@@ -63,7 +65,7 @@ func (l *Lab) nameServices() (err error) {
 	return nil
 }
 
-// newManagers describes the replicas of our manager. The first brings the manifests.
+// newManagers describes the replicas of our manager. Only the first one installs the manifests.
 func (l *Lab) newManagers() error {
 	count := max(1, l.options.Managers)
 	if err := l.takePorts(count); err != nil {
@@ -93,10 +95,10 @@ func (l *Lab) newManagers() error {
 	return err
 }
 
-// managerPorts are where a replica serves.
+// managerPorts are the ports that a replica serves on.
 type managerPorts struct{ webhooks, hooks, api, metrics int }
 
-// takePorts of all replicas, with balancers in front of them where they are needed.
+// takePorts allocates the ports of all replicas, and puts load balancers in front of them where they are needed.
 func (l *Lab) takePorts(count int) error {
 	const each = 4
 	for range count {
@@ -112,7 +114,7 @@ func (l *Lab) takePorts(count int) error {
 	return nil
 }
 
-// servicePort is where a Service of our manager is found: at its balancer, or at the only replica.
+// servicePort is the port of a Service of our manager: that of its load balancer, or that of the only replica.
 func servicePort(balancer *process.Balancer, only int) int {
 	if balancer != nil {
 		return balancer.Port()
@@ -122,7 +124,7 @@ func servicePort(balancer *process.Balancer, only int) int {
 
 func (l *Lab) hooksPort() int { return servicePort(l.services.hooks, l.ports[0].hooks) }
 
-// apiPort is the one that hosts are told.
+// apiPort is the port that hosts are given.
 func (l *Lab) apiPort() int {
 	if l.options.Succeeds != nil {
 		return l.options.Succeeds.services.api.Port()
@@ -130,7 +132,7 @@ func (l *Lab) apiPort() int {
 	return servicePort(l.services.api, l.ports[0].api)
 }
 
-// ElementalAPI is the address, host and port, of the Elemental API of the first replica.
+// ElementalAPI is the address (host:port) of the Elemental API of the first replica.
 func (l *Lab) ElementalAPI() string { return onLoopback(l.ports[0].api) }
 
 func onLoopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
@@ -143,7 +145,8 @@ func (l *Lab) newManager(index int) *capi.Provider {
 	return &capi.Provider{
 		Name: name, User: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Namespace: ManagerNamespace,
 		Roles: []string{filepath.Join(rbac, "role.yaml"), filepath.Join(rbac, "leader_election_role.yaml")},
-		// As its Deployment has it: by these it asks workload clusters whether it is a Pod of theirs.
+		// As in its Deployment. By these variables the manager finds out whether it runs as a Pod of a workload
+		// cluster.
 		Env: []string{"POD_NAMESPACE=" + ManagerNamespace, "POD_NAME=" + name, "POD_UID=" + name},
 	}
 }
@@ -200,7 +203,7 @@ func (l *Lab) ownManifests() ([]string, error) {
 	return manifests, nil
 }
 
-// Leader returns the replica of our manager that says of itself that it leads; nil while none does.
+// Leader returns the replica of our manager whose metrics say that it leads; nil while none does.
 func (l *Lab) Leader(ctx context.Context) *capi.Provider {
 	for i, manager := range l.Managers {
 		if leads(ctx, l.ports[i].metrics) {
@@ -210,7 +213,7 @@ func (l *Lab) Leader(ctx context.Context) *capi.Provider {
 	return nil
 }
 
-// leads asks a replica for its metrics.
+// leads scrapes the leader election metric of a replica.
 func leads(ctx context.Context, metricsPort int) bool {
 	url := fmt.Sprintf("http://127.0.0.1:%d/metrics", metricsPort)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -230,10 +233,11 @@ func leads(ctx context.Context, metricsPort int) bool {
 	return false
 }
 
-// Exclude takes a replica of our manager out of service, as one is that is not ready. The others answer in its place.
+// Exclude takes a replica of our manager out of its Services, as happens to a Pod that is not Ready. The other replicas
+// answer instead.
 func (l *Lab) Exclude(manager *capi.Provider) { l.eachService(manager, (*process.Balancer).Exclude) }
 
-// Include puts it into service again.
+// Include puts the replica back into its Services.
 func (l *Lab) Include(manager *capi.Provider) { l.eachService(manager, (*process.Balancer).Include) }
 
 func (l *Lab) eachService(manager *capi.Provider, do func(*process.Balancer, int)) {

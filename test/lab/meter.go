@@ -8,8 +8,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
-// meter is what stands between managers and API servers in a lab that is metered: a proxy for ours, and another for Cluster
-// API's, which find workload clusters by the same kubeconfigs.
+// meter counts traffic between managers and API servers in a metered lab. Our managers and Cluster API's use separate
+// proxies, because both find workload clusters by the same kubeconfigs.
 type meter struct{ ours, others *process.Proxy }
 
 func (l *Lab) startMeter() (err error) {
@@ -31,7 +31,7 @@ func (m meter) close() {
 	}
 }
 
-// add an API server.
+// add registers an API server with the proxies.
 func (m meter) add(cluster *kube.Cluster) {
 	for _, proxy := range []*process.Proxy{m.ours, m.others} {
 		if proxy != nil {
@@ -40,7 +40,7 @@ func (m meter) add(cluster *kube.Cluster) {
 	}
 }
 
-// meterManagers has managers ask the proxies.
+// meterManagers makes the managers use the proxies.
 func (l *Lab) meterManagers() {
 	if !l.options.Metered {
 		return
@@ -54,8 +54,8 @@ func (l *Lab) meterManagers() {
 	}
 }
 
-// Traffic is what our manager, all replicas together, has exchanged with the API server of a cluster so far, in a lab that is
-// Metered.
+// Traffic is what all replicas of our manager together have exchanged with the API server of a cluster so far. It needs
+// Options.Metered.
 func (l *Lab) Traffic(cluster *kube.Cluster) process.Traffic {
 	return l.meter.ours.Traffic(cluster.ServiceName())
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Metrics are the samples that the first replica of our manager has, as Prometheus would scrape them: by name
-// and labels, as in `elemental_hosts{state="Free"}`.
+// Metrics are the samples of the first replica of our manager, as Prometheus would scrape them: by name and
+// labels, such as `elemental_hosts{state="Free"}`.
 func (l *Lab) Metrics(ctx context.Context) (map[string]float64, error) {
 	url := fmt.Sprintf("http://127.0.0.1:%d/metrics", l.ports[0].metrics)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-// Cluster API's managers, by their binaries.
+// Names of the binaries of Cluster API's managers.
 const (
 	core         = "capi-core"
 	bootstrap    = "capi-cabpk"
@@ -31,7 +31,7 @@ type Options struct {
 	Root string
 	// Dir for all files of the lab. Default: a temporary folder, removed when the lab stops.
 	Dir string
-	// Progress is told what has been started. Default: nobody.
+	// Progress receives a line for each step of the start. Default: none.
 	Progress io.Writer
 
 	// WithoutInPlaceUpdates leaves Cluster API's feature gate InPlaceUpdates off.
@@ -42,33 +42,34 @@ type Options struct {
 	WithoutProvider bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool
-	// WorkloadAccount has workload clusters reached as the account of config/workload, which may do what its role grants and
-	// no more. Default: as an administrator.
+	// WorkloadAccount connects workload clusters as the ServiceAccount of config/workload, limited to its role.
+	// Default: as a cluster administrator.
 	WorkloadAccount bool
-	// KubeVirt puts KubeVirt on the workload clusters, for what 'make tools-kubevirt' has to have been run, and lets hosts
-	// run virtual machines.
+	// KubeVirt installs KubeVirt on the workload clusters and lets hosts run virtual machines. It requires 'make
+	// tools-kubevirt'.
 	KubeVirt bool
-	// NodeSize is the allocatable of a Node. Default kubelet.Allocatable().
+	// NodeSize is the allocatable capacity of a Node. Default kubelet.Allocatable().
 	NodeSize corev1.ResourceList
-	// Managers is how many replicas of our manager run, one of them elected. Default one, without an election.
+	// Managers is the number of replicas of our manager, which elect a leader. Default one, without leader election.
 	Managers int
-	// Install is called when the management cluster's API server is ready and no manager runs yet, to have something else
-	// install the objects of providers there, as clusterctl does. Those of the lab are added to them, managers of Cluster API
-	// have the feature gates of their Deployments, and find ours by the Service of its hooks. Default: nothing.
+	// Install is called when the API server of the management cluster is ready and no manager runs yet, so that
+	// something else, such as clusterctl, can install the providers. The lab adds its own objects to them, starts
+	// Cluster API's managers with the feature gates of their Deployments, and makes them reach ours by the Service of
+	// its hooks. Default: nothing.
 	Install func(ctx context.Context, l *Lab) error
-	// Handover puts a balancer in front of the Elemental API of a single replica, too, so that another lab can take it
-	// over.
+	// Handover puts a load balancer in front of the Elemental API even with a single replica, so that another lab can
+	// take over its address.
 	Handover bool
-	// Succeeds is a lab with a Handover. Hosts are told its address of the Elemental API, where they find ours after
-	// TakeOver, with a certificate of the authority that they know.
+	// Succeeds is a lab with Handover set. Hosts are given its address of the Elemental API, where they reach this lab
+	// after TakeOver, and this lab serves a certificate of the same CA.
 	Succeeds *Lab
-	// Metered counts the bytes that our manager exchanges with API servers, see Lab.Traffic. It and Cluster API's managers find
-	// workload clusters by a Service then.
+	// Metered counts the bytes that our manager exchanges with API servers; see Lab.Traffic. All managers then find
+	// workload clusters by a Service name.
 	Metered bool
-	// Soak is how long an upgraded node is watched. Default one second.
+	// Soak is how long an upgraded node is observed before the next one. Default one second.
 	Soak time.Duration
 
-	// temporary says that nobody asked to keep Dir.
+	// temporary is set if Dir is a temporary folder, to be removed with the lab.
 	temporary bool
 }
 
@@ -102,8 +103,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// gates are the feature gates of one of Cluster API's managers. Each is given those that its own components name, and
-// waits for nothing between two tries.
+// gates are the feature gates of one of Cluster API's managers: only those that it knows, because it exits on an
+// unknown one. ReconcilerRateLimiting is off, so that retries are not delayed.
 func (o *Options) gates(manager string) string {
 	const quick = "ReconcilerRateLimiting=false"
 	inPlace := fmt.Sprintf("ClusterTopology=true,InPlaceUpdates=%t,%s", !o.WithoutInPlaceUpdates, quick)

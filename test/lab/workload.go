@@ -26,13 +26,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
 )
 
-// Who Cluster API and our manager are in the workload cluster: they share a kubeconfig.
+// Users of Cluster API and our manager in the workload cluster, where they share a kubeconfig.
 const (
 	workloadAdmin   = "cluster-api"
 	workloadAccount = "system:serviceaccount:kube-system:cluster-api-elemental"
 )
 
-// WorkloadUser is who Cluster API and our manager are in workload clusters.
+// WorkloadUser is the user of Cluster API and our manager in workload clusters.
 func (l *Lab) WorkloadUser() string {
 	if l.options.WorkloadAccount {
 		return workloadAccount
@@ -40,7 +40,8 @@ func (l *Lab) WorkloadUser() string {
 	return workloadAdmin
 }
 
-// workloadControllers are those of kube-controller-manager that nodes, Pods and budgets depend on.
+// workloadControllers are the controllers of kube-controller-manager that nodes, Pods and
+// PodDisruptionBudgets depend on.
 func workloadControllers() []string {
 	return []string{
 		"node-lifecycle-controller", "taint-eviction-controller", "disruption-controller",
@@ -66,11 +67,11 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 type Workload struct {
 	Cluster *kube.Cluster
 	Kube    client.WithWatch
-	// KubeVirt is nil in a lab without.
+	// KubeVirt is nil in a lab without KubeVirt.
 	KubeVirt *kubevirt.KubeVirt
 }
 
-// StartWorkload starts one more workload cluster, which another Cluster can have as its own.
+// StartWorkload starts an additional workload cluster, for another Cluster.
 func (l *Lab) StartWorkload(ctx context.Context, name string) (*Workload, error) {
 	workload, err := l.newWorkload(ctx, name)
 	if err != nil {
@@ -126,7 +127,7 @@ func (l *Lab) startKubeVirt(ctx context.Context, workload *Workload, dir string)
 	return nil
 }
 
-// NodeOf plays the Node of a host: its kubelet, and virt-handler with it where KubeVirt is.
+// NodeOf simulates the kubelet of a host, and its virt-handler where KubeVirt is installed.
 func (l *Lab) NodeOf(cluster *kube.Cluster, name string) (host.Kubelet, error) {
 	config, err := cluster.RESTConfig("kubelet-" + name)
 	if err != nil {
@@ -167,7 +168,7 @@ func connect(cluster *kube.Cluster) (*Workload, error) {
 	return &Workload{Cluster: cluster, Kube: made}, err
 }
 
-// CreateNamespace creates a namespace that has opted in to in-place upgrades.
+// CreateNamespace creates a namespace that is opted in to in-place upgrades.
 func (l *Lab) CreateNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled},
@@ -178,13 +179,13 @@ func (l *Lab) CreateNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// ConnectWorkload makes the workload cluster the one of a Cluster: Cluster API finds it through the
-// Secrets that a control plane provider would have made.
+// ConnectWorkload makes the workload cluster that of a Cluster, by creating the Secrets that a
+// control plane provider would create.
 func (l *Lab) ConnectWorkload(ctx context.Context, namespace, cluster string) error {
 	return l.ConnectTo(ctx, l.Workload, namespace, cluster)
 }
 
-// ConnectTo does so with any workload cluster.
+// ConnectTo does the same with the given workload cluster.
 func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, cluster string) error {
 	kubeconfig, err := l.workloadKubeconfig(ctx, workload)
 	if err != nil {
@@ -210,7 +211,7 @@ func (l *Lab) ConnectTo(ctx context.Context, workload *kube.Cluster, namespace, 
 	return nil
 }
 
-// workloadKubeconfig is by what a workload cluster is reached.
+// workloadKubeconfig is the kubeconfig by which a workload cluster is reached.
 func (l *Lab) workloadKubeconfig(ctx context.Context, workload *kube.Cluster) ([]byte, error) {
 	if !l.options.WorkloadAccount {
 		return workload.Kubeconfig(workloadAdmin)

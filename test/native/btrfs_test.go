@@ -15,17 +15,17 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
-// snapshotter is how the CLI keeps the snapshots of a machine.
+// snapshotter of a machine's CLI.
 type snapshotter string
 
 const (
 	loopdevice snapshotter = "loopdevice"
-	// subvolumes are those of btrfs, which the CLI manages itself; with snapper it leaves them to that.
+	// subvolumes are btrfs subvolumes that the CLI manages itself; with snapper it leaves that to snapper.
 	subvolumes snapshotter = "btrfs"
 	snapper    snapshotter = "snapper"
 )
 
-// recorded is the snapshotter as state.yaml has it.
+// recorded is the snapshotter as recorded in state.yaml.
 func (s snapshotter) recorded() state.Snapshotter {
 	if s == loopdevice {
 		return state.LoopDevice()
@@ -34,7 +34,7 @@ func (s snapshotter) recorded() state.Snapshotter {
 	return state.Snapshotter{Type: "btrfs", MaxSnaps: 4, Config: state.SnapshotterConfig{Snapper: &with}}
 }
 
-// firstInfo is what the toolkit writes beside its first snapshot.
+// firstInfo is what the toolkit writes for its first snapshot.
 const firstInfo = `<snapshot>
   <type>single</type>
   <num>1</num>
@@ -43,7 +43,7 @@ const firstInfo = `<snapshot>
   <description>first root filesystem</description>
 </snapshot>`
 
-// installSubvolumes makes the state partition of btrfs, with the tree in snapshot 1.
+// installSubvolumes creates the state partition with btrfs, with the tree in snapshot 1.
 func installSubvolumes(file, size, tree, recorded string) {
 	GinkgoHelper()
 	run("truncate", "-s", size, file)
@@ -78,7 +78,8 @@ func defaultOf(path string) string {
 	return match[1]
 }
 
-// expectSubvolumes asserts that exactly these snapshots are there, the first of them the default for the file system and for GRUB.
+// expectSubvolumes asserts that exactly these snapshots exist, the first of them the default for the file system and
+// for GRUB.
 func (m *machine) expectSubvolumes(ids ...string) {
 	GinkgoHelper()
 	wanted := map[string][]string{}

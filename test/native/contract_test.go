@@ -32,14 +32,14 @@ var _ = Describe("The elemental CLI", func() {
 	})
 })
 
-// real is a host on which the CLI is called by hand; its agent has nothing to do.
+// real is a host on which the test calls the CLI; its agent has nothing to do.
 type real struct {
 	*machine
 	// before are the targets of its mounts when it had booted.
 	before []string
 }
 
-// heldAt are the commands and stages that are held at a moment, and what is killed then.
+// heldAt are the commands and stages that are blocked at a moment, and what is killed then.
 var heldAt = map[elemental.Moment]struct {
 	held   string
 	killed []string
@@ -71,7 +71,8 @@ func (r real) Upgrade(u elemental.Upgrade) elemental.Outcome {
 	return elemental.Outcome{ExitCode: codeOf(command.ProcessState.ExitCode()), Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
-// codeOf a command that a shell has run: it adds 128 to the number of the signal.
+// codeOf is the exit code of a command that a shell has run: the shell adds 128 to the number of a
+// signal.
 func codeOf(exitCode int) int {
 	if exitCode == 128+int(syscall.SIGKILL) {
 		return -1
@@ -93,7 +94,7 @@ func (r real) cli(u elemental.Upgrade) *exec.Cmd {
 	r.lock.Lock()
 	init := strconv.Itoa(r.init.Process.Pid)
 	r.lock.Unlock()
-	// The shell stays, and tells a signal from an exit code.
+	// The shell must not be replaced by the CLI, because it turns a signal into an exit code.
 	return exec.CommandContext(GinkgoT().Context(), "nsenter", "--target", init, "--mount", "--pid", "--root", "--wd", "bash", "-c", line+"; exit $?")
 }
 

@@ -28,7 +28,7 @@ var partitions = []partition{
 	{"COS_GRUB", "32M"}, {"COS_OEM", "32M"}, {"COS_RECOVERY", "512M"}, {"COS_STATE", "1G"}, {"COS_PERSISTENT", "128M"},
 }
 
-// holdHook is a cloud-init file with a stage of the toolkit's for each moment in which a test may hold the CLI.
+// holdHook is a cloud-init file with a toolkit stage for each moment at which a test may block the CLI.
 const holdHook = `name: Hold
 stages:
   before-upgrade: [{commands: ["sh /oem/hold.sh before-upgrade"]}]
@@ -43,7 +43,7 @@ const holdScript = `if [ -e /oem/hold/$1 ]; then
 fi
 `
 
-// install makes the backing files of a host's partitions, as "elemental install" leaves them, with snapshot 1.
+// install creates the backing files of a host's partitions, as "elemental install" leaves them, with snapshot 1.
 func install(dir string, kind snapshotter) {
 	GinkgoHelper()
 	content := filepath.Join(dir, "content")
@@ -119,8 +119,8 @@ func attach(dir string) []string {
 	return loops
 }
 
-// detach detaches the loop devices of partitions, and those that were left on files within them: their back files have the
-// partitions' loop devices for a file system.
+// detach detaches the loop devices of partitions, and those that were left attached to files in them: their backing
+// files are on the file systems of the partitions' loop devices.
 func detach(loops []string) {
 	GinkgoHelper()
 	for _, each := range leftOn(loops) {
@@ -134,7 +134,7 @@ func detach(loops []string) {
 // attached is a loop device that is attached to a file of a machine's partition.
 type attached struct{ device, file string }
 
-// leftOn are the loop devices whose files lie on partitions.
+// leftOn are the loop devices whose files are on partitions.
 func leftOn(loops []string) []attached {
 	GinkgoHelper()
 	own := map[string]bool{}

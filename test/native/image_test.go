@@ -27,7 +27,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// trees are made once: the directory of an OS without a kernel, and the layer of it.
+// trees are created once: the directory of an OS without a kernel, and its layer.
 var trees struct {
 	base  string
 	layer v1.Layer
@@ -36,7 +36,8 @@ var trees struct {
 // files of a layer, by path.
 type files map[string]string
 
-// kernel is what the toolkit looks for in an image that becomes the recovery system, too.
+// kernel has the files that the toolkit looks for in an image that also becomes the recovery
+// system.
 var kernel = files{"boot/vmlinuz-6.4.0": "kernel", "boot/initrd-6.4.0": "initrd", "usr/lib/modules/6.4.0/modules.dep": ""}
 
 func prepareTrees() {
@@ -50,7 +51,7 @@ func prepareTrees() {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// push makes an OS image of the base tree and these files.
+// push pushes an OS image of the base tree and these files.
 func push(registry *image.Registry, version string, more ...files) (uri, digest string) {
 	GinkgoHelper()
 	var layers []v1.Layer
@@ -84,14 +85,14 @@ func layer(content files) v1.Layer {
 	return layerWith(content, nil)
 }
 
-// layerWith makes a layer of files, of which some have a mode of their own.
+// layerWith creates a layer of files, some of which have a mode of their own.
 func layerWith(content files, modes map[string]int64) v1.Layer {
 	GinkgoHelper()
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
-	for _, path := range slices.Sorted(maps.Keys(content)) { // one digest for the same files
+	for _, path := range slices.Sorted(maps.Keys(content)) { // the same files must have the same digest
 		text := content[path]
-		// All files have one time, as those of reproducible builds.
+		// All files have the same time, as in reproducible builds.
 		Expect(writer.WriteHeader(&tar.Header{Name: path, Size: int64(len(text)), Mode: cmp.Or(modes[path], 0o755)})).To(Succeed())
 		_, err := writer.Write([]byte(text))
 		Expect(err).NotTo(HaveOccurred())
@@ -102,7 +103,7 @@ func layerWith(content files, modes map[string]int64) v1.Layer {
 	return made
 }
 
-// run runs a command that has to succeed and returns what it printed.
+// run runs a command that must succeed and returns its output.
 func run(command string, args ...string) string {
 	GinkgoHelper()
 	output, err := exec.Command(command, args...).CombinedOutput()

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// kubeletName is the name by which the test binary is a machine's kubelet.
+	// kubeletName is the name under which the test binary acts as a machine's kubelet.
 	kubeletName = "kubelet"
-	// kubeletPort is the line of its configuration that counts here.
+	// kubeletPort is the line of its configuration that is used.
 	kubeletPort = "healthzPort: "
-	// While these files are there it says that it is not well, and ends a second after its start.
+	// While these files exist it reports unhealthy, or exits a second after its start.
 	kubeletIll  = "/native/kubelet-ill"
 	kubeletDies = "/native/kubelet-dies"
 )
 
-// playKubelet is a kubelet as far as the agent asks it something.
+// playKubelet simulates what the agent uses of a kubelet.
 func playKubelet(args []string) error {
 	content, err := os.ReadFile(args[len(args)-1])
 	if err != nil {
@@ -54,10 +54,10 @@ var _ = Describe("The boot of a node", func() {
 		port string
 	)
 
-	// shared is a file of the machine, which all of its boots have.
+	// shared is a file of the machine that all of its boots share.
 	shared := func(path string) string { return filepath.Join(m.share, strings.TrimPrefix(path, "/native/")) }
 
-	// boot has the machine boot an OS with a kubelet, in the state that a file stands for.
+	// boot makes the machine boot an OS with a kubelet in the state of a file.
 	boot := func(state string) (digest string) {
 		GinkgoHelper()
 		write(shared(state), "")
@@ -87,14 +87,14 @@ var _ = Describe("The boot of a node", func() {
 		Expect(listener.Close()).To(Succeed())
 	})
 
-	It("is good when the kubelet answers where its configuration says, and not before", func() {
+	It("is healthy when the kubelet answers at its configured port, and not before", func() {
 		digest := boot(kubeletIll)
 		says("the kubelet is not healthy: http://127.0.0.1:" + port + "/healthz answers 500 Internal Server Error: [-]syncloop failed")
 		Expect(os.Remove(shared(kubeletIll))).To(Succeed())
 		succeeds(digest)
 	})
 
-	It("is not judged by a container's kubelet", func() {
+	It("ignores the kubelet of a container", func() {
 		digest := boot(kubeletIll)
 		says("the kubelet is not healthy")
 		m.within("mkfifo /tmp/pipe", "{ unshare --pid --fork /native/bin/kubelet --config /tmp/pipe & }")
@@ -104,7 +104,7 @@ var _ = Describe("The boot of a node", func() {
 		Expect(m.named(kubeletName)).To(HaveLen(2))
 	})
 
-	It("is good when the kubelet stays, and not while it is started again and again", func() {
+	It("is healthy when the kubelet keeps running, and not while it is restarted repeatedly", func() {
 		digest := boot(kubeletDies)
 		says("with the same kubelet")
 		Consistently(m.attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseAssessing))

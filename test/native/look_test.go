@@ -18,13 +18,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 )
 
-// process of a machine, as the machine that runs the suite counts it.
+// process of a machine, with its PID on the machine that runs the suite.
 type process struct {
 	id   int
 	name string
 }
 
-// processes are those of the machine, by their parents: its init and all that descends from it.
+// processes are those of the machine, by their parents: its init and all its descendants.
 func (m *machine) processes() []process {
 	GinkgoHelper()
 	m.lock.Lock()
@@ -56,7 +56,7 @@ func parentsAndNames() (parents map[int]int, names map[int]string) {
 	for _, path := range stats {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has exited meanwhile
 		}
 		before, after, _ := strings.Cut(string(content), " (")
 		end := strings.LastIndex(after, ") ")
@@ -75,7 +75,7 @@ func (m *machine) named(names ...string) []process {
 	return slices.DeleteFunc(m.processes(), func(p process) bool { return !slices.Contains(names, p.name) })
 }
 
-// signal sends a signal to all processes of the machine with these names, at once.
+// signal sends a signal to all processes of the machine with these names.
 func (m *machine) signal(signal syscall.Signal, names ...string) {
 	GinkgoHelper()
 	kill(signal, m.named(names...))
@@ -100,7 +100,7 @@ func (m *machine) within(commands ...string) {
 	}
 }
 
-// hold makes the commands, or stages of the toolkit's hooks, wait when it is their turn, or the CLI when it opens a file.
+// hold blocks the commands, or stages of the toolkit's hooks, when they start, or the CLI when it opens a file.
 func (m *machine) hold(names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
@@ -112,7 +112,7 @@ func (m *machine) hold(names ...string) {
 	}
 }
 
-// reached waits until what hold named is held.
+// reached waits until what was passed to hold is blocked.
 func (m *machine) reached(name string) {
 	GinkgoHelper()
 	if m.opening != nil && m.opening.moment == name {
@@ -124,7 +124,7 @@ func (m *machine) reached(name string) {
 	Expect(os.Remove(m.holding("reached", name))).To(Succeed())
 }
 
-// release lets what is held go on.
+// release lets what is blocked continue.
 func (m *machine) release(name string) {
 	GinkgoHelper()
 	if m.opening != nil && m.opening.moment == name {
@@ -142,7 +142,7 @@ func (m *machine) holding(what, name string) string {
 	return m.path(filepath.Join("/oem", what, name))
 }
 
-// leftovers are the mounts, loop devices and processes of the CLI that are there while none of it should run.
+// leftovers are the mounts, loop devices and processes of the CLI that exist while it should not be running.
 func (m *machine) leftovers() []string {
 	GinkgoHelper()
 	var found []string
@@ -169,7 +169,7 @@ func (m *machine) leftovers() []string {
 	return found
 }
 
-// snapshots are the directories of snapshots with what they hold.
+// snapshots are the directories of snapshots with their entries.
 func (m *machine) snapshots() map[string][]string {
 	GinkgoHelper()
 	directories, err := filepath.Glob(m.path(stateDir + "/.snapshots/[0-9]*"))
@@ -187,8 +187,8 @@ func (m *machine) snapshots() map[string][]string {
 	return found
 }
 
-// expectWhole asserts that there is nothing left of the CLI, and that exactly these snapshots are there: the first is the
-// default of the next boot, the others are its fallbacks, and then comes the recovery system.
+// expectWhole asserts that the CLI has left nothing behind, and that exactly these snapshots exist: the first is the
+// default of the next boot, the others are its fallbacks, followed by the recovery system.
 func (m *machine) expectWhole(ids ...string) {
 	GinkgoHelper()
 	m.expectSnapshots(ids...)
@@ -208,7 +208,7 @@ func (m *machine) expectFirstOS(boot string) {
 	Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootID", boot)))
 }
 
-// expectUntouched expects what an attempt leaves that ended before its reboot.
+// expectUntouched expects the state after an attempt that ended before its reboot.
 func (m *machine) expectUntouched() {
 	GinkgoHelper()
 	m.expectFirstOS("boot-1")

@@ -39,15 +39,15 @@ type machine struct {
 	loops []string
 	init  *exec.Cmd
 	boots int
-	// off says that the machine is not to be switched on again when it goes down.
+	// off keeps the machine from being powered on again when it goes down.
 	off bool
-	// gone is closed when the present boot has ended.
+	// gone is closed when the current boot has ended.
 	gone chan struct{}
-	// opening is of a file at which the CLI is held; nil where it is held at none.
+	// opening is the file open at which the CLI is blocked; nil if there is none.
 	opening *opening
 }
 
-// newMachine installs a machine and switches it on; it has reported when this returns.
+// newMachine installs a machine and powers it on; it has reported when this returns.
 func newMachine() *machine {
 	GinkgoHelper()
 	return newMachineWith(loopdevice)
@@ -73,7 +73,7 @@ func newMachineWith(kind snapshotter) *machine {
 	return m
 }
 
-// equip makes what the machine's operating system has besides its image.
+// equip creates what the machine's operating system has besides its image.
 func (m *machine) equip() {
 	GinkgoHelper()
 	self, err := os.Executable()
@@ -127,7 +127,7 @@ func (m *machine) powerOn() {
 	go m.watch(init, gone)
 }
 
-// watch switches the machine on again when it goes down by itself: it was rebooted, or its kernel panicked.
+// watch powers the machine on again when it goes down by itself: it was rebooted, or its kernel panicked.
 func (m *machine) watch(init *exec.Cmd, gone chan struct{}) {
 	defer GinkgoRecover()
 	asked := make(chan struct{})
@@ -151,7 +151,7 @@ func (m *machine) watch(init *exec.Cmd, gone chan struct{}) {
 	}
 }
 
-// letGo ends the wait at the pipe for this boot. Nobody is there for a moment when a signal has the wait begin again.
+// letGo ends the wait at the pipe for this boot. The pipe has no reader for a moment when a signal restarts the wait.
 func (m *machine) letGo(asked <-chan struct{}) {
 	for {
 		if pipe, err := os.OpenFile(filepath.Join(m.share, "power"), os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
@@ -165,7 +165,7 @@ func (m *machine) letGo(asked <-chan struct{}) {
 	}
 }
 
-// detachLeft is what a reboot does to loop devices that were left attached.
+// detachLeft simulates that a reboot detaches loop devices.
 func detachLeft(loops []string) {
 	GinkgoHelper()
 	for _, each := range leftOn(loops) {
@@ -173,7 +173,8 @@ func detachLeft(loops []string) {
 	}
 }
 
-// cutPower is what the loss of power does: what has not reached the partitions is lost. The machine is on again when this returns.
+// cutPower simulates a power cut: what has not been written to the partitions is lost. The machine is on again when
+// this returns.
 func (m *machine) cutPower() {
 	GinkgoHelper()
 	for _, each := range partitions {
@@ -188,7 +189,7 @@ func (m *machine) cutPower() {
 	m.powerOn()
 }
 
-// attachDisk gives a machine that was switched off its disk back.
+// attachDisk attaches the disk of a machine that was powered off.
 func (m *machine) attachDisk() {
 	GinkgoHelper()
 	m.lock.Lock()
@@ -196,7 +197,7 @@ func (m *machine) attachDisk() {
 	m.off, m.loops = false, attach(m.dir)
 }
 
-// reboot is one by somebody else. It returns when the host has reported from the next boot.
+// reboot is an unrelated reboot. It returns when the host has reported from the next boot.
 func (m *machine) reboot() {
 	GinkgoHelper()
 	next := "boot-" + strconv.Itoa(m.boots+1)
@@ -204,7 +205,7 @@ func (m *machine) reboot() {
 	Eventually(m.last).Should(HaveField("OS.BootID", next))
 }
 
-// releaseAll lets all commands and stages of a machine that is off go on when it is on again.
+// releaseAll lets all commands and stages of a machine that is off continue when it is on again.
 func (m *machine) releaseAll() {
 	GinkgoHelper()
 	oem := filepath.Join(m.dir, "oem")
@@ -216,7 +217,7 @@ func (m *machine) releaseAll() {
 	run("umount", oem)
 }
 
-// switchOff ends the machine and lets go of its disk.
+// switchOff stops the machine and releases its disk.
 func (m *machine) switchOff() {
 	GinkgoHelper()
 	m.lock.Lock()
@@ -255,7 +256,7 @@ func (m *machine) path(path string) string {
 
 func (m *machine) last() wire.Report { return m.api.Last(hostName) }
 
-// attempt is the attempt as it was reported last; the zero value when there is none.
+// attempt is the last reported attempt; the zero value if there is none.
 func (m *machine) attempt() wire.Attempt {
 	if attempt := m.last().Upgrade; attempt != nil {
 		return *attempt
@@ -263,7 +264,7 @@ func (m *machine) attempt() wire.Attempt {
 	return wire.Attempt{}
 }
 
-// upgrade asks for an upgrade.
+// upgrade requests an upgrade.
 func (m *machine) upgrade(attempt string, version wire.OSVersion) {
 	GinkgoHelper()
 	encoded, err := json.Marshal(version)

@@ -21,18 +21,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
-// Moments of the CLI at which it runs no command and no stage, but opens a file.
+// Moments of the CLI at which it opens a file, rather than running a command or stage.
 const (
 	// unpacking: it has unpacked some of the image.
 	unpacking = "unpacking"
-	// recorded: it has written state.yaml to the state partition, and not yet the copy of it on the recovery partition.
+	// recorded: it has written state.yaml to the state partition, but not yet its copy on the recovery partition.
 	recorded = "recorded"
-	// describing: snapperd has made the snapshot that the CLI asks for, and not yet described it.
+	// describing: snapperd has created the snapshot that the CLI requested, but not yet described it.
 	describing = "describing"
 )
 
-// openings are the files: who opens them, the index of their partition (zero is the state's, which is mounted already), how their
-// paths end, and what is on the partitions at that moment.
+// openings are the files: which process opens them, the index of their partition (zero is the state partition, which is
+// already mounted), the suffix of their paths, and what is on the partitions at that moment.
 var openings = map[string]struct {
 	process   string
 	partition int
@@ -68,27 +68,29 @@ func expectDescribing(m *machine) {
 	Expect(filepath.Join(snapshot, "info.xml")).NotTo(BeAnExistingFile())
 }
 
-// opening holds the CLI, or snapperd, when it opens a file, by the kernel's fanotify. Whoever else opens something goes on.
+// opening blocks the CLI, or snapperd, when it opens a file, by the kernel's fanotify. Opens of other processes
+// continue.
 type opening struct {
 	moment  string
 	process string
 	path    *regexp.Regexp
-	// mounted is a mount of the file's partition, of which there was none: it is the file system that is watched, wherever the CLI mounts it.
+	// mounted is a mount of the file's partition that did not exist before: fanotify watches the file system, wherever
+	// the CLI mounts it.
 	mounted string
 	group   *os.File
-	// held is closed when the process is held, ended when nothing is watched any more.
+	// held is closed when the process is blocked, ended when nothing is watched any more.
 	held, ended chan struct{}
 	reached     sync.Once
-	// letGo has the process go on.
+	// letGo lets the process continue.
 	letGo func()
 }
 
-// holdOpening holds the process at a moment until the opening is let go.
+// holdOpening blocks the process at a moment until the opening is released.
 func (m *machine) holdOpening(moment string) *opening {
 	GinkgoHelper()
 	at := openings[moment]
 	o := &opening{moment: moment, process: at.process, path: at.path, held: make(chan struct{}), ended: make(chan struct{})}
-	watched := m.path(stateDir) // another mount of btrfs would have the CLI find the device by another name
+	watched := m.path(stateDir) // another mount of btrfs would make the CLI find the device under another name
 	if at.partition != 0 {
 		o.mounted = filepath.Join(m.dir, moment)
 		watched = o.mounted
@@ -100,7 +102,7 @@ func (m *machine) holdOpening(moment string) *opening {
 	o.group = os.NewFile(uintptr(group), "fanotify")
 	Expect(unix.FanotifyMark(group, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM, unix.FAN_OPEN_PERM, unix.AT_FDCWD, watched)).To(Succeed())
 	o.letGo = sync.OnceFunc(func() {
-		Expect(o.group.Close()).To(Succeed()) // the kernel answers what has not been answered
+		Expect(o.group.Close()).To(Succeed()) // the kernel then allows all pending opens
 		Eventually(o.ended).Should(BeClosed())
 		if o.mounted != "" {
 			run("umount", "--lazy", o.mounted)
@@ -111,7 +113,7 @@ func (m *machine) holdOpening(moment string) *opening {
 	return o
 }
 
-// watch lets all go on but the process, until the group is closed.
+// watch allows the opens of all other processes, until the group is closed.
 func (o *opening) watch() {
 	defer GinkgoRecover()
 	defer close(o.ended)
@@ -131,7 +133,7 @@ func (o *opening) watch() {
 				continue
 			}
 			answer := unix.FanotifyResponse{Fd: event.Fd, Response: unix.FAN_ALLOW}
-			_ = binary.Write(o.group, binary.NativeEndian, answer) // who asked may have been killed
+			_ = binary.Write(o.group, binary.NativeEndian, answer) // the process may have been killed
 			_ = file.Close()
 		}
 	}

@@ -15,7 +15,7 @@ var _ = Describe("An upgrade that loses power", func() {
 
 	BeforeEach(func() { m = newMachine() })
 
-	// lost upgrades to v2 and cuts the power when the CLI is held at a moment.
+	// lost upgrades to v2 and cuts the power when the CLI is blocked at a moment.
 	lost := func(moment string, recovery, flushed bool) (digest string) {
 		GinkgoHelper()
 		uri, digest := push(m.registry, "v2", kernel)
@@ -29,7 +29,7 @@ var _ = Describe("An upgrade that loses power", func() {
 		return digest
 	}
 
-	DescribeTable("goes back, writes the image again and boots it",
+	DescribeTable("boots the former OS, writes the image again and boots it",
 		func(moment string, recovery, flushed bool, boot string) {
 			digest := lost(moment, recovery, flushed)
 			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
@@ -39,10 +39,10 @@ var _ = Describe("An upgrade that loses power", func() {
 		},
 		Entry("in a hook before it writes", "before-upgrade", false, false, "boot-3"),
 		Entry("while the image is unpacked", unpacking, false, true, "boot-3"),
-		Entry("after it was recorded, in one of two places", recorded, false, true, "boot-3"),
+		Entry("after it was recorded in one of two places", recorded, false, true, "boot-3"),
 		Entry("when the tree is unpacked and there is no image yet", "after-upgrade", false, true, "boot-3"),
 		Entry("while the tree is copied into the image", "rsync", false, false, "boot-3"),
-		Entry("in a hook within the new tree", "after-upgrade-chroot", false, true, "boot-3"),
+		Entry("in a hook in the new tree", "after-upgrade-chroot", false, true, "boot-3"),
 		Entry("while it writes the recovery system", "mksquashfs", true, true, "boot-3"),
 		Entry("after the new snapshot has become the default, and before it is recorded", "post-upgrade", false, true, "boot-3"),
 	)

@@ -37,7 +37,7 @@ var _ = Describe("A reset", func() {
 		}
 	}
 
-	It("writes the recovery system's image and registers the host anew", func() {
+	It("writes the recovery system's image and registers the host again", func() {
 		m.api.SetConfig(`{"elemental":{"reset":{"configUrls":["/native/more.yaml"]}}}`)
 		write(filepath.Join(m.share, "more.yaml"), "name: More\n")
 		m.within("echo x >/var/former")
@@ -49,7 +49,7 @@ var _ = Describe("A reset", func() {
 		Expect(copied.Mode().Perm()).To(BeEquivalentTo(0o600), "the CLI copies with another mode")
 	})
 
-	// fail makes a command of the machine's fail.
+	// fail makes a command of the machine fail.
 	fail := func(name string) string {
 		GinkgoHelper()
 		path := filepath.Join(m.share, "fail", name)
@@ -57,7 +57,7 @@ var _ = Describe("A reset", func() {
 		return path
 	}
 
-	It("that fails for a while is repeated until it succeeds", func() {
+	It("that fails for a while is retried until it succeeds", func() {
 		failing := fail("mkfs.ext4")
 		m.api.Desire(hostName, wire.Desired{Reset: true})
 		Eventually(m.agentLog).Should(ContainSubstring(`exit status 1 after \"Formatting 'state' partition\"`))
@@ -65,7 +65,7 @@ var _ = Describe("A reset", func() {
 		expectReset()
 	})
 
-	It("that cannot succeed leaves the host in its recovery system, where it reports why until the reset is ordered again", func() {
+	It("that cannot succeed leaves the host in its recovery system, where it reports why until the reset is requested again", func() {
 		failing := fail("mkfs.ext4")
 		m.api.Desire(hostName, wire.Desired{Reset: true})
 		held := And(HaveField("Phase", wire.HostResetting), HaveField("OS.BootMode", "recovery"), HaveField("Message", And(
@@ -78,11 +78,11 @@ var _ = Describe("A reset", func() {
 		}
 		Expect(m.path("/oem/elemental/agent/config.yaml")).To(BeAnExistingFile())
 
-		By("being switched off and on: the system that GRUB boots by itself goes into recovery again")
+		By("power-cycling it: the system that GRUB boots by default goes into recovery again")
 		m.within("{ sleep 0.5; echo reboot >/native/power; } &")
 		Eventually(m.last).Should(And(held, HaveField("OS.BootID", "boot-4")))
 
-		By("being ordered again")
+		By("requesting it again")
 		Expect(os.Remove(failing)).To(Succeed())
 		m.api.Desire(hostName, wire.Desired{Reset: false})
 		Eventually(func() string {

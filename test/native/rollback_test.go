@@ -20,7 +20,7 @@ var _ = Describe("An upgrade that is rolled back", func() {
 	var (
 		// unhealthy reboots before the agent runs, as the toolkit's assessment does.
 		unhealthy = files{"etc/unhealthy": ""}
-		// unwanted fails a check of the operator's.
+		// unwanted fails one of the operator's checks.
 		unwanted = files{"etc/elemental/agent/assess/required.d/50-no": "#!/bin/sh\necho no >&2\nexit 1\n"}
 	)
 
@@ -39,7 +39,7 @@ var _ = Describe("An upgrade that is rolled back", func() {
 		return digest
 	}
 
-	DescribeTable("leaves one good default and recovery, of which the next attempt starts",
+	DescribeTable("leaves one good default and recovery, from which the next attempt starts",
 		func(bad files, mode string) {
 			rollBack("a1", "v2", bad)
 			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootMode", mode), HaveField("Digest", firstDigest)))
@@ -56,18 +56,18 @@ var _ = Describe("An upgrade that is rolled back", func() {
 		Entry("by the agent", unwanted, "active"),
 	)
 
-	It("writes nothing when the OS is ordered that runs as the fallback", func() {
+	It("writes nothing when the requested OS already runs as the fallback", func() {
 		digest := succeed("a1", "v2")
 		rollBack("a2", "v3", unhealthy)
 		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("BootMode", "passive")))
 		boot := m.last().OS.BootID
-		m.hold("rsync") // for ever
+		m.hold("rsync") // forever
 		Expect(succeed("a3", "v2")).To(Equal(digest))
 		Expect(m.last().OS.BootID).To(Equal(boot))
 		m.expectWhole("2")
 	})
 
-	It("does not undo an upgrade that somebody makes by hand later", func() {
+	It("does not undo a later manual upgrade", func() {
 		rollBack("a1", "v2", unhealthy)
 		uri, digest := push(m.registry, "v3", kernel)
 		m.within("PATH=/native/bin:/usr/sbin:/usr/bin GHW_CHROOT=/run/ghw SSL_CERT_FILE=/native/ca.pem HOME=/tmp elemental upgrade --system " + uri)

@@ -33,13 +33,13 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		GinkgoHelper()
 		Eventually(func() []process { return m.named(name) }).Should(matcher)
 	}
-	// eventuallyOthers waits until a program runs, and none of the former processes of it.
+	// eventuallyOthers waits until a program runs, and none of its former processes.
 	eventuallyOthers := func(name string, former []process) {
 		GinkgoHelper()
 		eventually(name, And(Not(BeEmpty()), HaveEach(Not(BeElementOf(former)))))
 	}
 
-	It("an upgrade survives that the daemon, which has made its snapshot, is killed", func() {
+	It("an upgrade survives a kill of the daemon after it has created the snapshot", func() {
 		m.hold("rsync")
 		digest := upgrade()
 		m.reached("rsync")
@@ -48,19 +48,20 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		expectSucceeded(digest)
 	})
 
-	It("an upgrade survives a kill of the CLI for which the daemon goes on to make a snapshot", func() {
+	It("an upgrade survives a kill of the CLI while the daemon is still creating its snapshot", func() {
 		m.hold(describing)
 		digest := upgrade()
 		m.reached(describing)
 		asked := m.named("snapper")
 		m.signal(syscall.SIGKILL, "elemental")
-		eventuallyOthers("snapper", asked) // it is to delete what is not finished
+		eventuallyOthers("snapper", asked) // it has to delete the unfinished snapshot
 		m.release(describing)
 		expectSucceeded(digest)
 		Expect(m.agentLog()).To(ContainSubstring(`msg="Removing the remains of a killed upgrade" snapshot=2`))
 	})
 
-	// The daemon ends when it comes to a request of somebody who has gone, and with it the request of the next.
+	// The daemon exits when it reaches a request of a client that has exited, and the next client's request
+	// fails with it.
 	It("an upgrade survives a kill of the CLI whose request the daemon has not begun", func() {
 		m.within("snapper list")
 		m.signal(syscall.SIGSTOP, "snapperd")
@@ -74,7 +75,7 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 		expectSucceeded(digest)
 	})
 
-	Context("and no bus to ask it by", func() {
+	Context("and no bus to reach it", func() {
 		noBus := func() {
 			m.signal(syscall.SIGKILL, "dbus-daemon")
 			eventually("dbus-daemon", BeEmpty())
@@ -92,7 +93,7 @@ var _ = Describe("On btrfs with snapper's daemon", func() {
 			expectFailed()
 		})
 
-		It("what a killed CLI has left is removed all the same", func() {
+		It("what a killed CLI has left is removed nevertheless", func() {
 			m.hold("post-upgrade")
 			upgrade()
 			m.reached("post-upgrade")

@@ -23,10 +23,10 @@ var _ = Describe("A disk", func() {
 
 	BeforeEach(func() { m = newMachine() })
 
-	It("that has other content than was downloaded is noticed although the hooks list what it has", func() {
+	It("with other content than was downloaded is detected although the hooks list its content", func() {
 		uri, _ := push(m.registry, "v2", kernel, files{
 			"etc/motd": "as it was sent",
-			// The size and the time stay.
+			// Size and time are unchanged.
 			"system/oem/00_spoil.yaml": "stages:\n  after-upgrade-chroot:\n  - commands: [\"printf 'as it was read' >/etc/motd && touch -d @0 /etc/motd\"]\n",
 		})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
@@ -35,7 +35,8 @@ var _ = Describe("A disk", func() {
 		m.expectUntouched()
 	})
 
-	// fillRecovery leaves 12 MiB on the recovery partition, with what is reserved for root and for the file system, and has it mounted.
+	// fillRecovery leaves 12 MiB on the recovery partition, including what is reserved for root and for the file
+	// system, and leaves it mounted.
 	fillRecovery := func(filler string) {
 		GinkgoHelper()
 		m.within("mkdir -p /tmp/recovery && mount /dev/sda3 /tmp/recovery && cd /tmp/recovery && mkdir -p $(dirname " + filler + ") && " +
@@ -43,7 +44,7 @@ var _ = Describe("A disk", func() {
 	}
 	unmountRecovery := func() { m.within("umount /tmp/recovery && rmdir /tmp/recovery") }
 
-	DescribeTable("without space for another recovery system is told before anything is downloaded", func(then func()) {
+	DescribeTable("without space for another recovery system is reported before anything is downloaded", func(then func()) {
 		fillRecovery("filler")
 		then()
 		uri, _ := push(m.registry, "v2", kernel, files{"usr/share/random": random(32 << 20)})
@@ -53,10 +54,10 @@ var _ = Describe("A disk", func() {
 		m.expectUntouched()
 	},
 		Entry("where the partition is not mounted", unmountRecovery),
-		Entry("where somebody has it mounted", func() {}),
+		Entry("where it is already mounted", func() {}),
 	)
 
-	It("has the space for it that a recovery system takes which was not finished", func() {
+	It("can reuse the space of an unfinished recovery system", func() {
 		fillRecovery("boot-transition/recovery.img")
 		unmountRecovery()
 		uri, digest := push(m.registry, "v2", kernel, files{"usr/share/random": random(32 << 20)})
@@ -65,11 +66,12 @@ var _ = Describe("A disk", func() {
 		m.expectWhole("2", "1")
 	})
 
-	It("that loses what is written to it is not taken at its word", func() {
+	It("that loses writes is detected", func() {
 		m.moveState()
 		content := random(16 << 20)
 		uri, _ := push(m.registry, "v2", kernel, files{"usr/share/random": content})
-		// The disk may take what it has refused once the CLI has removed something. Whatever is booted is as it was downloaded.
+		// The disk may accept what it has refused once the CLI has removed something. Whatever is booted must be as it
+		// was downloaded.
 		expectWholeOS := func() {
 			GinkgoHelper()
 			if m.last().OS.Snapshot == 1 {
@@ -88,7 +90,7 @@ var _ = Describe("A disk", func() {
 		Expect(m.ends("a1")).To(HaveField("Phase", BeElementOf(wire.PhaseFailed, wire.PhaseSucceeded)))
 		expectWholeOS()
 		next := fmt.Sprintf("boot-%d", m.boots+1)
-		m.switchOff() // with what is remembered of the disk
+		m.switchOff() // also drops what is cached of the disk
 		m.attachDisk()
 		m.powerOn()
 		Eventually(m.last).Should(HaveField("OS.BootID", next))
@@ -96,7 +98,7 @@ var _ = Describe("A disk", func() {
 	})
 })
 
-// random content, which no compression makes smaller.
+// random content, which does not compress.
 func random(bytes int) string {
 	GinkgoHelper()
 	content := make([]byte, bytes)
@@ -105,7 +107,8 @@ func random(bytes int) string {
 	return string(content)
 }
 
-// moveState has the state partition where failState can have it fail. The machine has been rebooted when this returns.
+// moveState moves the state partition to a device on which failState can make it fail. The machine has been rebooted
+// when this returns.
 func (m *machine) moveState() {
 	GinkgoHelper()
 	memory, state := filepath.Join(m.dir, "memory"), filepath.Join(m.dir, "COS_STATE")
@@ -121,7 +124,8 @@ func (m *machine) moveState() {
 	Eventually(m.last).Should(HaveField("OS.BootID", "boot-2"))
 }
 
-// failState has every write fail to a block of the state partition that is free now; to those that hold something it does not.
+// failState makes every write fail to a block of the state partition that is currently free; writes to allocated blocks
+// succeed.
 func (m *machine) failState() {
 	GinkgoHelper()
 	memory := filepath.Join(m.dir, "memory")

@@ -30,7 +30,7 @@ func onSubvolumes(kind snapshotter) {
 		m.upgrade(attempt, wire.OSVersion{ImageURI: uri})
 		return digest
 	}
-	// held upgrades to v2, and its recovery system with it, until the CLI is held at a moment.
+	// held upgrades to v2, and the recovery system with it, until the CLI is blocked at a moment.
 	held := func(moment string) (digest string) {
 		GinkgoHelper()
 		m.hold(moment)
@@ -63,7 +63,7 @@ func onSubvolumes(kind snapshotter) {
 		},
 		Entry("of the CLI while it copies the tree into the snapshot", "rsync", "elemental"),
 		Entry("of the agent then", "rsync", "elemental-agent"),
-		Entry("of the CLI in a hook within the new tree", "after-upgrade-chroot", "elemental"),
+		Entry("of the CLI in a hook in the new tree", "after-upgrade-chroot", "elemental"),
 		Entry("of the CLI while it unpacks the image", unpacking, "elemental"),
 		Entry("of the CLI while it writes the recovery system", "mksquashfs", "elemental"),
 		Entry("of the CLI when the new snapshot is the default, and is not recorded", "post-upgrade", "elemental"),
@@ -77,14 +77,14 @@ func onSubvolumes(kind snapshotter) {
 		m.expectWhole("2", "1")
 	},
 		Entry("while the tree is copied into the snapshot", "rsync"),
-		Entry("in a hook within the new tree", "after-upgrade-chroot"),
+		Entry("in a hook in the new tree", "after-upgrade-chroot"),
 		Entry("while the image is unpacked", unpacking),
 		Entry("while it writes the recovery system", "mksquashfs"),
 		Entry("when the new snapshot is the default, and is not recorded", "post-upgrade"),
 		Entry("when it is recorded in one of two places", recorded),
 	)
 
-	DescribeTable("a bad image leaves one good default and its fallbacks, of which the next attempt starts",
+	DescribeTable("a bad image leaves one good default and its fallbacks, from which the next attempt starts",
 		func(bad files) {
 			upgrade("a1", "v2", bad)
 			Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
@@ -98,15 +98,15 @@ func onSubvolumes(kind snapshotter) {
 			expectSucceeded("a2", digest, 2, "boot-"+strconv.Itoa(boots+1))
 			m.expectWhole("2", "1")
 		},
-		Entry("which the boot loader leaves", files{"etc/unhealthy": ""}),
-		Entry("which the agent leaves", files{"etc/elemental/agent/assess/required.d/50-no": "#!/bin/sh\necho no >&2\nexit 1\n"}),
+		Entry("that the boot loader rolls back", files{"etc/unhealthy": ""}),
+		Entry("that the agent rolls back", files{"etc/elemental/agent/assess/required.d/50-no": "#!/bin/sh\necho no >&2\nexit 1\n"}),
 	)
 
-	It("a snapshot that is not what was written is not booted", func() {
+	It("a snapshot that differs from what was written is not booted", func() {
 		m.hold("rsync")
 		upgrade("a1", "v2")
 		m.reached("rsync")
-		// The hooks have listed the tree; what is copied now is another.
+		// The hooks have listed the tree; the tree that is copied now differs.
 		write(m.path(filepath.Join(stateDir, ".snapshots/2/snapshot.workDir/etc/os-release")), "PRETTY_NAME=\"other\"\n")
 		m.release("rsync")
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))

@@ -20,10 +20,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-// grubName is the name by which the test binary makes GRUB's choice.
+// grubName is the name under which the test binary makes GRUB's choice.
 const grubName = "native-grub"
 
-// binEnv names the variable with the CLI of the elemental toolkit.
+// binEnv is the environment variable with the path of the elemental toolkit's CLI.
 const binEnv = "ELEMENTAL_BIN"
 
 // needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
@@ -80,8 +80,8 @@ func choose(oemEnv, env, state string) error {
 	return boot(choice, filepath.Base(filepath.Dir(chosen)), strings.TrimPrefix(image(choice.Entry), state))
 }
 
-// chooseSubvolume is choose where snapshots are subvolumes. GRUB takes the kernel of the default entry by its variable, and the root file
-// system is the default subvolume: they have to be of one snapshot.
+// chooseSubvolume is choose for snapshots that are subvolumes. GRUB finds the kernel of the default entry by its
+// variable, and the root file system is the default subvolume: they must be of the same snapshot.
 func chooseSubvolume(oem, saved *grub.Env, env, state string) error {
 	said, err := exec.Command("btrfs", "subvolume", "get-default", state).Output()
 	match := defaultSubvolume.FindSubmatch(said)
@@ -129,7 +129,8 @@ func TestNative(t *testing.T) {
 	RunSpecs(t, "Agent on the real elemental CLI")
 }
 
-// patience with what an upgrade waits for: two of them copy, compress and sync whole trees, which takes a busy disk minutes.
+// patience is the timeout of an upgrade: two concurrent ones copy, compress and sync whole trees, which takes minutes
+// on a busy disk.
 const patience = 4 * time.Minute
 
 // programs of the machines: the CLI and the agent.
@@ -149,7 +150,7 @@ var _ = BeforeSuite(func() {
 	prepareTrees()
 })
 
-// missingHere says what this machine lacks.
+// missingHere describes what this machine lacks.
 func missingHere() string {
 	if os.Getenv(binEnv) == "" {
 		return binEnv + " is not set to the CLI of the elemental toolkit"
@@ -168,7 +169,8 @@ func missingHere() string {
 	return ""
 }
 
-// lock waits until no other suite of this kind runs: the CLI takes any snapshot that is attached to a loop device for its own.
+// lock waits until no other suite of this kind runs: the CLI treats any snapshot that is attached to a loop device as
+// its own.
 func lock() {
 	GinkgoHelper()
 	file, err := os.OpenFile(filepath.Join(os.TempDir(), "elemental-native.lock"), os.O_CREATE|os.O_RDWR, 0o600)

@@ -30,7 +30,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectWhole("2", "1")
 	}
 
-	It("writes a snapshot, with what hooks change in it, verifies it, boots it and finds it good", func() {
+	It("writes a snapshot, with what hooks change in it, verifies it, boots it and passes its assessment", func() {
 		uri, digest := push(m.registry, "v2", kernel, files{"system/oem/99_change.yaml": "stages:\n  after-upgrade.after:\n" +
 			"  - commands: [\"echo changed >/run/elemental/workingtree/etc/hostname\"]\n"})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
@@ -42,7 +42,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.path("/run/elemental-agent")).NotTo(BeAnExistingFile(), "what records the files is not copied")
 	})
 
-	It("succeeds although stages of cloud-init files fail, and says which have", func() {
+	It("succeeds although stages of cloud-init files fail, and reports which ones", func() {
 		Expect(os.WriteFile(m.path("/oem/95_fails.yaml"), []byte("name: Ours\nstages:\n"+
 			"  before-upgrade:\n  - name: Warm the cache\n    commands: [\"echo no cache >&2; exit 3\"]\n"+
 			"  post-upgrade:\n  - commands: [\"true\", \"/oem/nothing --at-all\"]\n"), 0o600)).To(Succeed())
@@ -54,7 +54,7 @@ var _ = Describe("An upgrade", func() {
 				"warning: cloud-init stage post-upgrade failed: sh: 1: /oem/nothing: not found: failed to run /oem/nothing --at-all: exit status 127"))
 	})
 
-	It("fails when nothing says which files were to be written", func() {
+	It("fails when there is no list of the files to be written", func() {
 		uri, _ := push(m.registry, "v2", kernel, files{"system/oem/00_first.yaml": "stages:\n  after-upgrade.before:\n" +
 			"  - commands: [\"rm -rf /run/elemental/workingtree/run/elemental-agent\"]\n"})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
@@ -62,7 +62,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
-	It("is refused before anything is touched when the host would forget it with the reboot", func() {
+	It("is refused before anything changes when the attempt would not persist across the reboot", func() {
 		m.within("cp -a /var/lib/elemental/agent /tmp/agent && mount -t tmpfs volatile /var/lib/elemental/agent && cp -a /tmp/agent/. /var/lib/elemental/agent")
 		uri, _ := push(m.registry, "v2", kernel)
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
@@ -74,7 +74,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
-	// killed upgrades to v2 and kills processes when the CLI is held at a moment.
+	// killed upgrades to v2 and kills processes when the CLI is blocked at a moment.
 	killed := func(moment string, recovery bool, signal syscall.Signal, names ...string) (digest string) {
 		GinkgoHelper()
 		uri, digest := push(m.registry, "v2", kernel)
@@ -90,7 +90,7 @@ var _ = Describe("An upgrade", func() {
 		func(signal syscall.Signal, names ...string) {
 			expectSucceeded(killed("rsync", false, signal, names...))
 		},
-		Entry("of the CLI, as for want of memory", syscall.SIGKILL, "elemental"),
+		Entry("of the CLI, as by the OOM killer", syscall.SIGKILL, "elemental"),
 		Entry("of the agent", syscall.SIGKILL, "elemental-agent"),
 		Entry("of the unit, as by systemctl restart", syscall.SIGTERM, "elemental-agent", "unshare", "elemental", "rsync"),
 	)
@@ -100,15 +100,15 @@ var _ = Describe("An upgrade", func() {
 			expectSucceeded(killed(moment, recovery, syscall.SIGKILL, "elemental"))
 		},
 		Entry("in a hook before it writes", "before-upgrade", false),
-		Entry("in a hook within the new tree", "after-upgrade-chroot", false),
+		Entry("in a hook in the new tree", "after-upgrade-chroot", false),
 		Entry("while the image is unpacked", unpacking, false),
-		Entry("after it was recorded, in one of two places", recorded, false),
+		Entry("after it was recorded in one of two places", recorded, false),
 		Entry("when the tree is unpacked and there is no image yet", "after-upgrade", false),
 		Entry("while it writes the recovery system", "mksquashfs", true),
 		Entry("after the new snapshot has become the default, and before it is recorded", "post-upgrade", false),
 	)
 
-	It("ends as it began when the CLI fails after it has made the new snapshot the default", func() {
+	It("leaves the host as before when the CLI fails after it has made the new snapshot the default", func() {
 		uri, _ := push(m.registry, "v2")
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", HavePrefix(
@@ -116,7 +116,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectUntouched()
 	})
 
-	It("makes the recovery system of the image that was verified, whatever the host's configuration of the CLI names", func() {
+	It("creates the recovery system from the verified image, whatever the host's configuration of the CLI names", func() {
 		m.within(`mkdir -p /etc/elemental/config.d`,
 			`printf 'upgrade:\n  recovery-system:\n    uri: oci:registry.invalid/os:v0\n' | tee /etc/elemental/config.d/recovery.yaml`)
 		uri, digest := push(m.registry, "v2", kernel)
@@ -134,7 +134,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectSnapshots("1")
 	})
 
-	It("makes room by the fallback that it costs anyway when the image would not fit besides", func() {
+	It("deletes the fallback, which it replaces anyway, when the image would not fit otherwise", func() {
 		for attempt, more := range []files{large, {}} {
 			uri, _ := push(m.registry, fmt.Sprint("v", attempt+2), kernel, more)
 			m.upgrade(fmt.Sprint("a", attempt), wire.OSVersion{ImageURI: uri})
@@ -149,7 +149,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectWhole("4", "3")
 	})
 
-	It("does not boot a snapshot that a full state partition has cut off", func() {
+	It("does not boot a snapshot that a full state partition has truncated", func() {
 		uri, _ := push(m.registry, "v2", kernel, large)
 		m.hold("rsync")
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
@@ -161,7 +161,7 @@ var _ = Describe("An upgrade", func() {
 		m.expectUntouched()
 	})
 
-	It("unmounts what one left that ran in the mount namespace of the host", func() {
+	It("unmounts what an upgrade in the mount namespace of the host left", func() {
 		m.within("mkdir -p /run/elemental/workingtree "+workDir+" && mount --bind "+workDir+" /run/elemental/workingtree",
 			"cd /run/elemental/workingtree && mkdir -p dev oem && mount --rbind /dev dev && mount --bind /oem oem")
 		Expect(m.leftovers()).To(ContainElement("mount " + workDir + "/oem"))
@@ -172,7 +172,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.path("/oem/90_hold.yaml")).To(BeAnExistingFile())
 	})
 
-	It("gets rid by a reboot of what is busy", func() {
+	It("reboots to remove busy mounts", func() {
 		m.within("mkdir -p /run/elemental/workingtree "+workDir+" && mount --bind "+workDir+" /run/elemental/workingtree",
 			"cd /run/elemental/workingtree && { sleep 600 & }")
 		uri, digest := push(m.registry, "v2", kernel)
@@ -183,7 +183,7 @@ var _ = Describe("An upgrade", func() {
 	})
 })
 
-// largeFile takes most of a large image.
+// largeFile makes up most of a large image.
 const largeFile = "usr/share/large"
 
 // large compresses to next to nothing.
@@ -192,5 +192,5 @@ var large = files{largeFile: strings.Repeat("0123456789abcdef", 70<<20/16)}
 // fill leaves so many MiB on the state partition.
 const fill = "fallocate -l $(( $(df -B1 --output=avail " + stateDir + " | tail -n1) - (%d << 20) )) " + stateDir + "/filler"
 
-// workDir is the tree of a snapshot that an upgrade did not come to the end of.
+// workDir is the tree of an unfinished snapshot.
 const workDir = stateDir + "/.snapshots/2/snapshot.workDir"

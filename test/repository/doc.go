@@ -1,5 +1,5 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repository tells tests and the lab where the repository is, whose tools and manifests they use.
+// Package repository locates the repository for tests and the lab, which use its tools and manifests.
 package repository

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Root is the folder with go.mod, at or above the working directory; a test's is its package's.
+// Root is the folder with go.mod, at or above the working directory, which for a test is its
+// package.
 func Root() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {

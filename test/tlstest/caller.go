@@ -15,7 +15,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 )
 
-// Config is that of a caller of servers of an authority, with a certificate, of which authority ever, or nil for none.
+// Config is the TLS configuration of a client that trusts the servers' CA, with a certificate of any CA, or nil for
+// none.
 func Config(servers *pki.Authority, pair *pki.Pair) *tls.Config {
 	GinkgoHelper()
 	roots := x509.NewCertPool()
@@ -24,14 +25,14 @@ func Config(servers *pki.Authority, pair *pki.Pair) *tls.Config {
 	if pair != nil {
 		shown, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
 		Expect(err).NotTo(HaveOccurred())
-		// Whatever authorities the server asks for.
+		// Ignores which CAs the server accepts.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
 	}
 	return config
 }
 
-// Refusal is what a server says to a caller who has got through his own part of the handshake, and has sent nothing yet: who has
-// may see no more than that the connection is closed.
+// Refusal is the error with which a server rejects a client that has completed its part of the handshake, but not sent
+// anything yet: after sending, it might only see that the connection is closed.
 func Refusal(ctx context.Context, address string, config *tls.Config) error {
 	GinkgoHelper()
 	connection, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)

@@ -15,10 +15,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// look is how often it is looked how far upgrades have come.
+// look is the interval at which the progress of upgrades is polled.
 const look = 250 * time.Millisecond
 
-var _ = It("nodes of many clusters are upgraded beside some that are slow to answer", func(ctx SpecContext) {
+var _ = It("nodes of many clusters are upgraded while some clusters respond slowly", func(ctx SpecContext) {
 	b := &bench{lab: suite.StartLab(ctx, lab.Options{})}
 	all := b.newSites(ctx, count)
 	b.slow, b.others = all[:count/oneIn], all[count/oneIn:]
@@ -27,7 +27,7 @@ var _ = It("nodes of many clusters are upgraded beside some that are slow to ans
 	report(without, b.upgrade(ctx, delay))
 })
 
-// bench is a lab with Clusters, of which those that are slow can have slow links.
+// bench is a lab with Clusters, some of which can be given slow links.
 type bench struct {
 	lab          *lab.Lab
 	slow, others []*site
@@ -35,8 +35,8 @@ type bench struct {
 	rounds int
 }
 
-// upgrade a node in each of the others, with the links of the slow Clusters delayed by that much. Those have two nodes to
-// upgrade, the first of them since their links were fast: its attempt is under way when they become slow.
+// upgrade upgrades a node in each of the fast Clusters, with the links of the slow Clusters delayed. Those have two
+// nodes to upgrade, the first of them since before the delay: its attempt is running when they become slow.
 func (b *bench) upgrade(ctx context.Context, by time.Duration) round {
 	GinkgoHelper()
 	b.rounds++
@@ -46,7 +46,7 @@ func (b *bench) upgrade(ctx context.Context, by time.Duration) round {
 	Eventually(p.started).WithContext(ctx).WithPolling(look).Should(Equal(len(b.slow)))
 	b.delay(by)
 	asked := make(chan struct{})
-	go func() { // the request itself looks at the workload cluster
+	go func() { // admission of the request reads the workload cluster
 		defer GinkgoRecover()
 		defer close(asked)
 		b.ask(ctx, b.slow, pools[1], wanted)
@@ -65,7 +65,7 @@ func (b *bench) upgrade(ctx context.Context, by time.Duration) round {
 	return result
 }
 
-// ask for an image in a pool of each of the Clusters.
+// ask requests an image in a pool of each of the Clusters.
 func (b *bench) ask(ctx context.Context, sites []*site, pool, wanted string) {
 	GinkgoHelper()
 	for _, one := range sites {

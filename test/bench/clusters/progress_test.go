@@ -18,7 +18,7 @@ type progress struct {
 	lab    *lab.Lab
 	wanted string
 	began  time.Time
-	// seconds that each of those took whose end was waited for.
+	// seconds that each upgrade took whose end was waited for.
 	seconds []float64
 	seen    sets.Set[string]
 }
@@ -27,13 +27,13 @@ func newProgress(l *lab.Lab, wanted string) *progress {
 	return &progress{lab: l, wanted: wanted, seen: sets.New[string]()}
 }
 
-// started is how many there are.
+// started is the number of attempts.
 func (p *progress) started(ctx context.Context) (int, error) {
 	attempts, err := p.attempts(ctx)
 	return len(attempts), err
 }
 
-// ended is how many have succeeded.
+// ended is the number of attempts that have succeeded.
 func (p *progress) ended(ctx context.Context) (int, error) {
 	attempts, err := p.attempts(ctx)
 	count := 0
@@ -45,7 +45,8 @@ func (p *progress) ended(ctx context.Context) (int, error) {
 	return count, err
 }
 
-// endedOf is how many have succeeded in the Clusters; the time of each is when that is first seen.
+// endedOf is the number of attempts that have succeeded in the Clusters; the time of each is that
+// of its first observation.
 func (p *progress) endedOf(ctx context.Context, sites []*site) (int, error) {
 	attempts, err := p.attempts(ctx)
 	if err != nil {

@@ -22,17 +22,17 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// pools of each Cluster are MachineDeployments of one node: what is asked of one of them is an upgrade of one node.
+// pools of each Cluster are MachineDeployments of one node, so that a patch of one upgrades one node.
 var pools = [2]string{"first", "second"}
 
 const (
-	// makers of Clusters at a time.
+	// makers is the number of Clusters that are created concurrently.
 	makers = 4
-	// patience with a Cluster that is made beside many others.
+	// patience is the timeout for a Cluster that is created concurrently with many others.
 	patience = 10 * time.Minute
 )
 
-// site is a Cluster at the end of a link.
+// site is a Cluster with a link to its workload cluster.
 type site struct {
 	cluster *scenario.Cluster
 	link    *process.Link
@@ -41,7 +41,7 @@ type site struct {
 
 func (s *site) name() string { return s.cluster.Options.Name }
 
-// ask for an image, as an operator does.
+// ask requests an image, as an operator does.
 func (s *site) ask(ctx context.Context, pool, wanted string) error {
 	template := &infrav1.ElementalMachineTemplate{}
 	template.Namespace, template.Name = s.cluster.Namespace(), pool
@@ -49,7 +49,7 @@ func (s *site) ask(ctx context.Context, pool, wanted string) error {
 	return s.cluster.Lab.Kube.Patch(ctx, template, client.RawPatch(types.MergePatchType, patch))
 }
 
-// newSites makes Clusters and waits until their Machines run.
+// newSites creates Clusters and waits until their Machines run.
 func (b *bench) newSites(ctx context.Context, count int) []*site {
 	GinkgoHelper()
 	sites := make([]*site, count)
@@ -90,7 +90,7 @@ func (b *bench) newCluster(of *site, name string) *scenario.Cluster {
 	return scenario.New(b.lab, options)
 }
 
-// addHosts simulates the hosts of a Cluster, which reach the workload cluster without its link.
+// addHosts simulates the hosts of a Cluster, which do not use its link to the workload cluster.
 func (s *site) addHosts(c *scenario.Cluster, agentConfig []byte) error {
 	config, err := c.Lab.Workload.RESTConfig("kubelets")
 	if err != nil {

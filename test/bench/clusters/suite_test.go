@@ -23,13 +23,13 @@ const (
 	clustersVariable = "CLUSTERS_BENCH_CLUSTERS"
 	// delay of a slow link.
 	delay = 8 * time.Second
-	// oneIn so many Clusters has one.
+	// oneIn is the fraction of Clusters with a slow link.
 	oneIn = 10
-	// aim is how much longer upgrades may take beside slow Clusters.
+	// aim is the allowed slowdown of upgrades next to slow Clusters.
 	aim = 1.2
 )
 
-// count of Clusters.
+// count is the number of Clusters.
 var count = 50
 
 func TestClustersBenchmark(t *testing.T) {
@@ -46,13 +46,13 @@ var _ = BeforeSuite(func() {
 	}
 })
 
-// round is one upgrade of a node in each of the Clusters that are never slow, at the same time.
+// round is one upgrade of a node in each of the Clusters that are never slow, concurrently.
 type round struct {
-	// Slow Clusters meanwhile.
+	// Slow is the number of slow Clusters.
 	Slow int `json:"slow"`
 	// Seconds from the patch of the template to the end of the attempt, in order.
 	Seconds []float64 `json:"seconds"`
-	// CPU seconds of the manager until the last has ended.
+	// CPU seconds of the manager until the last attempt has ended.
 	CPU float64 `json:"cpuSeconds"`
 }
 

@@ -25,16 +25,17 @@ import (
 )
 
 const (
-	// userAgent is in that of our manager, which shares its account in workload clusters with Cluster API's.
+	// userAgent is part of our manager's user agent; it shares its account in workload clusters with Cluster
+	// API's managers.
 	userAgent = " cluster-api-elemental-manager "
-	// atATime is how many are moved at a time: on so small a machine they go as fast as more would.
+	// atATime is the number of concurrent migrations: on a small machine more would not be faster.
 	atATime = 10
 )
 
-// pools have one node each, which the virtual machines leave for that of the other.
+// pools have one node each; the virtual machines move from one to the other.
 var pools = []scenario.Pool{{Name: "first", Workers: 1}, {Name: "second", Workers: 1}}
 
-// large is the size of a node that can take all of them.
+// large is the size of a node that has room for all of them.
 func large() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("200"), corev1.ResourceMemory: resource.MustParse("1Ti"),
@@ -42,7 +43,7 @@ func large() corev1.ResourceList {
 	}
 }
 
-var _ = It("many virtual machines leave a node, of few and of many", func(ctx SpecContext) {
+var _ = It("many virtual machines leave a node, in a small and in a large cluster", func(ctx SpecContext) {
 	l := suite.StartLab(ctx, lab.Options{KubeVirt: true, NodeSize: large()})
 	cluster := suite.NewCluster(ctx, l, scenario.Options{Pools: pools})
 	Expect(l.KubeVirt.Configure(ctx, func(c *kubevirtv1.KubeVirtConfiguration) {
@@ -70,7 +71,7 @@ func nodeOf(ctx context.Context, cluster *scenario.Cluster, pool string) string 
 	return machines[0].Status.NodeRef.Name
 }
 
-// evacuate the node of a pool, which is upgraded.
+// evacuate upgrades the node of a pool, which is evacuated for that.
 func evacuate(ctx context.Context, cluster *scenario.Cluster, crowd *scenario.Crowd, pool string) cost {
 	GinkgoHelper()
 	nodes, err := cluster.Nodes(ctx)

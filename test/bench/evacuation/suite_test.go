@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// perMachine is how many calls an evacuation is to make for each virtual machine, at most.
+	// perMachine is the maximum number of calls that an evacuation should make for each virtual machine.
 	perMachine = 6
-	// patience with an evacuation, and look is how often it is looked how far it has come.
+	// patience is the timeout of an evacuation, and look the interval at which its progress is polled.
 	patience = 40 * time.Minute
 	look     = time.Second
 )
 
-// size of the crowd of virtual machines, and others is how many Nodes there are besides.
+// size is the number of virtual machines, and others that of additional Nodes.
 var size, others = 500, 1000
 
 func TestEvacuationBenchmark(t *testing.T) {
@@ -46,14 +46,15 @@ var _ = BeforeSuite(func() {
 
 // cost of one evacuation.
 type cost struct {
-	// Nodes of the cluster besides the one that the virtual machines leave.
+	// Nodes of the cluster besides the one that is evacuated.
 	Nodes int `json:"nodes"`
-	// Moved is how many virtual machines were moved.
+	// Moved is the number of migrated virtual machines.
 	Moved int `json:"moved"`
-	// Seconds from the patch of the template to the end of the attempt, and processor seconds of the manager meanwhile.
+	// Seconds from the patch of the template to the end of the attempt, and CPU seconds of the manager in that time.
 	Seconds float64 `json:"seconds"`
 	CPU     float64 `json:"cpuSeconds"`
-	// PerMachine is how often the manager called the workload cluster for each virtual machine, and Calls what for.
+	// PerMachine is the number of calls of the manager to the workload cluster for each virtual machine, and Calls
+	// their kinds.
 	PerMachine float64        `json:"callsPerVM"`
 	Calls      map[string]int `json:"calls"`
 }

@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	// perHost attempts are kept.
+	// perHost is the number of attempts that the controller keeps.
 	perHost = 10
-	// look is how often the manager's processor time is read; idle is what it may use in that time when it has nothing to do.
+	// look is the interval at which the manager's CPU time is read; idle is what it may use in that time when it has
+	// nothing to do.
 	look = 2 * time.Second
 	idle = 0.1
 )
 
-var _ = It("three nodes are upgraded beside the ended attempts of a fleet", func(ctx SpecContext) {
+var _ = It("three nodes are upgraded in a namespace with the ended attempts of a fleet", func(ctx SpecContext) {
 	cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{})
-	rollOut(ctx, cluster, 0) // the first one fills caches, and is what history is copied from
+	rollOut(ctx, cluster, 0) // the first one fills caches, and its attempts are copied as history
 	costs := []cost{rollOut(ctx, cluster, 0)}
 	model, err := cluster.Attempts(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -42,7 +43,7 @@ var _ = It("three nodes are upgraded beside the ended attempts of a fleet", func
 	report(append(costs, rollOut(ctx, cluster, past)))
 })
 
-// rollOut a new image to all nodes.
+// rollOut rolls out a new image to all nodes.
 func rollOut(ctx context.Context, cluster *scenario.Cluster, past int) cost {
 	GinkgoHelper()
 	wanted := suite.Push(ctx, cluster, image.OS{})

@@ -20,7 +20,7 @@ import (
 
 const attemptsVariable = "HISTORY_BENCH_ATTEMPTS"
 
-// past is how many ended attempts there are: those of 1,000 hosts, which keep ten each.
+// past is the number of ended attempts: those of 1,000 hosts, ten each.
 var past = 10_000
 
 func TestHistoryBenchmark(t *testing.T) {
@@ -39,12 +39,12 @@ var _ = BeforeSuite(func() {
 
 // cost of one rollout.
 type cost struct {
-	// Past is how many ended attempts of others were in the namespace.
+	// Past is the number of ended attempts of other hosts in the namespace.
 	Past int `json:"past"`
-	// Seconds that the rollout took, and processor seconds of the manager meanwhile.
+	// Seconds that the rollout took, and CPU seconds of the manager in that time.
 	Seconds float64 `json:"seconds"`
 	CPU     float64 `json:"cpuSeconds"`
-	// Memory of the manager at its end, resident, in MiB.
+	// Memory is the manager's resident memory at the end, in MiB.
 	Memory float64 `json:"memoryMiB"`
 }
 

@@ -17,14 +17,15 @@ import (
 
 var writingVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
-// tally is how often the kube-apiserver was asked for hosts, registrations and Secrets, and its processor time in seconds.
+// tally is the number of requests to the kube-apiserver for hosts, registrations and Secrets, and its CPU time in
+// seconds.
 type tally struct{ writes, reads, cpu float64 }
 
 func (t tally) since(before tally) tally {
 	return tally{t.writes - before.writes, t.reads - before.reads, t.cpu - before.cpu}
 }
 
-// count reads the kube-apiserver's own counters. Watches are not requests of anybody's.
+// count reads the kube-apiserver's own counters. Watches are not counted as requests.
 func count(ctx context.Context) tally {
 	GinkgoHelper()
 	clients, err := kubernetes.NewForConfig(plane.Config)

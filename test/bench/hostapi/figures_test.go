@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// registrations of hosts at once. Whether some are lost or doubled is not measured: it must not be.
+// registrations reports concurrent registrations of hosts. Lost or duplicate hosts are not a
+// figure, but fail the spec.
 func (r *result) registrations(took []time.Duration, asked tally, used usage, failures map[string]int) {
 	r.of = fmt.Sprintf("%d registrations at once", len(took))
 	r.addAtLeast("rate", float64(len(took))/quantile(took, 1).Seconds(), wantedRate, "hosts/s")
@@ -21,7 +22,7 @@ func (r *result) registrations(took []time.Duration, asked tally, used usage, fa
 	r.cost(asked, used, failures, len(took))
 }
 
-// reports of hosts at once.
+// reports reports concurrent status reports of hosts.
 func (r *result) reports(which string, took []time.Duration, asked tally, used usage, failures map[string]int) {
 	r.of = fmt.Sprintf("%d %s reports at once", len(took), which)
 	r.add("rate", float64(len(took))/quantile(took, 1).Seconds(), "reports/s")
@@ -29,7 +30,7 @@ func (r *result) reports(which string, took []time.Duration, asked tally, used u
 	r.cost(asked, used, failures, len(took))
 }
 
-// cost of what hosts ask at once.
+// cost reports the cost of concurrent requests of hosts.
 func (r *result) cost(asked tally, used usage, failures map[string]int, hosts int) {
 	r.add("processor time of the API a host", milliseconds(used.CPU)/float64(hosts), "ms")
 	r.add("processor time of kube-apiserver a host", asked.cpu*1000/float64(hosts), "ms")
@@ -39,7 +40,7 @@ func (r *result) cost(asked tally, used usage, failures map[string]int, hosts in
 	}
 }
 
-// idle hosts: what they used in that time, and what is held with them and was without.
+// idle reports idle hosts: what they used in that time, and the memory with and without them.
 func (r *result) idle(asked tally, used, without, with usage, hosts int) {
 	r.of = fmt.Sprintf("%d idle hosts, for %s", hosts, idle)
 	r.addAtMost("processor time of the API", used.CPU.Seconds()/idle.Seconds(), wantedCores, "cores")
@@ -52,7 +53,7 @@ func (r *result) idle(asked tally, used, without, with usage, hosts int) {
 	r.addAtMost("reads", asked.reads, 0, "")
 }
 
-// labels that were brought to their hosts, the write of the label included.
+// labels reports how long labels took to reach their hosts, including the write of the label.
 func (r *result) labels(delays []time.Duration, held int) {
 	r.of = fmt.Sprintf("label to agent, the write included, %d labels at %d held connections", len(delays), held)
 	r.addAtMost("99 in 100 within", milliseconds(quantile(delays, 0.99)), wantedDelay, "ms")
@@ -60,14 +61,14 @@ func (r *result) labels(delays []time.Duration, held int) {
 	r.add("all within", milliseconds(quantile(delays, 1)), "ms")
 }
 
-// since says what was used since before, and what is resident now.
+// since is the usage since before, and the current resident memory.
 func (u usage) since(before usage) usage {
 	u.CPU -= before.CPU
 	u.DroppedConnections -= before.DroppedConnections
 	return u
 }
 
-// failuresOf hosts since this was last asked, by their kind.
+// failuresOf hosts since the last call, by kind.
 func failuresOf(hosts []*host) map[string]int {
 	sum := map[string]int{}
 	for _, one := range hosts {

@@ -26,25 +26,25 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// host is an agent reduced to its client, and to the way in which it repeats what fails.
+// host is an agent reduced to its client and its retries.
 type host struct {
 	namespace string
 	name      string
 	client    *client.Client
 	known     wire.Desired
-	// told receives when the server answers with something new.
+	// told receives when the server responds with a change.
 	told chan time.Time
-	// failures of requests that were repeated, by their kind.
+	// failures of requests that were retried, by kind.
 	failures map[string]int
 }
 
-// newFleet makes hosts with an identity and a transport of their own, as in as many processes.
+// newFleet creates hosts with their own identities and transports, like separate processes.
 func newFleet(endpoint *apitest.RegistrationEndpoint, size int) []*host {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
 	hosts := make([]*host, size)
 	making := errgroup.Group{}
-	making.SetLimit(8) // each waits for its files to be on disk
+	making.SetLimit(8) // each syncs its files to disk
 	for i := range hosts {
 		making.Go(func() (err error) {
 			hosts[i], err = newHost(endpoint, filepath.Join(folder, fmt.Sprint(i)))
@@ -78,7 +78,7 @@ func newHost(endpoint *apitest.RegistrationEndpoint, folder string) (*host, erro
 	}, nil
 }
 
-// together runs a function for every host at once and returns how long each took.
+// together runs a function for every host concurrently and returns the durations.
 func together(hosts []*host, do func(*host) error) []time.Duration {
 	GinkgoHelper()
 	took := make([]time.Duration, len(hosts))
@@ -96,7 +96,7 @@ func together(hosts []*host, do func(*host) error) []time.Duration {
 	return took
 }
 
-// persist repeats a request until it is answered, as the agent does.
+// persist retries a request until it succeeds, as the agent does.
 func (h *host) persist(ctx context.Context, request func() error) error {
 	for failures := 1; ; failures++ {
 		err := request()
@@ -110,7 +110,7 @@ func (h *host) persist(ctx context.Context, request func() error) error {
 	}
 }
 
-// kindOf a failure: the status that was answered, or no answer.
+// kindOf a failure: the status of the response, or that there was none.
 func kindOf(err error) string {
 	answer := &client.APIError{}
 	if errors.As(err, &answer) {
@@ -119,7 +119,7 @@ func kindOf(err error) string {
 	return "no answer"
 }
 
-// register as the agent does: what the registration says first, then the host itself.
+// register registers as the agent does: it reads the registration first, then creates the host.
 func (h *host) register(ctx context.Context) error {
 	err := h.persist(ctx, func() error {
 		_, err := h.client.Registration(ctx)
@@ -140,7 +140,7 @@ func (h *host) report(ctx context.Context, bootID string) error {
 	})
 }
 
-// ask for what is desired, without waiting for news.
+// ask requests the desired state, without waiting for a change.
 func (h *host) ask(ctx context.Context) error {
 	return h.persist(ctx, func() (err error) {
 		h.known, _, err = h.client.Desired(ctx, "", 0)
@@ -148,8 +148,8 @@ func (h *host) ask(ctx context.Context) error {
 	})
 }
 
-// poll waits for news, again and again, until the context ends. The first wait is of any length: hosts that have been
-// there for long do not ask at the same time.
+// poll waits for changes repeatedly until the context ends. The first wait has a random duration, because the
+// requests of long-running hosts are not synchronized.
 func (h *host) poll(ctx context.Context) {
 	patience := rand.N(loop.DefaultWait)
 	for ctx.Err() == nil {

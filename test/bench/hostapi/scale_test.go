@@ -17,7 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 )
 
-// What is wanted of one replica. Idle hosts may cost what is wanted of 30,000, however many there are.
+// Targets for one replica. The targets for idle hosts are those for 30,000, whatever their number.
 const (
 	wantedRate   = 200 // hosts registered a second
 	wantedCores  = 0.1
@@ -26,17 +26,18 @@ const (
 )
 
 const (
-	// perRegistration hosts register at once through one registration, which takes that many, and perBurst through all.
+	// perRegistration is the number of hosts that register concurrently with one registration, whose limit that is, and
+	// perBurst the number over all registrations.
 	perRegistration = 2_000
 	perBurst        = 10_000
-	// settle is how long the fleet is left alone before it is measured: agents close the connection
-	// that a report opened beside the held one after some seconds.
+	// settle is how long the fleet is left alone before it is measured: after some seconds agents close the connection
+	// that a report opened in addition to that of the long poll.
 	settle = 8 * time.Second
-	// labelled hosts are enough for a percentile.
+	// labelled is a number of hosts that suffices for a percentile.
 	labelled = 2_000
-	// labelEvery paces the triggers: all at once would measure the client that sets them.
+	// labelEvery paces the triggers: without it the client that sets them would be the bottleneck.
 	labelEvery = 5 * time.Millisecond
-	// patience with what takes as long as agents wait between two requests that fail.
+	// patience is the timeout for what takes as long as the agents' backoff.
 	patience = 10 * time.Minute
 )
 
@@ -66,7 +67,7 @@ var _ = Describe("One replica", Ordered, func() {
 		DeferCleanup(func() { figures.report() })
 	})
 
-	It("registers hosts at once, none lost and none doubled", func(ctx SpecContext) {
+	It("registers hosts concurrently, none lost and none duplicated", func(ctx SpecContext) {
 		for first := 0; first < len(hosts); first += perBurst {
 			burst := hosts[first:min(first+perBurst, len(hosts))]
 			before, used := count(ctx), server.usage()
@@ -76,7 +77,7 @@ var _ = Describe("One replica", Ordered, func() {
 		expectRegistered(ctx, namespaces, hosts)
 	}, NodeTimeout(patience))
 
-	It("stores what is new in reports, and nothing else", func(ctx SpecContext) {
+	It("stores only changes in reports", func(ctx SpecContext) {
 		for _, name := range []string{"new", "repeated"} {
 			before, used := count(ctx), server.usage()
 			took := together(hosts, func(one *host) error { return one.report(ctx, "b-1") })
@@ -85,8 +86,8 @@ var _ = Describe("One replica", Ordered, func() {
 		expectRegistered(ctx, namespaces, hosts)
 	}, NodeTimeout(patience))
 
-	It("holds idle hosts for nothing but memory", func(ctx SpecContext) {
-		// The connections of the reports go first.
+	It("serves idle hosts at the cost of memory only", func(ctx SpecContext) {
+		// The connections of the reports are closed first.
 		for _, one := range hosts {
 			one.client.Close()
 		}
@@ -104,7 +105,7 @@ var _ = Describe("One replica", Ordered, func() {
 		figures.idle(count(ctx).since(before), server.usage().since(used), empty, server.held(), len(hosts))
 	}, NodeTimeout(patience))
 
-	It("brings a label to its host", func(ctx SpecContext) {
+	It("delivers a label to its host", func(ctx SpecContext) {
 		delays := make([]time.Duration, 0, labelled)
 		step := max(1, len(hosts)/labelled)
 		for i := 0; i < len(hosts); i += step {
@@ -115,7 +116,7 @@ var _ = Describe("One replica", Ordered, func() {
 	}, NodeTimeout(patience))
 })
 
-// label a host, and return how long it took until the agent was told.
+// label sets the label of a host, and returns how long it took until the agent received the change.
 func (h *host) label(ctx context.Context) time.Duration {
 	GinkgoHelper()
 	object := &infrav1.ElementalHost{}
@@ -128,7 +129,7 @@ func (h *host) label(ctx context.Context) time.Duration {
 	return at.Sub(since)
 }
 
-// expectRegistered fails where a host is lost, and where there is one that nobody registered.
+// expectRegistered fails if a host is lost or duplicated.
 func expectRegistered(ctx context.Context, namespaces []string, hosts []*host) {
 	GinkgoHelper()
 	names, keys := map[client.ObjectKey]bool{}, map[string]bool{}

@@ -32,34 +32,34 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-// orders are what a server is started with, on its standard input.
+// orders are the configuration of a server, on its standard input.
 type orders struct {
 	Host, Folder  string
 	CA, Cert, Key []byte
 }
 
-// started is what a server says when it listens.
+// started is what a server prints when it listens.
 type started struct {
 	Endpoint string
 	CA       []byte
 }
 
-// question is what a server is asked, a line each time.
+// question is a request to a server, one per line.
 type question struct {
-	// Collect the garbage first: what is left is held.
+	// Collect runs the garbage collector first, so that only memory in use is counted.
 	Collect bool
 }
 
-// usage is what a server answers of itself.
+// usage is a server's response about itself.
 type usage struct {
 	HeapBytes, StackBytes, RSSBytes, PeakRSSBytes uint64
 	Goroutines                                    int
 	CPU                                           time.Duration
-	// HeldPolls now, and DroppedConnections since it started.
+	// HeldPolls is the current number, and DroppedConnections that since it started.
 	HeldPolls, DroppedConnections int
 }
 
-// serve is the whole of the server process.
+// serve is the main function of the server process.
 func serve(in io.Reader, out io.Writer) error {
 	log.SetLogger(logr.Discard())
 	lines, encoder := bufio.NewScanner(in), json.NewEncoder(out)
@@ -106,7 +106,7 @@ func startAPI(given orders) (*apitest.API, error) {
 	return apitest.StartAPI(plane, given.Folder, nil)
 }
 
-// profile serves net/http/pprof, if there is to be one.
+// profile serves net/http/pprof, if it is configured.
 func profile() {
 	address := os.Getenv(profileVariable)
 	if address == "" {
@@ -144,7 +144,7 @@ func measure(asked question) (usage, error) {
 	}, nil
 }
 
-// gather metrics without labels.
+// gather reads metrics without labels.
 func gather(names ...string) ([]int, error) {
 	families, err := metrics.Registry.Gather()
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 const (
 	manyHosts = 30_000
 	fewHosts  = 10_000
-	// spareFiles are the descriptors that a process needs beside one for each host.
+	// spareFiles is the number of file descriptors that a process needs besides one for each host.
 	spareFiles = 2_000
-	// hostMemory is what a host takes in all processes together: API, agents, etcd and kube-apiserver.
+	// hostMemory is the memory of a host in all processes together: API, agents, etcd and
+	// kube-apiserver.
 	hostMemory = 320 << 10
 )
 
@@ -51,7 +52,7 @@ func sizeFor(files, memory uint64) size {
 	return size{manyHosts, "there are file descriptors and memory for them"}
 }
 
-// availableMemory in bytes; 0 where the system does not tell.
+// availableMemory in bytes; 0 if the system does not report it.
 func availableMemory() uint64 {
 	content, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

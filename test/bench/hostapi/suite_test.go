@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// serverVariable makes this test binary the server instead of the tests.
+	// serverVariable makes this test binary run the server instead of the tests.
 	serverVariable  = "HOSTAPI_BENCH_SERVER"
 	hostsVariable   = "HOSTAPI_BENCH_HOSTS"
 	idleVariable    = "HOSTAPI_BENCH_IDLE"
@@ -32,7 +32,7 @@ var (
 	plane  *apiserver.Server
 	server *process
 	fleet  size
-	// idle is as long as the garbage collector lets pass at most.
+	// idle is at least the maximum interval between two garbage collections.
 	idle = 2 * time.Minute
 )
 
@@ -63,7 +63,7 @@ var _ = BeforeSuite(func() {
 	server = startServer()
 })
 
-// process is the server's.
+// process is the server's process.
 type process struct {
 	started
 	in  io.WriteCloser
@@ -104,13 +104,13 @@ func (p *process) hear(into any) {
 	Expect(json.Unmarshal(p.out.Bytes(), into)).To(Succeed())
 }
 
-// usage of the server as it runs.
+// usage of the server in its current state.
 func (p *process) usage() usage {
 	GinkgoHelper()
 	return p.ask(question{})
 }
 
-// held by the server, once its garbage is collected.
+// held is the usage of the server after a garbage collection.
 func (p *process) held() usage {
 	GinkgoHelper()
 	return p.ask(question{Collect: true})

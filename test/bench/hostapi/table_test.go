@@ -21,12 +21,12 @@ import (
 
 // figure is a line of the table.
 type figure struct {
-	// Of what, and what of it.
+	// Of is the subject of the figure.
 	Of    string  `json:"of"`
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// AtMost or AtLeast is what the figure is to be; neither where it only explains others.
+	// AtMost or AtLeast is the target; neither is set if the figure only explains others.
 	AtMost  *float64 `json:"atMost,omitempty"`
 	AtLeast *float64 `json:"atLeast,omitempty"`
 }
@@ -37,11 +37,11 @@ type result struct {
 	Processors int      `json:"processors"`
 	Figures    []figure `json:"figures"`
 
-	// of what figures are added.
+	// of is the subject of the figures that are added.
 	of string
 }
 
-// add a figure that is to be anything.
+// add adds a figure without a target.
 func (r *result) add(name string, value float64, unit string) {
 	r.Figures = append(r.Figures, figure{Of: r.of, Name: name, Value: value, Unit: unit})
 }
@@ -70,7 +70,7 @@ func (f figure) aim() (aim, met string) {
 	return aim, "met"
 }
 
-// table for people.
+// table is the human-readable table.
 func (r *result) table() string {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%d hosts: %s. %d processors, which hosts, etcd and kube-apiserver share.\n\n", r.Hosts, r.Reason, r.Processors)
@@ -85,7 +85,7 @@ func (r *result) table() string {
 		aim, met := one.aim()
 		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\n", one.Name, short(one.Value), one.Unit, aim, met)
 	}
-	_ = columns.Flush() // a bytes.Buffer takes everything
+	_ = columns.Flush() // writes to a bytes.Buffer do not fail
 	return text.String()
 }
 
@@ -102,7 +102,7 @@ func (r *result) report() {
 	Expect(os.WriteFile(filepath.Join(folder, "hostapi.json"), append(data, '\n'), 0o644)).To(Succeed())
 }
 
-// short has three significant digits, or all before the point.
+// short formats with three significant digits, or all digits before the decimal point.
 func short(value float64) string {
 	if value >= 100 || value == 0 {
 		return strconv.FormatFloat(value, 'f', 0, 64)

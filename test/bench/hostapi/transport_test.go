@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// sources are the addresses that hosts have. One address has less than 30,000 ports for the connections to one server.
+// sources is the number of source addresses of hosts. One address has less than 30,000 ports for the connections to
+// one server.
 const sources = 8
 
 var transports atomic.Uint32
 
-// newTransport is that of the agent (agent/client), but for the address that it comes from.
+// newTransport is that of the agent (agent/client), except for its source address.
 func newTransport() (http.RoundTripper, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(server.CA) {

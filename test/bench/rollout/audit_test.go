@@ -20,13 +20,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// turn is when a node had the slot, and when its host was triggered.
+// turn is the time in which a node held the slot, and when its host was triggered.
 type turn struct {
-	// ready is when its attempt had passed all that comes before the slot.
+	// ready is when its attempt had passed all steps before the slot.
 	ready, taken, triggered, freed time.Time
 }
 
-// readAudit tells from the audit log how long the slot was free, and what was written.
+// readAudit determines from the audit log how long the slot was free, and what was written.
 func (b *bench) readAudit(ctx context.Context, os image.Image, began, ended time.Time, result *figures) {
 	GinkgoHelper()
 	upgrades := b.attempts(ctx, os)
@@ -60,8 +60,8 @@ func readyAt(upgrade *infrav1.ElementalHostUpgrade) time.Time {
 	return upgrade.Status.FinishedAt.Time
 }
 
-// gaps are from the moment at which the slot became free to that at which the next host was triggered, and at which the slot
-// was taken, where the next attempt was waiting by then.
+// gaps are the times from the release of the slot to the next trigger, and to the next acquisition of the slot, if the
+// next attempt was waiting by then.
 func gaps(turns []turn) (triggered, taken spread) {
 	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.taken.UnixNano(), b.taken.UnixNano()) })
 	toTrigger, toSlot := []time.Duration{}, []time.Duration{}

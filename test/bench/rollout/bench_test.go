@@ -21,15 +21,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// Pools of a cluster: the one that is measured, the one whose attempts are copied, and the rest.
+// Pools of a cluster: the one that is measured, the one whose attempts are copied, and the others.
 const pool, modelPool, others = scenario.Deployment, "models", "others"
 
 const (
-	// patience with a cluster that comes up, and with a rollout.
+	// patience is the timeout for a cluster to come up, and for a rollout.
 	patience = 45 * time.Minute
-	// look is how often Machines are read, and the manager's figures.
+	// look is the interval at which Machines, and the manager's metrics, are read.
 	look = 2 * time.Second
-	// unavailable nodes are more than the slots, so that attempts wait for a slot: one has it, others are at Admit.
+	// unavailable is greater than slots, so that attempts wait for a slot: one holds it, others are at Admit.
 	unavailable, slots = 4, 1
 )
 
@@ -53,7 +53,7 @@ func newBench(ctx context.Context, l *lab.Lab, size int) *bench {
 	return b
 }
 
-// switchOn the hosts.
+// switchOn powers the hosts on.
 func (b *bench) switchOn(_ context.Context, c *scenario.Cluster, agentConfig []byte) error {
 	workload, err := c.Workload().RESTConfig("kubelets")
 	if err != nil {
@@ -74,8 +74,8 @@ func (b *bench) switchOn(_ context.Context, c *scenario.Cluster, agentConfig []b
 	return nil
 }
 
-// addHistory gives all hosts ended attempts, copied from one that brought a host to the image that they run: the model's host
-// is upgraded to another image and back.
+// addHistory gives all hosts ended attempts, copied from one that upgraded a host to the image that they run: the
+// model's host is upgraded to another image and back.
 func (b *bench) addHistory(ctx context.Context) {
 	GinkgoHelper()
 	for _, wanted := range []image.Image{suite.Push(ctx, b.cluster, image.OS{}), b.cluster.Image} {
@@ -94,7 +94,7 @@ func (b *bench) addHistory(ctx context.Context) {
 	Expect(b.cluster.AddHistory(ctx, &attempts[0], b.cluster.Options.Name, machines)).To(Succeed())
 }
 
-// attempts for an image, each of which has succeeded.
+// attempts for an image, all of which must have succeeded.
 func (b *bench) attempts(ctx context.Context, os image.Image) []infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	all, err := b.cluster.Attempts(ctx)
@@ -109,13 +109,13 @@ func (b *bench) attempts(ctx context.Context, os image.Image) []infrav1.Elementa
 	return found
 }
 
-// awaitImage waits until the hosts of a pool run an image, and Cluster API has taken note of it.
+// awaitImage waits until the hosts of a pool run an image, and Cluster API has completed their updates.
 func (b *bench) awaitImage(ctx context.Context, pool string, os image.Image) {
 	GinkgoHelper()
 	Eventually(b.missing).WithContext(ctx).WithArguments(pool, os).WithTimeout(patience).WithPolling(look).Should(BeEmpty())
 }
 
-// missing is what a pool lacks. It reads the pool's objects only.
+// missing describes what a pool lacks. It reads only the pool's objects.
 func (b *bench) missing(ctx context.Context, pool string, os image.Image) (string, error) {
 	machines := &clusterv1.MachineList{}
 	err := b.cluster.Lab.Kube.List(ctx, machines, client.InNamespace(b.cluster.Namespace()),

@@ -1,16 +1,16 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollout measures what an upgrade costs in clusters of different sizes: twenty nodes of each are upgraded, one at a
-// time, while others wait for the slot. Every host of the cluster has ten ended attempts. API servers, Cluster API and our
-// manager are real; hosts are those of package fleet.
+// Package rollout measures the cost of an upgrade in clusters of different sizes: twenty nodes of each are
+// upgraded, one at a time, while others wait for the slot. Every host of the cluster has ten ended
+// attempts. API servers, Cluster API and our manager are real; hosts are those of package fleet.
 //
-// The times are those at which API servers stored writes, from their audit logs: a slot is free when the ElementalCluster is
-// stored without it, and a host triggered when its label is. Requests are counted by the manager itself
-// (rest_client_requests_total), watches that it opens and Events included. Bytes are what goes over its connections: TLS,
-// compressed answers and watches.
+// The times are those at which API servers stored writes, from their audit logs: a slot is free when the
+// ElementalCluster is stored without it, and a host triggered when its label is stored. Requests are
+// counted by the manager itself (rest_client_requests_total), including Events and the watches that it
+// opens. Bytes are those on its connections, including TLS, compressed responses and watches.
 //
-// The result is told as a table, beside what is aimed at, and is in bin/bench/rollout.json.
+// The result is printed as a table, with the targets, and written to bin/bench/rollout.json.
 //
 //	ROLLOUT_BENCH_NODES=10,100,1000   sizes of the clusters
 package rollout

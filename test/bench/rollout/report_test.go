@@ -22,7 +22,7 @@ type figures struct {
 	Upgraded int `json:"upgraded"`
 	// Seconds for each node that was upgraded, the host's work and Cluster API's included.
 	Seconds float64 `json:"secondsPerNode"`
-	// Slot is from a slot that becomes free to the next node's trigger, and Taken to when it is taken, in seconds.
+	// Slot is from the release of a slot to the next node's trigger, and Taken to its acquisition, in seconds.
 	Slot  spread `json:"slotToTriggerSeconds"`
 	Taken spread `json:"slotToSlotSeconds"`
 	// Management and Workload are the requests to the API servers.
@@ -33,14 +33,14 @@ type figures struct {
 	// CPU seconds of the manager for each node that was upgraded, and Memory at the end of the rollout in MiB.
 	CPU         float64 `json:"cpuSecondsPerNode"`
 	MemoryAfter float64 `json:"memoryAfterMiB"`
-	// IdleCPU in cores, IdleReceived in KiB/s from both API servers and Memory in MiB of the manager that has nothing to do.
+	// IdleCPU in cores, IdleReceived in KiB/s from both API servers and Memory in MiB of an idle manager.
 	IdleCPU      float64      `json:"idleCores"`
 	IdleReceived float64      `json:"idleReceivedKiBPerSecond"`
 	Memory       float64      `json:"memoryMiB"`
 	Leader       leaderChange `json:"leaderChange"`
 }
 
-// requests for each node that was upgraded, and KiB.
+// requests and KiB for each node that was upgraded.
 type requests struct {
 	Reads    float64 `json:"reads"`
 	Writes   float64 `json:"writes"`
@@ -48,7 +48,7 @@ type requests struct {
 	Sent     float64 `json:"sentKiB"`
 }
 
-// leaderChange is what it costs until a new leader has looked at everything.
+// leaderChange is the cost until a new leader has reconciled everything.
 type leaderChange struct {
 	Seconds    float64 `json:"seconds"`
 	CPU        float64 `json:"cpuSeconds"`
@@ -57,7 +57,7 @@ type leaderChange struct {
 	Reconciles float64 `json:"reconciles"`
 }
 
-// growth that counts as none, and what else is aimed at.
+// growth that is tolerated, and the other targets.
 const (
 	flat       = 1.5
 	mostSlot   = 3.0
@@ -68,7 +68,7 @@ const (
 type row struct {
 	name  string
 	value func(figures) float64
-	// aim is said beside the figures; missed says that they are not what is aimed at.
+	// aim is printed next to the figures; missed reports that they do not meet it.
 	aim    string
 	missed func(first, last float64) bool
 }
@@ -107,7 +107,7 @@ func rows() []row {
 	}
 }
 
-// tell the table, with the growth from the first to the last size and what is aimed at.
+// tell prints the table, with the growth from the first to the last size and the targets.
 func tell(results []figures) {
 	if len(results) == 0 {
 		return

@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// most nodes that are upgraded of a cluster, and models that attempts are copied from.
+	// most is the number of nodes that are upgraded in a cluster, and models that of nodes whose
+	// attempts are copied.
 	most, models = 20, 1
-	// idleTime is how long the manager is looked at that has nothing to do.
+	// idleTime is how long the idle manager is measured.
 	idleTime = time.Minute
 )
 
@@ -28,13 +29,13 @@ var _ = Describe("The nodes of a pool are upgraded", Ordered, func() {
 	for _, size := range sizes {
 		It(fmt.Sprintf("in a cluster of %d nodes", size), func(ctx SpecContext) {
 			results = append(results, measure(ctx, size))
-			report(results) // what there is so far stays if the next size fails
+			report(results) // keeps the results so far if the next size fails
 		})
 	}
 	AfterAll(func() { tell(results) })
 })
 
-// measure a cluster of that many nodes, in a lab of its own.
+// measure measures a cluster of that size, in a lab of its own.
 func measure(ctx context.Context, size int) figures {
 	GinkgoHelper()
 	b := newBench(ctx, suite.StartLab(ctx, lab.Options{Metered: true}), size)
@@ -48,7 +49,7 @@ func measure(ctx context.Context, size int) figures {
 	return result
 }
 
-// measureIdle is what the manager of a cluster costs to which nothing happens.
+// measureIdle measures the manager of a cluster in which nothing happens.
 func (b *bench) measureIdle(ctx context.Context, result *figures) {
 	GinkgoHelper()
 	before := b.sample(ctx)
@@ -62,7 +63,7 @@ func (b *bench) measureIdle(ctx context.Context, result *figures) {
 	result.IdleReceived = (after[received] - before[received]) / kibi / idleTime.Seconds()
 }
 
-// measureRollout upgrades the nodes of the pool.
+// measureRollout measures the upgrade of the pool's nodes.
 func (b *bench) measureRollout(ctx context.Context, result *figures) {
 	GinkgoHelper()
 	wanted := suite.Push(ctx, b.cluster, image.OS{})
@@ -78,7 +79,7 @@ func (b *bench) measureRollout(ctx context.Context, result *figures) {
 	b.readAudit(ctx, wanted, began, ended, result)
 }
 
-// measureLeaderChange kills the manager and starts it anew.
+// measureLeaderChange kills the manager and restarts it.
 func (b *bench) measureLeaderChange(ctx context.Context, result *figures) {
 	GinkgoHelper()
 	l := b.cluster.Lab

@@ -17,15 +17,17 @@ import (
 
 const (
 	kibi, mebi = 1 << 10, 1 << 20
-	// resting is what the manager may use of the processor when nothing happens, as seconds in a look and for each node.
+	// resting and restingEach are the CPU seconds that an idle manager may use per look: in total, and in addition for
+	// each node.
 	resting, restingEach = 0.1, 0.0005
-	// looks that have to find the same.
+	// looks is how many consecutive looks must find the same.
 	looks = 3
-	// objectsOfNode are what a new leader looks at of a node at least: its host, its machine and ten attempts.
+	// objectsOfNode is the minimum number of objects of a node that a new leader reconciles: its host, its machine and
+	// ten attempts.
 	objectsOfNode = 12
 )
 
-// Names of what is sampled of the manager.
+// Names of the sampled metrics of the manager.
 const (
 	cpu        = "process_cpu_seconds_total"
 	memory     = "process_resident_memory_bytes"
@@ -33,15 +35,16 @@ const (
 	requested  = "rest_client_requests_total{"
 	depth      = "workqueue_depth{"
 	working    = "controller_runtime_active_workers{"
-	// received are the bytes from both API servers, which the lab counts, and memoryNow is what memory is after a difference is taken.
+	// received is the number of bytes from both API servers, which the lab counts; memoryNow is the name of the memory
+	// after a difference is computed.
 	received  = "received"
 	memoryNow = "memory now"
 )
 
-// sample is what the manager says of itself, by the name of a metric with its labels.
+// sample is a scrape of the manager's metrics, by name and labels.
 type sample map[string]float64
 
-// sum of all samples whose names begin so, and have all of these labels.
+// sum of all samples whose names have this prefix, and which have all of these labels.
 func (s sample) sum(name string, labels ...string) float64 {
 	total := 0.0
 	for of, value := range s {
@@ -61,7 +64,7 @@ func hasAll(name string, labels []string) bool {
 	return true
 }
 
-// less is what was added since another sample.
+// less is the difference to an earlier sample.
 func (s sample) less(before sample) sample {
 	added := maps.Clone(s)
 	for name, value := range before {
@@ -71,7 +74,7 @@ func (s sample) less(before sample) sample {
 	return added
 }
 
-// sample the manager.
+// sample scrapes the manager.
 func (b *bench) sample(ctx context.Context) sample {
 	GinkgoHelper()
 	samples, err := b.cluster.Lab.Metrics(ctx)
@@ -93,7 +96,7 @@ func receivedFrom(cluster *kube.Cluster) string { return "received from " + clus
 
 func sentTo(cluster *kube.Cluster) string { return "sent to " + cluster.Name() }
 
-// traffic are the bytes that the manager, and those before it, have received from API servers.
+// traffic is the number of bytes that the manager, and its predecessors, have received from API servers.
 func (b *bench) traffic() float64 {
 	total := 0.0
 	for _, of := range b.clusters() {
@@ -124,8 +127,9 @@ func (b *bench) rest(ctx context.Context) {
 	}).WithPolling(look).MustPassRepeatedly(looks).Should(BeNumerically("<", most))
 }
 
-// awaitSettled waits until the manager, which has just been started, has looked at everything: its queues are empty, nobody
-// works, and it has looked at as much as there is, and at nothing since the look before. It returns when that was so first, and what it had cost by then.
+// awaitSettled waits until the manager, which has just been started, has reconciled everything: its queues are empty,
+// no worker is busy, and it has reconciled at least as often as there are objects, but not since the previous look. It
+// returns when that was first the case, and the cost until then.
 func (b *bench) awaitSettled(ctx context.Context) (time.Time, sample) {
 	GinkgoHelper()
 	const often = time.Second

@@ -17,7 +17,8 @@ import (
 
 const (
 	sizesVariable = "ROLLOUT_BENCH_NODES"
-	// fewest nodes of a cluster: one that attempts are copied from, and as many as are upgraded or wait for it at a time.
+	// fewest is the minimum size of a cluster: one node whose attempts are copied, and as many as are upgraded or wait
+	// concurrently.
 	fewest = models + unavailable
 )
 

@@ -31,8 +31,8 @@ const (
 	extension      = "runtime-extension-components.yaml"
 )
 
-// global kinds have no namespace. Neither kustomize nor clusterctl knows that policies are of them; the API server drops the
-// namespace that they write.
+// global matches kinds without a namespace. Neither kustomize nor clusterctl knows that policies are cluster-scoped;
+// the API server drops the namespace that they write.
 var global = regexp.MustCompile(`^(Namespace|CustomResourceDefinition|ClusterRole|ClusterRoleBinding|.*WebhookConfiguration|ExtensionConfig)$`)
 
 var _ = Describe("Metadata YAML", func() {
@@ -47,7 +47,7 @@ var _ = Describe("Metadata YAML", func() {
 		}
 	})
 
-	It("has a series for every tag that is released", func() {
+	It("has a series for every released tag", func() {
 		said, err := writeRelease("v7.0.0", GinkgoT().TempDir())
 		Expect(err).To(HaveOccurred())
 		Expect(said).To(ContainSubstring("metadata.yaml has no release series for v7.0.0 with contract v1beta2: add it"))
@@ -106,7 +106,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 		Expect(deployments()[0].Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement(HavePrefix("--namespace")))
 	})
 
-	It("binds each of its policies, which the API server does not act by otherwise", func() {
+	It("binds each of its policies, which the API server does not enforce otherwise", func() {
 		policies, bound := []string{}, []string{}
 		for _, object := range objects(infrastructure).Policies() {
 			if name, isBinding, _ := unstructured.NestedString(object.Object, "spec", "policyName"); isBinding {
@@ -119,7 +119,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 		Expect(bound).To(ConsistOf(policies))
 	})
 
-	It("has the manager started as the binary can be: with flags, ports and directories that it has", func() {
+	It("starts the manager with flags, ports and directories that the binary supports", func() {
 		said, _ := exec.Command(filepath.Join(root, "bin", "manager"), "--help").CombinedOutput()
 		usage := string(said)
 		manager := deployments()[0].Spec.Template.Spec.Containers[0]
@@ -133,7 +133,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 		}
 		Expect(manager.VolumeMounts).To(HaveLen(4))
 		for _, mount := range manager.VolumeMounts {
-			if mount.Name == "extension-clients" { // there only for those who name a file in it
+			if mount.Name == "extension-clients" { // optional: used only by a flag that names a file in it
 				continue
 			}
 			Expect(usage).To(MatchRegexp(`\(default "` + mount.MountPath + `/?"\)`))
@@ -176,7 +176,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 			HaveField("Values", ContainElements("capi-system", "capi-kubeadm-control-plane-system", "rke2-control-plane-system")))))
 	})
 
-	It("mounts the authority of client certificates where docs/install.md names it, and asks for none by default", func() {
+	It("mounts the CA of client certificates where docs/install.md names it, and requires none by default", func() {
 		manager := deployments()[0].Spec.Template.Spec.Containers[0]
 		Expect(manager.VolumeMounts).To(ContainElement(And(HaveField("Name", "extension-clients"), HaveField("MountPath", "/etc/elemental/extension-clients"))))
 		page, err := os.ReadFile(filepath.Join(root, "docs", "install.md"))
@@ -189,7 +189,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 		}
 	})
 
-	It("runs as nobody, and may do nothing but listen", func() {
+	It("runs as a non-root user without capabilities", func() {
 		pod := deployments()[0].Spec.Template.Spec
 		Expect(pod.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
 		Expect(pod.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
@@ -231,7 +231,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 })
 
 var _ = Describe("Components YAML of the runtime extension", func() {
-	It("brings the ExtensionConfig, its Service and its certificate, and no Deployment of its own", func() {
+	It("contains the ExtensionConfig, its Service and its certificate, and no Deployment of its own", func() {
 		kinds := []string{}
 		for _, object := range objects(extension) {
 			kinds = append(kinds, object.GetKind())
@@ -239,7 +239,7 @@ var _ = Describe("Components YAML of the runtime extension", func() {
 		Expect(kinds).To(ConsistOf("Namespace", "Service", "Issuer", "Certificate", "ExtensionConfig"))
 	})
 
-	It("fits together: ExtensionConfig, Service, certificate, and the manager's Pods", func() {
+	It("is consistent: ExtensionConfig, Service, certificate, and the manager's Pods", func() {
 		all := objects(extension)
 		config, service, certificate := all.OfKind("ExtensionConfig")[0], all.OfKind("Service")[0], all.OfKind("Certificate")[0]
 		name := service.GetName() + "." + service.GetNamespace() + ".svc"
@@ -263,7 +263,7 @@ var _ = Describe("Components YAML of the runtime extension", func() {
 	})
 })
 
-// variables that a file asks for, by name.
+// variables that a file uses, by name.
 func variables(content string) []string {
 	found := map[string]struct{}{}
 	for line := range strings.Lines(content) {

@@ -11,7 +11,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
-// links of what an object is made of, wherever they stand: "Kind name" of each object that is referred to.
+// links are the references in an object, at any depth, as "Kind name".
 func links(of any) []string {
 	found := []string{}
 	switch value := of.(type) {
@@ -28,7 +28,7 @@ func links(of any) []string {
 	return found
 }
 
-// link is what the fields of one level refer to.
+// link is the reference in the fields of one level, if any.
 func link(fields map[string]any) []string {
 	text := func(from map[string]any, key string) string { value, _ := from[key].(string); return value }
 	switch kind, name := text(fields, "kind"), text(fields, "name"); {
@@ -45,7 +45,8 @@ func link(fields map[string]any) []string {
 	return nil
 }
 
-// there are the objects of an asset, as links name them, with the Secrets that cert-manager makes for its Certificates.
+// there are the objects of an asset, named as by links, including the Secrets that cert-manager creates for its
+// Certificates.
 func there(all capi.Manifests) []string {
 	names := []string{}
 	for _, object := range all {
@@ -62,7 +63,7 @@ var _ = Describe("Links to external objects", func() {
 		GinkgoHelper()
 		all, followed := objects(name), 0
 		for _, object := range all {
-			if object.GetKind() == "CustomResourceDefinition" { // names kinds, not objects
+			if object.GetKind() == "CustomResourceDefinition" { // refers to kinds, not objects
 				continue
 			}
 			for _, link := range links(object.Object) {
@@ -80,7 +81,7 @@ var _ = Describe("Links to external objects", func() {
 
 	It("there are none in templates and classes", func() {
 		for _, name := range append(assets("cluster-template*.yaml"), assets("clusterclass-*.yaml")...) {
-			if len(objects(name)) > 1 { // one alone is a Cluster whose class is an asset of its own
+			if len(objects(name)) > 1 { // a single object is a Cluster whose class is a separate asset
 				expectNone(name)
 			}
 		}

@@ -34,7 +34,7 @@ var _ = Describe("A release", func() {
 		Expect(strings.Split(strings.TrimSpace(asset(checksums)), "\n")).To(ConsistOf(expected))
 	})
 
-	It("says what it is made from", func() {
+	It("lists its source materials", func() {
 		document := struct{ SPDXVersion, Name string }{}
 		Expect(json.Unmarshal([]byte(asset(materials)), &document)).To(Succeed())
 		Expect(document.SPDXVersion).To(Equal("SPDX-2.3"))

@@ -19,10 +19,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
-// accountName is the end of the name by which the policy on Secrets knows the manager.
+// accountName is the suffix of the name by which the policy on Secrets recognizes the manager.
 const accountName = "elemental-manager"
 
-// rendered is what kustomize makes of a folder in config.
+// rendered is the output of kustomize for a folder in config.
 func rendered(folder string) capi.Manifests {
 	GinkgoHelper()
 	content, err := exec.Command(filepath.Join(root, "bin", "tools", "kubectl"), "kustomize", filepath.Join(root, "config", folder)).Output()
@@ -48,7 +48,7 @@ func as[T any](object *unstructured.Unstructured) *T {
 }
 
 var _ = Describe("The policy on the manager's Secrets", func() {
-	It("knows the manager by the name that its account and its Pods have, and is bound", func() {
+	It("recognizes the manager by the name of its ServiceAccount and its Pods, and is bound", func() {
 		all := objects(infrastructure)
 		named(all, "ServiceAccount", accountName)
 		Expect(as[appsv1.Deployment](all.OfKind("Deployment")[0]).Spec.Template.Spec.ServiceAccountName).To(Equal(accountName))
@@ -63,7 +63,7 @@ var _ = Describe("The policy on the manager's Secrets", func() {
 var _ = Describe("The components for one namespace", func() {
 	const watched = "edge"
 
-	It("grant in that namespace what the others grant everywhere, and elsewhere only to read what has none or may be in any", func() {
+	It("grant in that namespace what the others grant everywhere, and elsewhere only reads of cluster-scoped objects and of those that may be in any namespace", func() {
 		wide, narrow := rendered("default"), rendered("namespaced")
 		role := as[rbacv1.Role](named(narrow, "Role", "elemental-manager-role"))
 		Expect(role.Namespace).To(Equal(watched))
@@ -112,7 +112,8 @@ var _ = Describe("The components for one namespace", func() {
 	})
 })
 
-// rights are what rules grant, each as "group/resource:verb": which of them share a rule means nothing.
+// rights are the permissions that rules grant, each as "group/resource:verb", regardless of how they
+// are grouped into rules.
 func rights(rules []rbacv1.PolicyRule) []string {
 	var granted []string
 	for _, rule := range rules {

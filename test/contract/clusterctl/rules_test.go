@@ -15,13 +15,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// noRules are headings of the page that ask nothing of a provider.
+// noRules are headings of the page that are not rules for a provider.
 var noRules = []string{
 	"Note", "Provider Repositories", "Additional notes", "Components YAML transformations", "Cluster template transformations",
 	"Adding a provider to clusterctl", "Creating a provider repository on GitHub", "Creating a provider repository on GitLab",
 }
 
-var _ = It("The contract of clusterctl has no rule that no spec names", func(ctx SpecContext) {
+var _ = It("The contract of clusterctl has no rule without a spec", func(ctx SpecContext) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
 	list.Dir = root
 	folder, err := list.Output()
@@ -40,7 +40,7 @@ var _ = It("The contract of clusterctl has no rule that no spec names", func(ctx
 	}
 })
 
-// sources of the suites that try the contract.
+// sources of the suites that test the contract.
 func sources() string {
 	GinkgoHelper()
 	all := strings.Builder{}

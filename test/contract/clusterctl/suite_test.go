@@ -74,7 +74,8 @@ func asset(name string) string {
 	return string(content)
 }
 
-// objects of an asset. Its variables are not filled in: those of the components stand where text is valid.
+// objects of an asset. Its variables are not substituted: those of the components are at places where text
+// is valid.
 func objects(name string) capi.Manifests {
 	GinkgoHelper()
 	parsed, err := capi.Parse([]byte(asset(name)))

@@ -17,7 +17,7 @@ import (
 
 const imageVariable = "ELEMENTAL_OS_IMAGE"
 
-// flavors of the release; "" is the one that is taken when none is named.
+// flavors of the release; "" is the default.
 func flavors() []string {
 	GinkgoHelper()
 	found := []string{}
@@ -80,7 +80,7 @@ var _ = Describe("Workload cluster templates", func() {
 		Expect(table).To(Equal(used))
 	})
 
-	It("make machines that are upgraded in place: no surge, where there is a MachineDeployment", func() {
+	It("create Machines that are upgraded in place: no surge, where there is a MachineDeployment", func() {
 		for _, name := range assets("cluster-template*.yaml") {
 			for _, deployment := range objects(name).OfKind("MachineDeployment") {
 				surge, _, _ := unstructured.NestedFieldNoCopy(deployment.Object, "spec", "rollout", "strategy", "rollingUpdate", "maxSurge")

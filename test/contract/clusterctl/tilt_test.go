@@ -19,7 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 )
 
-// tiltProvider is what Cluster API's Tiltfile and its tilt-prepare read of a provider's file.
+// tiltProvider is the part of a provider's file that Cluster API's Tiltfile and its tilt-prepare read.
 type tiltProvider struct {
 	Name   string `json:"name"`
 	Config struct {
@@ -46,7 +46,7 @@ var _ = Describe("tilt-provider.yaml", func() {
 
 	BeforeEach(func() {
 		provider = tiltProvider{}
-		// Not a list: tilt-prepare takes a file for a list by its first character, which is that of a comment here.
+		// Not a list: tilt-prepare detects a list by the file's first character, which is that of a comment here.
 		read("tilt-provider.yaml", &provider)
 	})
 
@@ -75,14 +75,15 @@ var _ = Describe("tilt-provider.yaml", func() {
 		Expect(yaml.Unmarshal(content, &extension)).To(Succeed())
 		grouped, others := []string{}, []string{}
 		for _, resource := range extension.Resources {
-			if resource == "namespace.yaml" { // that of the provider
+			if resource == "namespace.yaml" { // belongs to the provider
 				continue
 			}
 			content, err := os.ReadFile(filepath.Join(root, folder, resource))
 			Expect(err).NotTo(HaveOccurred())
 			parts, err := capi.Parse(content)
 			Expect(err).NotTo(HaveOccurred())
-			// Tilt puts a Service beside the workload that it selects, and then finds none to group with what is named here.
+			// Tilt groups a Service with the workload that it selects, and then fails to find the object that is named
+			// here.
 			if slices.ContainsFunc(parts, func(part *unstructured.Unstructured) bool { return part.GetKind() == "Service" }) {
 				others = append(others, filepath.Join(folder, resource))
 			} else {
@@ -94,7 +95,7 @@ var _ = Describe("tilt-provider.yaml", func() {
 		Expect(provider.Config.ResourceDeps).To(ConsistOf("capi_controller"), "Cluster API looks at an ExtensionConfig before it accepts it")
 	})
 
-	It("has the manager built again for each package of it that changes", func() {
+	It("rebuilds the manager when any of its packages changes", func() {
 		command := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}", provider.Config.GoMain)
 		command.Dir = root
 		said, err := command.Output()
@@ -110,7 +111,7 @@ var _ = Describe("tilt-provider.yaml", func() {
 })
 
 var _ = Describe("tilt-settings.yaml", func() {
-	It("enables what tilt-provider.yaml is called, and sets every variable that has no default", func() {
+	It("enables the provider by the name in tilt-provider.yaml, and sets every variable without a default", func() {
 		settings := struct {
 			DefaultRegistry string              `json:"default_registry"`
 			ProviderRepos   []string            `json:"provider_repos"`
@@ -122,7 +123,7 @@ var _ = Describe("tilt-settings.yaml", func() {
 		Expect(settings.EnableProviders).To(ContainElement("elemental"))
 		Expect(settings.TemplateDirs).To(HaveKey("elemental"))
 
-		// Those that Cluster API's Tiltfile sets itself.
+		// Variables that Cluster API's Tiltfile sets itself.
 		given := []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"}
 		for name := range settings.Substitutions {
 			given = append(given, name)

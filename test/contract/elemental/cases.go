@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Cases makes a spec for each, with a host of its own.
+// Cases declares the specs, each with a host of its own.
 func Cases(newHost func() Host) {
 	var host Host
 
@@ -17,7 +17,7 @@ func Cases(newHost func() Host) {
 	ended(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
 	killed(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
 
-	It("has all of a large image in its snapshot", func() {
+	It("writes a large image completely", func() {
 		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Large: true}})
 		Expect(end.ExitCode).To(BeZero(), end.Stdout)
 		Expect(host.Whole(2)).To(BeTrue())
@@ -32,7 +32,7 @@ func Cases(newHost func() Host) {
 		}
 	})
 
-	It("ends with exit code 0, and half a snapshot for the default, when the state partition has become full", func() {
+	It("exits 0 with a truncated snapshot as the default when the state partition becomes full", func() {
 		host.Fill()
 		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Large: true}})
 		Expect(end.ExitCode).To(BeZero(), end.Stdout)
@@ -45,9 +45,9 @@ func Cases(newHost func() Host) {
 	})
 }
 
-// ended are the cases of calls that end by themselves.
+// ended are the cases of calls that complete.
 func ended(upgrade func(Upgrade) Outcome, look func() Disk) {
-	It("makes the new snapshot the default, and the one that runs its fallback", func() {
+	It("makes the new snapshot the default, and the running one its fallback", func() {
 		end := upgrade(Upgrade{To: v2})
 		Expect(end.ExitCode).To(BeZero(), end.Stdout)
 		got := look()
@@ -58,7 +58,7 @@ func ended(upgrade func(Upgrade) Outcome, look func() Disk) {
 		Expect(got.Mounts).To(BeEmpty())
 	})
 
-	It("logs why it fails to its standard output, and leaves nothing", func() {
+	It("logs its errors to standard output, and leaves nothing behind", func() {
 		end := upgrade(Upgrade{To: Image{Version: "v2", Missing: true}})
 		Expect(end.ExitCode).To(Equal(1))
 		Expect(end.Stdout).To(ContainSubstring("ERRO"))
@@ -66,14 +66,14 @@ func ended(upgrade func(Upgrade) Outcome, look func() Disk) {
 		expectUntouched(look())
 	})
 
-	It("ends with exit code 0 when a hook fails, and logs that", func() {
+	It("exits 0 when a hook fails, and logs that", func() {
 		end := upgrade(Upgrade{To: Image{Version: "v2", FailingStage: "after-upgrade"}})
 		Expect(end.ExitCode).To(BeZero())
 		Expect(end.Stdout).To(ContainSubstring("ERRO"))
 		expectUpgraded(look(), 2, "2/"+image, "1")
 	})
 
-	It("leaves mounts, a loop device and a default that is gone when an image cannot become the recovery system", func() {
+	It("leaves mounts, a loop device and a dangling default when an image cannot become the recovery system", func() {
 		end := upgrade(Upgrade{To: Image{Version: "v2", NoKernel: true}, Recovery: true})
 		Expect(end.ExitCode).To(Equal(1))
 		Expect(end.Stdout).To(MatchRegexp(`(?s)ERRO.*no Kernel file found`))
@@ -86,9 +86,9 @@ func ended(upgrade func(Upgrade) Outcome, look func() Disk) {
 	})
 }
 
-// killed are those of calls that are killed.
+// killed are the cases of calls that are killed.
 func killed(upgrade func(Upgrade) Outcome, look func() Disk) {
-	It("leaves the mounts of the new tree when it is killed in a hook within that", func() {
+	It("leaves the mounts of the new tree when it is killed in a hook in that tree", func() {
 		Expect(upgrade(Upgrade{To: v2, Killed: InHook}).ExitCode).To(Equal(-1))
 		got := look()
 		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {workDir}}))
@@ -98,7 +98,7 @@ func killed(upgrade func(Upgrade) Outcome, look func() Disk) {
 		Expect(got.Loops).To(Equal(before().Loops))
 	})
 
-	It("leaves a loop device on half a snapshot when it is killed while it copies", func() {
+	It("leaves a loop device on a partial snapshot when it is killed while it copies", func() {
 		Expect(upgrade(Upgrade{To: v2, Killed: Packing}).ExitCode).To(Equal(-1))
 		got := look()
 		Expect(got.Snapshots).To(Equal(map[int][]string{1: {image}, 2: {image, workDir}}))
@@ -107,7 +107,7 @@ func killed(upgrade func(Upgrade) Outcome, look func() Disk) {
 		Expect(got.Loops).To(Equal([]string{"1/" + image, "2/" + image}))
 	})
 
-	It("has half a snapshot for the first fallback when it is run again over that", func() {
+	It("makes a partial snapshot the first fallback when it is run again after a kill", func() {
 		upgrade(Upgrade{To: v2, Killed: InHook})
 		end := upgrade(Upgrade{To: v2})
 		Expect(end.ExitCode).To(BeZero(), end.Stdout)
@@ -116,7 +116,7 @@ func killed(upgrade func(Upgrade) Outcome, look func() Disk) {
 		Expect(got.Fallback).To(Equal("0 1 2 3"))
 	})
 
-	It("has a default that is not recorded when it is killed before it writes that down", func() {
+	It("leaves an unrecorded default when it is killed before it writes state.yaml", func() {
 		Expect(upgrade(Upgrade{To: v2, Killed: Unrecorded}).ExitCode).To(Equal(-1))
 		got := look()
 		Expect(got.Default).To(Equal("2/" + image))
@@ -126,7 +126,7 @@ func killed(upgrade func(Upgrade) Outcome, look func() Disk) {
 	})
 }
 
-// before is a host that has just booted.
+// before is the disk of a host that has just booted.
 func before() Disk {
 	return Disk{
 		Snapshots: map[int][]string{1: {image}}, Default: "1/" + image, Recorded: map[int]bool{1: true},
@@ -145,7 +145,7 @@ func expectUntouched(got Disk) {
 	Expect(got.Mounts).To(BeEmpty())
 }
 
-// expectUpgraded asserts that another snapshot is the default, in place of 1.
+// expectUpgraded asserts that another snapshot is the default instead of 1.
 func expectUpgraded(got Disk, snapshot int, link, passive string) {
 	GinkgoHelper()
 	Expect(got.Default).To(Equal(link))

@@ -22,8 +22,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// sendNothing has the replicas connect to a server of a stranger: by a kubeconfig that names a file of theirs, and by one
-// that has its own token.
+// sendNothing makes the replicas connect to an untrusted server: by a kubeconfig that refers to one of their files, and
+// by one that contains a token.
 func sendNothing(ctx SpecContext) {
 	authorizations := make(chan string, 1000)
 	stranger := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -25,7 +25,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
-// ask sends a request and returns the status code and what was answered.
+// ask sends a request and returns the status code and the body.
 func ask(ctx context.Context, method, url, token, body string) (int, string) {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
@@ -77,7 +77,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		}
 	})
 
-	// metricsOf a replica, for a caller who may read them.
+	// metricsOf returns the metrics of a replica, read with an authorized token.
 	metricsOf := func(ctx context.Context, r *replica) string {
 		GinkgoHelper()
 		code, said := ask(ctx, http.MethodGet, r.metricsURL(), token, "")
@@ -85,7 +85,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		return said
 	}
 
-	It("serve metrics to those who may read them, and to nobody else", func(ctx SpecContext) {
+	It("serve metrics to authorized clients only", func(ctx SpecContext) {
 		stranger := tokenOf(ctx, newAccount(ctx, "stranger"))
 		for _, r := range replicas {
 			code, _ := ask(ctx, http.MethodGet, r.metricsURL(), "", "")
@@ -100,7 +100,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		}
 	})
 
-	It("speak no older TLS than they are told to, to whoever calls", func(ctx SpecContext) {
+	It("accept no older TLS version than configured, on all ports", func(ctx SpecContext) {
 		for name, port := range map[string]int{
 			"webhooks": replicas[0].webhooks, "hooks": replicas[0].hooks, "hosts": replicas[0].api, "diagnostics": replicas[0].diagnostics,
 		} {
@@ -117,7 +117,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		}
 	})
 
-	It("answer hooks and hosts, all of them", func(ctx SpecContext) {
+	It("all serve hooks and hosts", func(ctx SpecContext) {
 		const question = `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"DiscoveryRequest"}`
 		for _, r := range replicas {
 			_, ready := ask(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz?verbose", r.health), "", "")
@@ -130,7 +130,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		}
 	})
 
-	It("reconcile on the leader alone, with the rights that the manager has", func(ctx SpecContext) {
+	It("reconcile on the leader only, with the permissions of the manager", func(ctx SpecContext) {
 		registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rack"}}
 		Expect(server.Client.Create(ctx, registration)).To(Succeed())
 		Eventually(func(g Gomega) {
@@ -151,7 +151,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 
 	It("send nothing of their own to the server that a kubeconfig names", sendNothing)
 
-	It("take over from a leader that ends", func(ctx SpecContext) {
+	It("take over from a leader that stops", func(ctx SpecContext) {
 		leads := func(r *replica) bool { return sum(metricsOf(ctx, r), "leader_election_master_status", "") == 1 }
 		leader, other := replicas[0], replicas[1]
 		if leads(other) {
@@ -162,7 +162,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		Eventually(leads, patience).WithArguments(other).Should(BeTrue())
 	})
 
-	It("leave to others what is in another namespace, or has another label, when they are told to", func(ctx SpecContext) {
+	It("ignore objects in another namespace, or without the watch label, when configured to", func(ctx SpecContext) {
 		for _, r := range replicas {
 			r.Stop()
 		}

@@ -33,7 +33,7 @@ import (
 const (
 	namespace = "elemental-system"
 	patience  = 2 * time.Minute
-	// calm is how long nothing must happen.
+	// calm is how long something must not happen.
 	calm = 2 * time.Second
 )
 
@@ -51,7 +51,7 @@ var (
 	server   *apiserver.Server
 	replicas []*replica
 	caller   *http.Client
-	// startTenant starts one more, with flags of its own.
+	// startTenant starts an additional replica, with its own flags.
 	startTenant func(ctx context.Context, args ...string) *replica
 )
 
@@ -78,7 +78,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(authority.WriteServing(dir, pair)).To(Succeed())
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority.CertPEM)
-	// What serves the diagnostics signs its certificate itself, as in Cluster API's managers.
+	// The diagnostics endpoint has a self-signed certificate, as in Cluster API's managers.
 	caller = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
@@ -136,7 +136,7 @@ func startReplica(ctx context.Context, index int, root, dir string, args ...stri
 	return r
 }
 
-// grantRoles makes the manager's roles and gives them to its service account, as config/rbac does.
+// grantRoles creates the manager's roles and binds them to its ServiceAccount, as config/rbac does.
 func grantRoles(ctx context.Context, folder string) {
 	GinkgoHelper()
 	newAccount(ctx, "manager")
@@ -169,7 +169,7 @@ func newAccount(ctx context.Context, name string) *corev1.ServiceAccount {
 	return account
 }
 
-// tokenOf a service account.
+// tokenOf requests a token of a ServiceAccount.
 func tokenOf(ctx context.Context, account *corev1.ServiceAccount) string {
 	GinkgoHelper()
 	request := &authenticationv1.TokenRequest{}
@@ -177,7 +177,7 @@ func tokenOf(ctx context.Context, account *corev1.ServiceAccount) string {
 	return request.Status.Token
 }
 
-// writeKubeconfig of the manager's service account.
+// writeKubeconfig writes a kubeconfig of the manager's ServiceAccount.
 func writeKubeconfig(ctx context.Context, dir string) string {
 	GinkgoHelper()
 	token := tokenOf(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "manager"}})

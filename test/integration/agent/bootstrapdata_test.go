@@ -3,9 +3,9 @@
 
 package agent_test
 
-// Bootstrap data in the form in which the bootstrap providers of kubeadm, RKE2 and K3s write them. Commands
-// that no host of the lab has stand for what installs and starts Kubernetes; as in cloud-init, a command that
-// fails does not keep the next from running.
+// Bootstrap data in the form that the bootstrap providers for kubeadm, RKE2 and K3s write. Commands that do
+// not exist on a host of the lab replace what installs and starts Kubernetes; as in cloud-init, a command
+// that fails does not keep the next from running.
 const (
 	kubeadmData = `## template: jinja
 #cloud-config

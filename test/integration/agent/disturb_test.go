@@ -17,13 +17,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 )
 
-// disturber does what a schedule says.
+// disturber carries out the disturbances of a schedule.
 type disturber struct {
 	m        *machine
 	schedule schedule
 	// running are the disturbances that have begun.
 	running sync.WaitGroup
-	// power and space are taken by one at a time.
+	// power and space allow one disturbance of their kind at a time.
 	power, space sync.Mutex
 
 	lock    sync.Mutex
@@ -32,14 +32,14 @@ type disturber struct {
 	said    []string
 }
 
-// begin counts moments from now on.
+// begin starts to count moments.
 func (d *disturber) begin() {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.began = true
 }
 
-// end no further disturbance, and return when those that began are over.
+// end starts no further disturbance, and returns when those that have begun are over.
 func (d *disturber) end() {
 	d.lock.Lock()
 	d.began = false
@@ -47,7 +47,8 @@ func (d *disturber) end() {
 	d.running.Wait()
 }
 
-// meet is called at each moment of the host's commands. The command goes on when the disturbances have begun that are not to come later.
+// meet is called at each moment of the host's commands. The command continues once the disturbances without a delay
+// have begun.
 func (d *disturber) meet(moment rendezvous.Moment) {
 	var begun sync.WaitGroup
 	for _, due := range d.due(moment) {
@@ -61,7 +62,7 @@ func (d *disturber) meet(moment rendezvous.Moment) {
 	begun.Wait()
 }
 
-// due are the disturbances that this moment brings.
+// due are the disturbances of this moment.
 func (d *disturber) due(moment rendezvous.Moment) []disturbance {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -80,7 +81,7 @@ func (d *disturber) due(moment rendezvous.Moment) []disturbance {
 	return due
 }
 
-// disturb the host; begun is called when that has begun.
+// disturb disturbs the host; begun is called when the disturbance has begun.
 func (d *disturber) disturb(what disturbance, begun func()) {
 	defer GinkgoRecover()
 	pass(what.after)
@@ -115,7 +116,7 @@ func (d *disturber) cutPower(ctx context.Context, off time.Duration, begun func(
 	Expect(d.m.PowerOn(ctx)).To(Succeed())
 }
 
-// fillDisk leaves too little of the state partition free for an image, for a while.
+// fillDisk temporarily leaves too little of the state partition free for an image.
 func (d *disturber) fillDisk(lasts time.Duration, begun func()) {
 	d.space.Lock()
 	defer d.space.Unlock()
@@ -129,5 +130,5 @@ func (d *disturber) fillDisk(lasts time.Duration, begun func()) {
 // littleSpace is smaller than an image, in bytes.
 const littleSpace = 16 << 10
 
-// pass lets time pass: a disturbance lasts for as long as the schedule says.
+// pass waits: a disturbance lasts as long as the schedule says.
 func pass(d time.Duration) { <-time.After(d) }

@@ -35,7 +35,7 @@ var _ = Describe("The life of a host", func() {
 
 	BeforeEach(func() { m = newMachine(withBootstrapData) })
 
-	It("is bootstrapped by one reboot and stays so", func() {
+	It("is bootstrapped with one reboot and stays bootstrapped", func() {
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		Expect(m.Boots()).To(HaveLen(2))
@@ -49,7 +49,7 @@ var _ = Describe("The life of a host", func() {
 		Consistently(m.Boots, time.Second).Should(HaveLen(3))
 	})
 
-	It("is reset in recovery and registers anew", func() {
+	It("is reset in recovery and registers again", func() {
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		m.desire(wire.Desired{Reset: true})
@@ -63,7 +63,7 @@ var _ = Describe("The life of a host", func() {
 		Consistently(m.api.Hosts, time.Second).Should(Equal([]string{hostName}))
 	})
 
-	It("is wiped in recovery although the registration's token is not good any more", func() {
+	It("is wiped in recovery although the registration's token is no longer valid", func() {
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		Expect(m.Disk().WriteFile("/oem/99_operators.yaml", []byte("name: x\n"))).To(Succeed())
@@ -78,7 +78,7 @@ var _ = Describe("The life of a host", func() {
 		Expect(m.api.Hosts()).To(BeEmpty())
 	})
 
-	DescribeTable("is wiped, keeps nothing of its former life and becomes one other host when it loses power",
+	DescribeTable("is wiped, keeps nothing from before and becomes exactly one new host when it loses power",
 		func(when, command string) {
 			var once sync.Once
 			m := newMachine(withBootstrapData, func(m *machine) {
@@ -108,10 +108,10 @@ var _ = Describe("The life of a host", func() {
 			Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
 		},
 		Entry("before its disk is touched", "before", "elemental reset"),
-		Entry("when its disk is as new, which the agent does not know", "after", "elemental reset"),
+		Entry("when its disk is reset, which the agent does not know yet", "after", "elemental reset"),
 	)
 
-	It("has its OS before it is bootstrapped, and each once", func() {
+	It("is upgraded before it is bootstrapped, each of them once", func() {
 		v2 := m.push("v2", image.OS{})
 		m.desire(wire.Desired{Bootstrap: true, Upgrade: request("idle-1", v2.URI(), true)})
 		Eventually(m.last, patience).Should(And(HaveField("Bootstrapped", true), HaveField("OS.Digest", v2.PlatformDigest)))
@@ -120,14 +120,14 @@ var _ = Describe("The life of a host", func() {
 		Expect(m.Boots()[1]).To(HaveField("Version", "v2"), "the second boot is the one into the new OS, the third into the bootstrap")
 	})
 
-	It("is upgraded at once when it serves nothing", func() {
+	It("is upgraded immediately when it serves no Machine", func() {
 		v2 := m.push("v2", image.OS{})
 		m.upgrade("idle-1", v2)
 		Expect(m.ends("idle-1").Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(m.last()).To(And(HaveField("Bootstrapped", false), HaveField("OS.Digest", v2.PlatformDigest)))
 	})
 
-	DescribeTable("is bootstrapped by what a provider writes",
+	DescribeTable("is bootstrapped by the data of a bootstrap provider",
 		func(data string, files ...string) {
 			m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: data})
 			m.desire(wire.Desired{Bootstrap: true})
@@ -143,7 +143,7 @@ var _ = Describe("The life of a host", func() {
 		Entry("K3s", k3sData, "/etc/rancher/k3s/config.yaml", "/etc/k3s-started"),
 	)
 
-	It("stays bootstrapped when it loses power the moment it is, and the sentinel with it", func() {
+	It("stays bootstrapped when it loses power just after bootstrapping, and the sentinel file is lost", func() {
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.Path, patience, time.Millisecond).WithArguments("/run/cluster-api/bootstrap-success.complete").Should(BeAnExistingFile())
 		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
@@ -153,7 +153,7 @@ var _ = Describe("The life of a host", func() {
 		Expect(bootstraps(m)).To(Equal(1))
 	})
 
-	It("notices a reset that left its work directory as it was", func() {
+	It("detects a reset that left its work directory unchanged", func() {
 		m.api.SetConfig(`{"elemental":{"reset":{"resetPersistent":false}}}`)
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
@@ -179,7 +179,7 @@ var _ = Describe("Registering", func() {
 		}
 	}
 
-	DescribeTable("takes a name, once",
+	DescribeTable("chooses a name, once",
 		func(options map[string]any, pattern string) {
 			m := newMachine(hostname(options))
 			name := m.name()
@@ -195,7 +195,7 @@ var _ = Describe("Registering", func() {
 		Entry("that the host has", map[string]any{"useExisting": true}, `^host-1$`),
 	)
 
-	It("goes on as the host that the predecessor's agent has bootstrapped, and never bootstraps it again", func() {
+	It("continues as the host that the predecessor's agent has bootstrapped, and never bootstraps it again", func() {
 		m := newMachine(hostname(map[string]any{}), func(m *machine) {
 			m.files = map[string]string{
 				"/var/lib/elemental/agent/private.key": predecessorsKey, "/etc/hostname": "m-b5cc6b1d\n", "/etc/kubernetes/kubelet.conf": "x",
@@ -208,26 +208,26 @@ var _ = Describe("Registering", func() {
 		Consistently(m.Boots, time.Second).Should(HaveLen(1))
 	})
 
-	It("says what the firmware says", func() {
+	It("reports what the firmware reports", func() {
 		m := newMachine(firmware)
 		Expect(m.api.Created(hostName).SMBIOS).To(Equal(map[string]string{
 			"System Information/UUID": "4c4c4544-0043-3010-8052-b4c04f564231", "System Information/Manufacturer": "ACME, Inc.",
 		}))
 	})
 
-	It("does not, when it is told not to", func() {
+	It("does not if configured not to", func() {
 		m := newMachine(firmware, func(m *machine) { m.agentConfig["noSmbios"] = true })
 		Expect(m.api.Created(hostName).SMBIOS).To(BeEmpty())
 	})
 })
 
-// predecessorsKey in the form of its key file.
+// predecessorsKey is in the format of the predecessor's key file.
 const predecessorsKey = `-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
 -----END PRIVATE KEY-----
 `
 
-// bootstraps counts how often bootstrap data were handed out.
+// bootstraps counts how often bootstrap data were served.
 func bootstraps(m *machine) int {
 	count := 0
 	for _, request := range m.api.Requests() {

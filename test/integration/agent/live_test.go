@@ -21,7 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// fromMedia has a host boot from live media, and its registration install an image on it.
+// fromMedia boots a host from live media, and makes its registration install an image on it.
 func fromMedia(os image.OS) func(*machine) {
 	return func(m *machine) {
 		m.live = true
@@ -30,7 +30,7 @@ func fromMedia(os image.OS) func(*machine) {
 	}
 }
 
-// installs says what the registration has installed.
+// installs sets the image that the registration installs.
 func (m *machine) installs(os image.Image) {
 	m.api.SetConfig(fmt.Sprintf(`{"elemental":{"install":{"device":%q,"systemUri":%q}}}`, host.LiveDevice, os.URI()))
 }
@@ -44,7 +44,7 @@ func (m *machine) modes() []string {
 	return modes
 }
 
-// expectOne host, which was never another one, and which its OS calls by its name.
+// expectOne asserts one host, which was never another one, and whose OS has its name.
 func (m *machine) expectOne() {
 	GinkgoHelper()
 	Expect(m.api.Hosts()).To(Equal([]string{m.name()}))
@@ -56,7 +56,7 @@ func (m *machine) expectOne() {
 }
 
 var _ = Describe("A host on live media", func() {
-	It("is installed, and is the host that its disk boots; reset, it is another one", func() {
+	It("is installed and keeps its identity when it boots from disk; after a reset it is a new host", func() {
 		m := newMachine(fromMedia(image.OS{}), func(m *machine) {
 			// Without systemUri the tree of the media is installed.
 			m.api.SetConfig(fmt.Sprintf(`{"elemental":{"install":{"device":%q}}}`, host.LiveDevice))
@@ -67,13 +67,13 @@ var _ = Describe("A host on live media", func() {
 		Expect(m.api.Created(m.name()).SMBIOS).To(Equal(map[string]string{"System Information/Serial Number": host.SerialNumber(hostName)}))
 		Expect(m.last()).To(And(HaveField("Installed", true), HaveField("OS.Version", "v1"), HaveField("OS.Digest", BeEmpty())))
 
-		By("taking an OS while it serves nothing")
+		By("upgrading it while it serves no Machine")
 		v2 := m.push("v2", image.OS{})
 		m.upgrade("idle-1", v2)
 		Expect(m.ends("idle-1").Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(m.last().OS.Digest).To(Equal(v2.PlatformDigest))
 
-		By("serving a machine")
+		By("serving a Machine")
 		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: bootstrapData})
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
@@ -96,7 +96,7 @@ var _ = Describe("A host on live media", func() {
 	killed := func(ctx context.Context, m *machine) error { return m.KillAgent(ctx) }
 	unplugged := func(ctx context.Context, m *machine) error { return errors.Join(m.PowerOff(ctx), m.PowerOn(ctx)) }
 
-	DescribeTable("is one host, and installed in the end, when it is cut off",
+	DescribeTable("is one host, and installed in the end, when it is interrupted",
 		func(when, command string, cut func(context.Context, *machine) error, installs int, modes ...string) {
 			var once sync.Once
 			act := func(m *machine) {
@@ -109,7 +109,7 @@ var _ = Describe("A host on live media", func() {
 			}
 			first := image.OS{}
 			if when == "in" {
-				first.UpgradeSeconds = 2 * patience.Seconds() // it is cut off before
+				first.UpgradeSeconds = 2 * patience.Seconds() // it is interrupted before
 			}
 			m := newMachine(fromMedia(first), func(m *machine) {
 				m.met = func(m *machine, moment rendezvous.Moment) {
@@ -118,7 +118,7 @@ var _ = Describe("A host on live media", func() {
 					}
 					once.Do(func() {
 						if when == "in" {
-							go act(m) // the command has to go on
+							go act(m) // the command must continue
 						} else {
 							act(m)
 						}
@@ -139,7 +139,7 @@ var _ = Describe("A host on live media", func() {
 		Entry("without power before its reboot", "before", "systemctl reboot", unplugged, 1, "live", "active"),
 	)
 
-	It("is reset until it knows that it was, and by nothing that is left of a reset that lost power", func() {
+	It("is reset until the agent knows that it was, and not by the remains of a reset that lost power", func() {
 		var once sync.Once
 		m := newMachine(fromMedia(image.OS{}), func(m *machine) {
 			m.met = func(m *machine, moment rendezvous.Moment) {
@@ -159,7 +159,7 @@ var _ = Describe("A host on live media", func() {
 		Expect(m.Path("/oem/reset-cloud-config.yaml")).NotTo(BeAnExistingFile(), "its next recovery is not a reset")
 	})
 
-	It("is installed when the CLI is killed the first time", func() {
+	It("is installed although the CLI is killed the first time", func() {
 		m := newMachine(fromMedia(image.OS{UpgradeKilled: true}))
 		m.expectOne()
 		Expect(m.finished("elemental", "install")).To(Equal(1))

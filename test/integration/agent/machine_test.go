@@ -24,7 +24,7 @@ import (
 
 const hostName = "host-1"
 
-// patience is for what a host has to do in the end, on a machine that is busy.
+// patience is the timeout for what a host has to do eventually, on a busy machine.
 const patience = time.Minute
 
 // machine is a host with the real agent, a registry and an API.
@@ -32,15 +32,16 @@ type machine struct {
 	*host.Host
 	api      *apitest.API
 	registry *image.Registry
-	// agentConfig is "agent" of the agent's configuration, files are those of the host, by path.
+	// agentConfig is "agent" of the agent's configuration, files are additional files of the host, by
+	// path.
 	agentConfig map[string]any
 	files       map[string]string
-	// live has it boot from live media; met is called just before and just after each of its commands.
+	// live boots it from live media; met is called just before and just after each of its commands.
 	live bool
 	met  func(m *machine, moment rendezvous.Moment)
 }
 
-// newMachine makes a host and switches it on. before is done to it first.
+// newMachine creates a host and powers it on. before is applied to it first.
 func newMachine(before ...func(m *machine)) *machine {
 	GinkgoHelper()
 	registry, err := image.Start(image.Options{})
@@ -68,7 +69,7 @@ func newMachine(before ...func(m *machine)) *machine {
 	return m
 }
 
-// hold holds the machine in phases of the upgrade that comes.
+// hold blocks the machine in phases of the next upgrade.
 func (m *machine) hold(phases ...string) *host.Held {
 	GinkgoHelper()
 	held, err := m.Hold(phases...)
@@ -133,7 +134,7 @@ func (m *machine) name() string {
 	return strings.TrimSpace(string(content))
 }
 
-// attempt is the attempt as it was reported last; the zero value when there is none.
+// attempt is the last reported attempt; the zero value if there is none.
 func (m *machine) attempt() wire.Attempt {
 	if attempt := m.last().Upgrade; attempt != nil {
 		return *attempt
@@ -159,7 +160,7 @@ func request(attempt, uri string, apply bool) *wire.Upgrade {
 // ends waits for the end of an attempt and returns it.
 func (m *machine) ends(attempt string) wire.Attempt {
 	GinkgoHelper()
-	Eventually(m.attempt, patience).Should(And( // a check that fails is tried three times, in 20 seconds
+	Eventually(m.attempt, patience).Should(And( // a failing check is tried three times within 20 seconds
 		HaveField("Attempt", attempt),
 		HaveField("Phase", BeElementOf(wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack))))
 	return m.attempt()
@@ -203,7 +204,7 @@ func (m *machine) passive() string {
 	return env.Get("passive_snaps")
 }
 
-// marker is the agent's, the zero value while it is not there.
+// marker is the agent's marker file, the zero value if it does not exist.
 func (m *machine) marker() upgrade.Marker {
 	marker := upgrade.Marker{}
 	content, err := os.ReadFile(m.Path("/var/lib/elemental/agent", upgrade.MarkerFile))

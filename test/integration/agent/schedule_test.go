@@ -21,7 +21,8 @@ const (
 	seedsEnv     = "SEEDS"
 	defaultSeeds = "1-12"
 
-	// maxDisturbances in a schedule, maxMoment at which one begins. An upgrade that nothing disturbs has some 80 moments.
+	// maxDisturbances is the limit in a schedule, maxMoment the last moment at which one begins. An undisturbed upgrade
+	// has about 80 moments.
 	maxDisturbances = 6
 	maxMoment       = 90
 	maxDelay        = 40 * time.Millisecond
@@ -39,17 +40,18 @@ const (
 	apiFails    kind = "the API fails"
 )
 
-// weighted are the kinds, as often as they are to come up.
+// weighted are the kinds, each repeated according to its frequency.
 var weighted = []kind{agentKilled, agentKilled, agentKilled, powerCut, powerCut, diskFull, apiAway, apiFails}
 
 // disturbance of an upgrade.
 type disturbance struct {
 	kind kind
-	// at which moment of the host's commands it begins, counted from the order to upgrade: before, half-way through or after one.
+	// at is the moment of the host's commands at which it begins, counted from the upgrade request: before, halfway
+	// through or after a command.
 	at int
-	// after that moment; 0 has the command wait for it.
+	// after is the delay after that moment; with 0 the command waits for the disturbance to begin.
 	after time.Duration
-	// lasts is for how long, where it is not over at once.
+	// lasts is its duration, unless it is instantaneous.
 	lasts time.Duration
 }
 
@@ -57,7 +59,7 @@ func (d disturbance) String() string {
 	return fmt.Sprintf("%s at moment %d + %s for %s", d.kind, d.at, d.after, d.lasts)
 }
 
-// schedule is an upgrade and what disturbs it, all of it from one seed.
+// schedule is an upgrade and its disturbances, all derived from one seed.
 type schedule struct {
 	seed     uint64
 	os       image.OS
@@ -112,10 +114,10 @@ func (s schedule) has(wanted kind) int {
 	return n
 }
 
-// killsCLI says at which moment the CLI is killed, or the power cut, once.
+// killsCLI is the moment at which the CLI is killed, or the power cut, once.
 func (s schedule) killsCLI() string { return s.os.Labels[source.LabelUpgradeKilled] }
 
-// cuts of the power, at most.
+// cuts is the maximum number of power cuts.
 func (s schedule) cuts() int {
 	cuts := s.has(powerCut)
 	if s.killsCLI() == source.OnceUnrecorded {
@@ -124,14 +126,14 @@ func (s schedule) cuts() int {
 	return cuts
 }
 
-// ends are the ends that the schedule may have.
+// ends are the outcomes that the schedule may have.
 func (s schedule) ends() []string {
 	var ends []string
 	if s.os.Boot == source.BootOK {
 		ends = append(ends, wire.PhaseSucceeded)
 	}
-	// A boot that lost power before it was assessed is not tried again by the boot loader. A snapshot that a full disk has cut off is
-	// booted on a host of the lab, where nobody compares it: that is test/native's.
+	// The boot loader does not retry a boot that lost power before it was assessed. A snapshot truncated by a full disk
+	// boots on a host of the lab, because the lab does not compare its content; test/native does.
 	if s.os.Boot != source.BootOK || s.cuts() > 0 || s.has(diskFull) > 0 {
 		ends = append(ends, wire.PhaseRolledBack)
 	}
@@ -141,16 +143,17 @@ func (s schedule) ends() []string {
 	return ends
 }
 
-// maxFailures of writing the image that the agent accepts.
+// maxFailures of writing the image that the agent tolerates.
 const maxFailures = 3
 
-// unwritable says whether the CLI fails each time, after it has made the new snapshot the default.
+// unwritable reports whether the CLI fails each time, after it has made the new snapshot the default.
 func (s schedule) unwritable() bool {
 	return s.recovery && s.os.Labels[source.LabelKernel] == source.NoKernel
 }
 
-// mostBoots that an end may take: the first, those after a loss of power, the one into the new OS, and the ways back from it. The choice
-// of the former OS while a snapshot is written holds for one boot: who loses power twice may boot what is not recorded, and has to leave it.
+// mostBoots is the maximum number of boots for an outcome: the first, those after a power cut, the one into the new OS,
+// and those back from it. While a snapshot is written, the former OS is selected for one boot only: a host that loses
+// power twice may boot the unrecorded snapshot, and has to leave it again.
 func (s schedule) mostBoots(end string) int {
 	boots := 1 + s.cuts() + max(0, s.cuts()-1)
 	switch end {
@@ -163,7 +166,7 @@ func (s schedule) mostBoots(end string) int {
 	}
 }
 
-// seeds that are to be run.
+// seeds to run.
 func seeds() (first, last uint64, err error) {
 	asked := os.Getenv(seedsEnv)
 	if asked == "" {

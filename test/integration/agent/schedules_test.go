@@ -20,15 +20,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-var _ = Describe("However an upgrade is disturbed, the host ends decided and bootable,", func() {
+var _ = Describe("However an upgrade is disturbed, the host reaches an outcome and stays bootable,", func() {
 	first, last, err := seeds()
-	It("with seeds that can be read", func() { Expect(err).NotTo(HaveOccurred()) })
+	It("with seeds that can be parsed", func() { Expect(err).NotTo(HaveOccurred()) })
 	for seed := first; err == nil && seed <= last; seed++ {
 		It(fmt.Sprintf("with seed %d", seed), func() { newTrial(newSchedule(seed)).run() })
 	}
 })
 
-// trial is a host that goes through a schedule.
+// trial is a host that runs through a schedule.
 type trial struct {
 	*machine
 	schedule schedule
@@ -67,7 +67,8 @@ func (t *trial) run() {
 	t.expectStays(end)
 }
 
-// expectDecided asserts that the host runs what the end says, in good order, after no more boots than that takes.
+// expectDecided asserts that the host runs the OS of the outcome, without leftovers, after no more boots than the
+// outcome takes.
 func (t *trial) expectDecided(end string) {
 	GinkgoHelper()
 	version := "v1"
@@ -83,7 +84,7 @@ func (t *trial) expectDecided(end string) {
 	}
 }
 
-// expectClean asserts one good default besides recovery, its one fallback where there was an upgrade, and nothing that is left over.
+// expectClean asserts one good default besides recovery, one fallback if there was an upgrade, and no leftovers.
 func (t *trial) expectClean(end string) {
 	GinkgoHelper()
 	booted, err := t.Booted()
@@ -101,7 +102,8 @@ func (t *trial) expectClean(end string) {
 	Expect(t.Disk().Mounts()).To(Equal(disk.BootMounts()))
 }
 
-// expectStays asserts that another boot, and the end of the order, change nothing but that the attempt is forgotten.
+// expectStays asserts that another boot, and the withdrawal of the upgrade request, change nothing except that the
+// attempt is forgotten.
 func (t *trial) expectStays(end string) {
 	GinkgoHelper()
 	before, err := t.Booted()

@@ -28,10 +28,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
 )
 
-// agentName is the name by which the test binary is the agent.
+// agentName is the name under which the test binary acts as the agent.
 const agentName = "elemental-agent"
 
-// TestMain lets the test binary be the host's commands and the agent: nothing else has to be built.
+// TestMain lets the test binary act as the host's commands and as the agent, so that nothing else has to be built.
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == agentName:
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// agentMain is cmd/elemental-agent with shorter waits.
+// agentMain is cmd/elemental-agent with shorter delays.
 func agentMain() int {
 	flags := flag.NewFlagSet(agentName, flag.ContinueOnError)
 	root, path := flags.String("root", "/", ""), flags.String("config", "", "")
@@ -93,7 +93,7 @@ func work(ctx context.Context, command, root, path string) error {
 	}
 }
 
-// assessPolicyFile of a host has fields of the policy that a spec wants otherwise, in JSON; durations in nanoseconds.
+// assessPolicyFile of a host overrides fields of the assessment policy, as JSON; durations are in nanoseconds.
 const assessPolicyFile = "/lab/assess-policy.json"
 
 func TestAgent(t *testing.T) {

@@ -41,7 +41,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(os.ReadDir(m.Path("/var/lib/elemental/agent/images"))).To(BeEmpty())
 	})
 
-	It("needs no registry once it is prepared", func() {
+	It("needs no registry once the image was fetched", func() {
 		v2 := m.push("v2", image.OS{})
 		m.desire(wire.Desired{Upgrade: request("a1", v2.URI(), false)})
 		Eventually(m.attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseFetched))
@@ -66,7 +66,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(2))
 	})
 
-	DescribeTable("falls back, sticks to the good snapshot and says so",
+	DescribeTable("falls back, stays on the good snapshot and reports it",
 		func(boot string) {
 			m.upgrade("a1", m.push("v2", image.OS{Boot: boot}))
 			end := m.ends("a1")
@@ -78,7 +78,7 @@ var _ = Describe("An upgrade", func() {
 			Expect(m.Disk().Active()).To(Equal(1))
 			Expect(m.Disk().Snapshots()).To(Equal([]int{1}))
 
-			// A reboot by somebody else must not try the bad snapshot again.
+			// An unrelated reboot must not try the bad snapshot again.
 			boots := len(m.Boots())
 			Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
 			Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
@@ -96,7 +96,7 @@ var _ = Describe("An upgrade", func() {
 		Entry("from one that does not boot", source.BootNone),
 	)
 
-	It("falls back from an image that hangs while it boots, once somebody takes the power away", func() {
+	It("falls back from an image that hangs during boot, once the power is cut", func() {
 		m.upgrade("a1", m.push("v2", image.OS{BootSeconds: (24 * time.Hour).Seconds()}))
 		Eventually(m.Boots, patience).Should(HaveLen(2))
 		Expect(m.Boots()[1]).To(And(HaveField("Snapshot", 2), HaveField("Outcome", host.Booting)))
@@ -108,7 +108,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(3))
 	})
 
-	It("goes back by itself when a required check fails", func() {
+	It("rolls back by itself when a required check fails", func() {
 		check := m.Path(assess.RequiredDir, "50-version")
 		Expect(os.MkdirAll(filepath.Dir(check), 0o755)).To(Succeed())
 		script := "#!/bin/sh\nwhile read -r line; do case $line in *v2*) echo 'v2 is not wanted' >&2; exit 1;; esac; done <" +
@@ -128,7 +128,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(3))
 	})
 
-	It("goes back from an image whose kubelet is well again and again, and never for long", func() {
+	It("rolls back from an image whose kubelet is healthy repeatedly, but never for long", func() {
 		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: kubeadmData})
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
@@ -152,8 +152,8 @@ var _ = Describe("An upgrade", func() {
 			Expect(m.finished("elemental", "upgrade")).To(Equal(1))
 			Expect(m.Boots()).To(HaveLen(2))
 		},
-		Entry("half-way through the image", source.Once),
-		Entry("in a hook within the new tree", source.OnceInHook),
+		Entry("halfway through the image", source.Once),
+		Entry("in a hook in the new tree", source.OnceInHook),
 		Entry("while it copies the tree into the snapshot", source.OncePacking),
 	)
 
@@ -167,14 +167,14 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveExactElements(HaveField("Snapshot", 1), HaveField("Snapshot", 1), HaveField("Snapshot", 2)), "what is not known to be whole is not booted")
 	})
 
-	It("succeeds although a stage of a cloud-init file fails, and says which has", func() {
+	It("succeeds although a stage of a cloud-init file fails, and reports which one", func() {
 		to := m.push("v2", image.OS{Labels: map[string]string{source.LabelFailingStage: "post-upgrade"}})
 		m.upgrade("a1", to)
 		Expect(m.ends("a1")).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", to.PlatformDigest),
 			HaveField("Message", "warning: cloud-init stage post-upgrade failed: no cache: failed to run exit 3: exit status 3")))
 	})
 
-	It("ends as it began when the CLI fails after it has made the new snapshot the default", func() {
+	It("leaves the host as before when the CLI fails after it has made the new snapshot the default", func() {
 		to := m.push("v2", image.OS{Labels: map[string]string{source.LabelKernel: source.NoKernel}})
 		version, err := json.Marshal(wire.OSVersion{ImageURI: to.URI(), UpgradeRecovery: true})
 		Expect(err).NotTo(HaveOccurred())
@@ -207,14 +207,14 @@ var _ = Describe("An upgrade", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return pushed.URI()
 		}, `does not speak TLS`),
-		Entry("when there is no space", func() string {
+		Entry("when there is not enough space", func() string {
 			Expect(m.Disk().SetStateBytes(300 << 10)).To(Succeed())
 			return m.push("v2", image.OS{}).URI()
 		}, `^not enough space on the state partition: image sha256:[0-9a-f]{64} needs \d+ MiB \(5 times its compressed size\), 0 MiB are free: use a smaller image, or install the host with a larger state partition$`),
 		Entry("when it is not a registry", func() string { return "dir:///" }, `use oci://`),
 	)
 
-	DescribeTable("goes on where it was when the agent is killed",
+	DescribeTable("is resumed when the agent is killed",
 		func(phase string) {
 			v2, held := m.push("v2", image.OS{}), m.hold(phase)
 			m.upgrade("a1", v2)
@@ -226,13 +226,13 @@ var _ = Describe("An upgrade", func() {
 			Expect(m.Boots()).To(HaveLen(2))
 			Expect(m.passive()).To(Equal("1"))
 		},
-		Entry("while it prepares", wire.PhaseFetching),
+		Entry("while it fetches the image", wire.PhaseFetching),
 		Entry("while the image is written", wire.PhaseApplying),
 		Entry("before the reboot", wire.PhaseRebooting),
 		Entry("while it assesses", wire.PhaseAssessing),
 	)
 
-	It("is over when the agent is killed after the end", func() {
+	It("is not repeated when the agent is killed after the end", func() {
 		m.upgrade("a1", m.push("v2", image.OS{}))
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(m.KillAgent(GinkgoT().Context())).To(Succeed())
@@ -257,12 +257,12 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.finished("elemental", "upgrade")).To(Equal(1))
 	})
 
-	It("ends well however often the agent is killed and the power is cut", func() {
+	It("succeeds however often the agent is killed and the power is cut", func() {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0))
 		m.upgrade("a1", m.push("v2", image.OS{UpgradeSeconds: 0.3}))
 		for range 10 {
 			pause := time.Duration(random.IntN(300)) * time.Millisecond
-			Consistently(m.Boots, pause).ShouldNot(BeEmpty()) // a pause at random
+			Consistently(m.Boots, pause).ShouldNot(BeEmpty()) // a random delay
 			if random.IntN(4) == 0 {
 				Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
 				Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
@@ -286,7 +286,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(os.ReadDir(m.Path("/var/lib/elemental/agent/images"))).To(BeEmpty())
 	})
 
-	It("is brought to its end when it is withdrawn too late", func() {
+	It("is completed when it is withdrawn too late", func() {
 		held := m.hold(wire.PhaseApplying)
 		m.upgrade("a1", m.push("v2", image.OS{}))
 		Eventually(held.Came(wire.PhaseApplying), patience).Should(BeClosed())

@@ -27,7 +27,8 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		running image.Image
 	)
 	BeforeAll(func(ctx SpecContext) {
-		// The spare host is for a Machine that must not be made: it would run, and another be deleted for it.
+		// The spare host would allow a Machine that must not be created: it would run, and another Machine be
+		// deleted for it.
 		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{Name: "shop", Workers: 2, Spare: 1, Class: true})
 		var err error
 		before, err = cluster.Identities(ctx)
@@ -35,7 +36,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 	})
 	AfterEach(func(ctx SpecContext) { expectKept(ctx, cluster, before) })
 
-	// reached asserts that all hosts run the image, each after one upgrade, and that nothing goes on.
+	// reached asserts that all hosts run the image, each after one upgrade, and that no upgrade is running.
 	reached := func(ctx context.Context, wanted image.Image) {
 		GinkgoHelper()
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
@@ -58,7 +59,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		})
 
 		It("which is not told of a template's content by Cluster API itself (Topologies)", func(ctx SpecContext) {
-			pause := func(value string) { // we tell nobody of a paused template
+			pause := func(value string) { // we do not touch Clusters for a paused template
 				GinkgoHelper()
 				_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.ClassTemplate,
 					clusterv1.PausedAnnotation+value)
@@ -91,7 +92,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 			reached(ctx, wanted)
 		})
 
-		It("by another value while a host has rolled back from the last one", func(ctx SpecContext) {
+		It("by another value after a host has rolled back from the previous one", func(ctx SpecContext) {
 			bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 			good := suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: bad.URI()})).To(Succeed())
@@ -103,7 +104,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		})
 	})
 
-	It("refuses the image together with files of kubeadm, until they are put back", func(ctx SpecContext) {
+	It("refuses the image together with files of kubeadm, until they are reverted", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.SetVariables(ctx, map[string]string{
 			hooks.OSImageVariable: wanted.URI(), scenario.FileVariable: "changed",
@@ -115,12 +116,12 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
 		Expect(attemptsFor(ctx, cluster, wanted)).To(BeEmpty())
 
-		By("putting the files back")
+		By("reverting the files")
 		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
 		reached(ctx, wanted)
 	})
 
-	It("refuses a strategy with a surge before anything is pointed elsewhere, until it is put right", func(ctx SpecContext) {
+	It("refuses a strategy with a surge before any reference changes, until it is corrected", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.SetMaxSurge(ctx, 1)).To(Succeed())
@@ -130,12 +131,12 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
 		Expect(reference(ctx, cluster)).To(Equal(at))
 
-		By("putting the strategy right")
+		By("correcting the strategy")
 		Expect(cluster.SetMaxSurge(ctx, 0)).To(Succeed())
 		reached(ctx, wanted)
 	})
 
-	It("tries again what is refused at an unquiet moment, and says why until then", func(ctx SpecContext) {
+	It("retries what is refused while a rollout is in progress, and reports why until then", func(ctx SpecContext) {
 		md, err := deployment(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		pause := func(value string) {
@@ -146,7 +147,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		first, last := suite.Push(ctx, cluster, image.OS{}), suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 
-		By("changing the variable while Cluster API does not get to act on the last change")
+		By("changing the variable while Cluster API cannot act on the previous change")
 		pause("=")
 		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: first.URI()})).To(Succeed())
 		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
@@ -158,14 +159,14 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		reached(ctx, last)
 	})
 
-	It("is not upgraded by a template that the topology made, which says where to change the image instead", func(ctx SpecContext) {
+	It("is not upgraded by a change of a template that the topology created, which reports where to change the image instead", func(ctx SpecContext) {
 		wrong := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.PatchPool(ctx, at, wrong)).To(Succeed())
 		Eventually(rolledOut, patience, look).WithContext(ctx).WithArguments(cluster, at).Should(And(
 			HaveField("Reason", infrav1.ManagedByTopologyReason), HaveField("Message", ContainSubstring("change the ClusterClass"))))
 
-		By("having the topology controller look, which goes on with a template as the class has it")
+		By("triggering the topology controller, which reverts to a template with the content of the class")
 		Expect(cluster.Touch(ctx, "once")).To(Succeed())
 		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
 		expectAtRest(ctx, cluster)
@@ -173,8 +174,8 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Expect(attemptsFor(ctx, cluster, wrong)).To(BeEmpty())
 	})
 
-	// It is the last change: Cluster API lets nobody take a version back.
-	It("holds an upgrade of Kubernetes while a node is not to be taken down, at each of its stages", func(ctx SpecContext) {
+	// This is the last change, because Cluster API does not allow a version to be lowered.
+	It("holds an upgrade of Kubernetes while a node must not be taken down, at each of its stages", func(ctx SpecContext) {
 		node := cluster.HostName(1)
 		kubectl := func(args ...string) {
 			GinkgoHelper()
@@ -192,7 +193,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Eventually(versions, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
 		Expect(hooksPassed(cluster)).To(ContainElements("BeforeClusterUpgrade", "BeforeControlPlaneUpgrade"))
 
-		By("a node that is paused by the time the control plane is through")
+		By("a node that is paused when the control plane is done")
 		Eventually(upgradeNotes, patience, look).WithContext(ctx).WithArguments(cluster).Should(And(
 			HaveKeyWithValue(clusterv1.ClusterTopologyUpgradeStepAnnotation, nextVersion),
 			HaveKeyWithValue(runtimev1.PendingHooksAnnotation, ContainSubstring("BeforeWorkersUpgrade"))))
@@ -204,13 +205,13 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		kubectl("annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"-")
 		Eventually(versions, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, nextVersion}))
 
-		By("no Machine that is replaced for it: that is not allowed here")
+		By("no Machine that is replaced for it, because replacement is not allowed here")
 		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(
 			HaveField("Note", ContainSubstring("spec.template.spec.version"))))
 		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
 	})
 
-	It("has had no template and no reference written by us", func() {
+	It("has no template and no reference that we have written", func() {
 		Expect(writesOfOurs(cluster)).To(BeEmpty())
 	})
 })

@@ -39,8 +39,8 @@ func attemptsFor(ctx context.Context, cluster *scenario.Cluster, os image.Image)
 	return slices.DeleteFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ImageURI != os.URI() }), err
 }
 
-// expectAtRest asserts that the topology has all it wants, that Cluster API has deleted the template of the former
-// rollout, and that nobody writes the template of this one to and fro.
+// expectAtRest asserts that the topology is reconciled, that Cluster API has deleted the template of the former
+// rollout, and that no controllers fight over the template of this one.
 func expectAtRest(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
 	Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(BeEmpty())
@@ -50,7 +50,7 @@ func expectAtRest(ctx context.Context, cluster *scenario.Cluster) {
 	Consistently(topologyTemplates, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(now), "templates are left alone")
 }
 
-// topologyTemplates are those that the topology controller made, with their versions.
+// topologyTemplates are those that the topology controller created, with their resource versions.
 func topologyTemplates(ctx context.Context, cluster *scenario.Cluster) (map[string]string, error) {
 	list := &infrav1.ElementalMachineTemplateList{}
 	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
@@ -71,15 +71,15 @@ func rolledOut(ctx context.Context, cluster *scenario.Cluster, name string) (met
 	return *conditions.Get(template, infrav1.RolledOutCondition), nil
 }
 
-// refusals are the events that refuse a change.
+// refusals are the events that report a refused change.
 func refusals(ctx context.Context, cluster *scenario.Cluster) ([]eventsv1.Event, error) {
 	list := &eventsv1.EventList{}
 	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason != infrav1.EventInPlaceRefused }), err
 }
 
-// writesOfOurs to what the topology controller keeps: owners, and templates but for their annotations and
-// status.
+// writesOfOurs lists our writes to what the topology controller manages: owners, and templates except for their
+// annotations and status.
 func writesOfOurs(cluster *scenario.Cluster) []string {
 	GinkgoHelper()
 	found := []string{}
@@ -99,7 +99,7 @@ func writesOfOurs(cluster *scenario.Cluster) []string {
 // nextVersion of Kubernetes after that of the cluster.
 const nextVersion = "v1.36.4"
 
-// plan is which version the topology wants where.
+// plan is the version that the topology wants for each part.
 type plan struct{ controlPlane, workers string }
 
 func versions(ctx context.Context, cluster *scenario.Cluster) (plan, error) {
@@ -111,17 +111,17 @@ func versions(ctx context.Context, cluster *scenario.Cluster) (plan, error) {
 	return plan{plane, md.Spec.Template.Spec.Version}, err
 }
 
-// upgradeNotes are the annotations in which Cluster API keeps how far an upgrade of Kubernetes is. As it begins one, it writes down
-// the hooks that are to come, and takes that back with its next write, of the step (Cluster API 1.14.2, reconcileCluster). It notes
-// them anew when it looks again while the control plane is upgraded: a control plane that is through before that, as no real one is,
-// has its workers follow without BeforeWorkersUpgrade.
+// upgradeNotes are the annotations in which Cluster API records the progress of an upgrade of Kubernetes. When it
+// begins one, it records the pending hooks, and removes that record with its next write, of the step (Cluster API
+// 1.14.2, reconcileCluster). It records them again when it reconciles while the control plane is being upgraded: if the
+// control plane finishes before that, which no real one does, its workers follow without BeforeWorkersUpgrade.
 func upgradeNotes(ctx context.Context, cluster *scenario.Cluster) (map[string]string, error) {
 	object := &clusterv1.Cluster{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)
 	return object.Annotations, err
 }
 
-// hooksPassed are the lifecycle hooks that Cluster API says have let an upgrade go on.
+// hooksPassed are the lifecycle hooks that, according to Cluster API, have allowed an upgrade to proceed.
 func hooksPassed(cluster *scenario.Cluster) []string {
 	GinkgoHelper()
 	said, err := os.ReadFile(cluster.Lab.Core.Process.LogFile())

@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("Where Cluster API would replace Machines", func() {
-	It("a variable changes nothing, deletes nothing, and the Cluster says what to change", func(ctx SpecContext) {
+	It("a variable changes nothing, deletes nothing, and the Cluster reports what to change", func(ctx SpecContext) {
 		cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{WithoutInPlaceUpdates: true}), scenario.Options{Workers: 1, Spare: 1, Class: true})
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not
+	// happen.
 	patience = 2 * time.Minute
 	calm     = 4 * time.Second
 	look     = 200 * time.Millisecond
@@ -28,7 +29,7 @@ func TestClusterClass(t *testing.T) {
 	RunSpecs(t, "ClusterClass")
 }
 
-// deployment is the one MachineDeployment of the cluster; the topology has made up its name.
+// deployment is the one MachineDeployment of the cluster, whose name the topology has generated.
 func deployment(ctx context.Context, cluster *scenario.Cluster) (*clusterv1.MachineDeployment, error) {
 	list := &clusterv1.MachineDeploymentList{}
 	if err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace())); err != nil {

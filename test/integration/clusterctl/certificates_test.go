@@ -34,11 +34,11 @@ const (
 	authoritySecret = "elemental-api-ca"
 )
 
-// apiName is what hosts call the Elemental API by.
+// apiName is the host name by which hosts reach the Elemental API.
 var apiName, _, _ = net.SplitHostPort(endpoint)
 
-// expectServes expects that a Secret has a certificate and its key, good for a server of that name in the eyes of whoever
-// trusts the authority.
+// expectServes expects that a Secret has a certificate with its key that is valid for a server of that name, for a
+// client that trusts the CA.
 func expectServes(ctx context.Context, p *plane, name, server string, authority []byte) {
 	GinkgoHelper()
 	secret, err := p.secret(ctx, name)
@@ -52,7 +52,7 @@ func expectServes(ctx context.Context, p *plane, name, server string, authority 
 	})).Error().NotTo(HaveOccurred())
 }
 
-// renew has cert-manager issue a certificate anew, as "cmctl renew" does, and returns what its Secret has then.
+// renew makes cert-manager reissue a certificate, as "cmctl renew" does, and returns its new Secret.
 func (p *plane) renew(ctx context.Context, certificate, name string) *corev1.Secret {
 	GinkgoHelper()
 	former, err := p.secret(ctx, name)
@@ -69,7 +69,7 @@ func (p *plane) renew(ctx context.Context, certificate, name string) *corev1.Sec
 	return renewed
 }
 
-// bringAuthority brings the authority of the Elemental API to a management cluster by the first commands of docs/move.md.
+// bringAuthority copies the CA of the Elemental API to a management cluster by the first commands of docs/move.md.
 func bringAuthority(ctx context.Context, to *plane) {
 	GinkgoHelper()
 	_, rest, found := strings.Cut(page("move.md"), "```bash\n")
@@ -87,7 +87,7 @@ func bringAuthority(ctx context.Context, to *plane) {
 }
 
 var _ = Describe("cert-manager", func() {
-	DescribeTable("issues a certificate by which a Service can be called: that of",
+	DescribeTable("issues a certificate that is valid for a Service: that of",
 		func(ctx SpecContext, service, secret string) {
 			Expect(source.Kube.Get(ctx, client.ObjectKey{Namespace: lab.ManagerNamespace, Name: service}, &corev1.Service{})).To(Succeed())
 			issued, err := source.secret(ctx, secret)
@@ -98,7 +98,7 @@ var _ = Describe("cert-manager", func() {
 		Entry("hooks", hooksService, hooksSecret),
 	)
 
-	It("has told the API server by which authority the webhooks are trusted", func(ctx SpecContext) {
+	It("has injected the CA of the webhooks", func(ctx SpecContext) {
 		secret, err := source.secret(ctx, webhookSecret)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(source.trusting).NotTo(BeEmpty())
@@ -109,7 +109,7 @@ var _ = Describe("cert-manager", func() {
 		Expect(source.trusting).To(HaveKey(ContainSubstring("mutating")))
 	})
 
-	It("issues what Cluster API trusts the hooks by", func(ctx SpecContext) {
+	It("issues the CA by which Cluster API trusts the hooks", func(ctx SpecContext) {
 		secret, err := source.secret(ctx, hooksSecret)
 		Expect(err).NotTo(HaveOccurred())
 		config := &runtimev1.ExtensionConfig{}
@@ -117,7 +117,7 @@ var _ = Describe("cert-manager", func() {
 		Expect(bytes.TrimSpace(config.Spec.ClientConfig.CABundle)).To(Equal(bytes.TrimSpace(secret.Data["ca.crt"])))
 	})
 
-	It("keeps the key of the authority that hosts pin, so that they trust what is signed after it was renewed", func(ctx SpecContext) {
+	It("keeps the key of the CA that hosts pin, so that they trust certificates signed after its renewal", func(ctx SpecContext) {
 		pinned, err := source.secret(ctx, authoritySecret)
 		Expect(err).NotTo(HaveOccurred())
 		expectServes(ctx, source, apiSecret, apiName, pinned.Data[corev1.TLSCertKey])

@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// hooksService is the Service of the hooks, and hooksSecret what its certificate is kept in.
+	// hooksService is the Service of the hooks, and hooksSecret the Secret with its certificate.
 	hooksService = "elemental-runtime-extension"
 	hooksSecret  = hooksService + "-cert"
 )
 
 var (
 	certificates = schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}
-	// injected are the kinds that name Services, and are told the authorities of these.
+	// injected are the kinds that refer to Services, into which cert-manager injects the CAs of these.
 	injected = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
@@ -63,8 +63,7 @@ func (p *plane) startCertManager(ctx context.Context) error {
 	return nil
 }
 
-// awaitCertificates waits until cert-manager has issued all that the providers ask for, and has told those who call them
-// of the authorities.
+// awaitCertificates waits until cert-manager has issued all certificates of the providers, and has injected their CAs.
 func (p *plane) awaitCertificates(ctx context.Context) error {
 	err := scenario.Await(ctx, "cert-manager to issue all certificates", patience, func(ctx context.Context) (string, error) {
 		select {
@@ -91,7 +90,8 @@ func (p *plane) awaitCertificates(ctx context.Context) error {
 	return nil
 }
 
-// notInjected names a webhook configuration or a CRD that asks for an authority and has not been told all of it.
+// notInjected names a webhook configuration or a CRD that requests the injection of a CA and does not have it
+// everywhere.
 func (p *plane) notInjected(ctx context.Context) (string, error) {
 	for _, kind := range injected {
 		all := &unstructured.UnstructuredList{}
@@ -108,7 +108,7 @@ func (p *plane) notInjected(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// authorities by which the Services that an object names are trusted, in base64; empty for one that none is named for.
+// authorities are the base64-encoded CAs of the Services that an object refers to; empty for one without a CA.
 func authorities(object unstructured.Unstructured) []string {
 	callers, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
 	if conversion, converts, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook"); converts {
@@ -124,8 +124,8 @@ func authorities(object unstructured.Unstructured) []string {
 	return found
 }
 
-// trusted are the authorities that the API server has been told for the webhooks of this provider, each once, by the names of
-// their configurations.
+// trusted are the distinct CAs that are configured for the webhooks of this provider, by the names of their
+// configurations.
 func (p *plane) trusted(ctx context.Context) (map[string][]string, error) {
 	found := map[string][]string{}
 	for _, kind := range injected {
@@ -144,7 +144,7 @@ func (p *plane) trusted(ctx context.Context) (map[string][]string, error) {
 	return found, nil
 }
 
-// mountCertificate does with the certificate of the hooks what kubelet does in a real cluster.
+// mountCertificate writes the certificate of the hooks to where a kubelet would mount it in a real cluster.
 func (p *plane) mountCertificate(ctx context.Context) error {
 	secret, err := p.secret(ctx, hooksSecret)
 	if err != nil {

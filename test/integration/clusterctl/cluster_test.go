@@ -24,14 +24,15 @@ import (
 )
 
 const (
-	// clusterName as in the walk-through that the templates come from.
+	// clusterName as in the walk-through that the templates are generated from.
 	clusterName = "kubeadm"
 	// pool is the MachineDeployment and the ElementalMachineTemplate of the workers.
 	pool    = clusterName + "-md-0"
 	workers = 2
 )
 
-// newCluster makes a cluster of the flavor kubeadm, as docs/first-cluster.md says: generate, add selectors, apply.
+// newCluster creates a cluster of the flavor kubeadm, as docs/first-cluster.md describes: generate, add selectors,
+// apply.
 func newCluster(ctx context.Context) *scenario.Cluster {
 	GinkgoHelper()
 	return suite.NewCluster(ctx, source.Lab, scenario.Options{
@@ -49,7 +50,7 @@ func newCluster(ctx context.Context) *scenario.Cluster {
 	})
 }
 
-// withSelectors pins the control plane to the hosts that came in by its registration, and the workers to theirs.
+// withSelectors restricts the control plane to the hosts of its registration, and the workers to those of theirs.
 func withSelectors(c *scenario.Cluster, generated string) (string, error) {
 	objects, err := capi.Parse([]byte(generated))
 	if err != nil {
@@ -74,7 +75,7 @@ func withSelectors(c *scenario.Cluster, generated string) (string, error) {
 	return file, os.WriteFile(file, text.Bytes(), 0o600)
 }
 
-// on is the same cluster, seen from another management cluster.
+// on is the same cluster, managed by another management cluster.
 func on(p *plane, cluster *scenario.Cluster) *scenario.Cluster {
 	seen := *cluster
 	seen.Lab = p.Lab
@@ -92,7 +93,7 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) { cluster = newCluster(ctx) })
 
-	// Any host of the cluster that booted more often than asserted was reset or upgraded.
+	// A host of the cluster that booted more often than expected was reset or upgraded.
 	boots := func() map[string]int {
 		found := map[string]int{}
 		for _, host := range source.Hosts() {
@@ -114,7 +115,7 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 			))
 		})
 
-		It("alpha rollout pause and resume hold the owners of Machines, and let them go", func(ctx SpecContext) {
+		It("alpha rollout pause and resume pause and unpause the owners of Machines", func(ctx SpecContext) {
 			resources := []string{"machinedeployment/" + pool, "kubeadmcontrolplane/" + clusterName + "-control-plane"}
 			for _, resource := range resources {
 				source.ctl(ctx, "alpha", "rollout", "pause", resource, "--namespace", clusterName)
@@ -126,7 +127,7 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 			Expect(getDeployment(ctx, cluster)).To(HaveField("Spec.Paused", Or(BeNil(), HaveValue(BeFalse()))))
 		})
 
-		It("alpha rollout restart replaces Machines, and that is what it says", func(ctx SpecContext) {
+		It("alpha rollout restart replaces Machines, and the message says so", func(ctx SpecContext) {
 			before, err := cluster.PoolMachines(ctx, pool)
 			Expect(err).NotTo(HaveOccurred())
 			names := []string{}
@@ -153,6 +154,6 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 	})
 
 	describeMoves(func() *scenario.Cluster { return cluster }, boots)
-	// A release is never older where a cluster is moved to.
+	// Runs last, because a cluster must not be moved to a management cluster with an older release.
 	describeUpgrade(func() *scenario.Cluster { return cluster }, boots)
 })

@@ -21,14 +21,15 @@ import (
 
 const (
 	tag = "v0.5.0"
-	// endpoint is what the components are generated with. The lab's manager has one of its own.
+	// endpoint is the address that the components are generated with. The lab's manager has one of its own.
 	endpoint = "elemental.example.com:9090"
 )
 
-// directory of clusterctl's configuration, and of what it keeps.
+// directory of clusterctl's configuration and cache.
 var directory string
 
-// writeRepository writes the release, its repository, and Cluster API's providers of the version of clusterctl beside it.
+// writeRepository writes a repository with this provider's release, and Cluster API's providers in the version of
+// clusterctl next to it.
 func writeRepository(ctx context.Context) {
 	GinkgoHelper()
 	directory = GinkgoT().TempDir()
@@ -75,7 +76,7 @@ releaseSeries:
 
 func tool(name string) string { return filepath.Join(root, "bin", "tools", name) }
 
-// ctl runs clusterctl on the management cluster, and tells it.
+// ctl runs clusterctl on the management cluster, and logs the command.
 func (p *plane) ctl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	said, err := p.run(ctx, args...)
@@ -105,7 +106,7 @@ func (p *plane) run(ctx context.Context, args ...string) (string, error) {
 	return said.String(), nil
 }
 
-// variables are what a person exports before the commands.
+// variables are the environment variables that a person exports before the commands.
 func (p *plane) variables() []string {
 	exported := []string{
 		"EXP_RUNTIME_SDK=true", "EXP_IN_PLACE_UPDATES=true", "CLUSTER_TOPOLOGY=true",

@@ -13,16 +13,16 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// rke2CRDs names a folder with the CRDs of Cluster API's providers for RKE2, which come from no Go module that can be had
-// everywhere. Without it stubs stand for them, and the fields of RKE2's kinds are not validated.
+// rke2CRDs names the environment variable with a folder of the CRDs of Cluster API's RKE2 providers, which are not
+// available as a Go module. Without it stubs are used, and the fields of RKE2's kinds are not validated.
 const rke2CRDs = "RKE2_CRDS"
 
 var _ = Describe("clusterctl generate provider", func() {
-	It("makes infrastructure components that an API server accepts", func(ctx SpecContext) {
+	It("generates infrastructure components that an API server accepts", func(ctx SpecContext) {
 		source.accepts(ctx, source.ctl(ctx, "generate", "provider", "--infrastructure", "elemental"))
 	})
 
-	It("makes the components of the runtime extension, with an ExtensionConfig that is in use", func(ctx SpecContext) {
+	It("generates the components of the runtime extension, with an ExtensionConfig that works", func(ctx SpecContext) {
 		generated := source.ctl(ctx, "generate", "provider", "--runtime-extension", "elemental")
 		Expect(generated).To(ContainSubstring("kind: ExtensionConfig"))
 		source.accepts(ctx, generated)
@@ -37,7 +37,7 @@ var _ = Describe("clusterctl generate cluster", Ordered, func() {
 		source.kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
 	})
 
-	DescribeTable("makes a manifest of which an API server accepts every object: flavor",
+	DescribeTable("generates a manifest of which an API server accepts every object: flavor",
 		func(ctx SpecContext, flavor, version string) {
 			args := []string{"generate", "cluster", "shop", "--infrastructure", "elemental", "--target-namespace", "flavors", "--kubernetes-version", version}
 			if flavor != "" {
@@ -45,7 +45,7 @@ var _ = Describe("clusterctl generate cluster", Ordered, func() {
 			}
 			source.accepts(ctx, source.ctl(ctx, args...))
 		},
-		Entry("of none", "", "v1.36.3"),
+		Entry("none", "", "v1.36.3"),
 		Entry(nil, "kubeadm", "v1.36.3"),
 		Entry(nil, "kubeadm-single-node", "v1.36.3"),
 		Entry(nil, "kubeadm-clusterclass", "v1.36.3"),
@@ -63,7 +63,7 @@ var _ = Describe("clusterctl generate cluster", Ordered, func() {
 	})
 })
 
-// accepts has the API server validate what was generated, with its webhooks, without storing it.
+// accepts makes the API server validate the generated objects with its webhooks, in a dry run.
 func (p *plane) accepts(ctx context.Context, generated string) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "generated.yaml")

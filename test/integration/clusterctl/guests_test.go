@@ -20,7 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// stayOn makes virtual machines that run on a node and cannot leave it, and that may be stopped; one more is off.
+// stayOn creates virtual machines that run on a node and cannot leave it, but may be stopped; one more is off.
 func stayOn(ctx context.Context, cluster *scenario.Cluster, nodes []string) {
 	GinkgoHelper()
 	for _, node := range nodes {
@@ -53,7 +53,7 @@ func expectAsTheyWere(ctx context.Context, cluster *scenario.Cluster, nodes []st
 	Expect(cluster.VM(ctx, client.ObjectKey{Namespace: vm.Namespace, Name: "off"})).To(Equal(vm.State{}))
 }
 
-// holdDrains gives each node a Pod that is not evicted while the budget is there.
+// holdDrains gives each node a Pod that is not evicted while its PodDisruptionBudget exists.
 func holdDrains(ctx context.Context, nodes []string) *policyv1.PodDisruptionBudget {
 	GinkgoHelper()
 	held := map[string]string{"held": "true"}

@@ -29,9 +29,9 @@ func page(name string) string {
 	return string(content)
 }
 
-// What is asserted here has happened when the plane was started.
+// These specs assert on what happened when the plane was started.
 var _ = Describe("clusterctl init, with both providers in one command", func() {
-	It("says what docs/install.md shows", func() {
+	It("prints what docs/install.md shows", func() {
 		said, _, found := strings.Cut(source.initialising, "\nYou can now")
 		Expect(found).To(BeTrue())
 		Expect(page("install.md")).To(ContainSubstring(strings.TrimSpace(said)))
@@ -47,7 +47,7 @@ var _ = Describe("clusterctl init, with both providers in one command", func() {
 		))
 	})
 
-	It("repeats the ExtensionConfig, which is refused until Cluster API's webhook answers", func() {
+	It("retries the ExtensionConfig, which is rejected until Cluster API's webhook answers", func() {
 		answers := []bool{}
 		for _, event := range slices.DeleteFunc(suite.Audit(source.Management), func(e auditv1.Event) bool { return !writesExtension(e) }) {
 			answers = append(answers, audit.Succeeded(event))
@@ -56,7 +56,7 @@ var _ = Describe("clusterctl init, with both providers in one command", func() {
 		Expect(answers).To(ContainElement(true))
 	})
 
-	It("leaves all handlers discovered, which docs/install.md lists", func(ctx SpecContext) {
+	It("ends with all handlers of docs/install.md discovered", func(ctx SpecContext) {
 		said := source.kubectl(ctx, "get", "extensionconfig", "elemental", "--output", `jsonpath={range .status.handlers[*]}{.name}{"\n"}{end}`)
 		handlers := strings.Fields(said)
 		slices.Sort(handlers)
@@ -64,7 +64,7 @@ var _ = Describe("clusterctl init, with both providers in one command", func() {
 		Expect(page("install.md")).To(ContainSubstring("\n" + strings.Join(handlers, "\n") + "\n```"))
 	})
 
-	It("turns on all that an update in place needs, of workers and of a control plane", func(ctx SpecContext) {
+	It("enables all feature gates that in-place updates of workers and control planes need", func(ctx SpecContext) {
 		const namespace = "proof"
 		Expect(source.CreateNamespace(ctx, namespace)).To(Succeed())
 		prover := &inplace.Prover{Live: source.Kube, Owners: &owner.Owners{Client: source.Kube, Live: source.Kube, Clock: clock.RealClock{}}}

@@ -20,16 +20,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// move moves the cluster's namespace with clusterctl, and hands the address of the Elemental API over.
+// move moves the cluster's namespace with clusterctl, and redirects the address of the Elemental API.
 func move(ctx context.Context, from, to *plane) {
 	GinkgoHelper()
 	from.ctl(ctx, "move", "--namespace", clusterName, "--to-kubeconfig", lab.AdminKubeconfig(to.Management), "-v", "1")
 	to.TakeOver()
 }
 
-// left are the objects of Cluster API's category that a management cluster still has in the cluster's namespace, without the
-// hosts that asked it while theirs was moved and its registration was still there. Those serve nothing and are deleted, as
-// docs/move.md says.
+// left are the objects of Cluster API's category that a management cluster still has in the cluster's namespace, except
+// for hosts that called it during the move, while the registration still existed. Those serve no Machine and are
+// deleted, as docs/move.md says.
 func left(ctx context.Context, p *plane) string {
 	GinkgoHelper()
 	hosts := &infrav1.ElementalHostList{}
@@ -40,17 +40,17 @@ func left(ctx context.Context, p *plane) string {
 	p.kubectl(ctx, "delete", "elementalhosts", "--all", "--namespace", clusterName)
 	said, err := p.Kubectl(ctx, "get", "cluster-api", "--namespace", clusterName, "--output", "name")
 	Expect(err).NotTo(HaveOccurred())
-	return strings.TrimSpace(strings.Replace(said, "extensionconfig.runtime.cluster.x-k8s.io/elemental\n", "", 1)) // it has no namespace
+	return strings.TrimSpace(strings.Replace(said, "extensionconfig.runtime.cluster.x-k8s.io/elemental\n", "", 1)) // it is not namespaced
 }
 
-// describeMoves moves the cluster to and fro.
+// describeMoves moves the cluster back and forth.
 func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int) {
 	var (
 		identities []scenario.Identity
 		booted     map[string]int
 	)
 
-	// follows asserts that nothing of a host's life has changed but the management cluster that it talks to.
+	// follows asserts that for a host nothing has changed but the management cluster that it connects to.
 	follows := func(ctx context.Context, to *plane) {
 		GinkgoHelper()
 		Eventually(func(g Gomega) {
@@ -66,7 +66,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 	}
 
 	Describe("clusterctl move", Ordered, func() {
-		// The target is gone when the spec is reported.
+		// The target no longer exists when the spec is reported.
 		JustAfterEach(func(ctx SpecContext) {
 			if CurrentSpecReport().Failed() && target != nil {
 				suite.Tell(ctx, target.Lab)
@@ -82,14 +82,14 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 			booted = boots()
 		})
 
-		It("finds the authority that hosts pin on the target, where cert-manager has taken it for its own", func(ctx SpecContext) {
+		It("finds the CA that hosts pin on the target, where cert-manager has adopted it", func(ctx SpecContext) {
 			pinned, err := source.secret(ctx, authoritySecret)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(target.secret(ctx, authoritySecret)).To(HaveField("Data", pinned.Data))
 			expectServes(ctx, target, apiSecret, apiName, pinned.Data["tls.crt"])
 		})
 
-		It("takes an idle cluster along, with the hosts and registrations that no Cluster owns", func(ctx SpecContext) {
+		It("moves an idle cluster, with the hosts and registrations that no Cluster owns", func(ctx SpecContext) {
 			move(ctx, source, target)
 			follows(ctx, target)
 			Expect(on(target, cluster()).AwaitWorkers(ctx)).To(Succeed())
@@ -106,7 +106,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 			now, err := on(target, cluster()).Identities(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			for i := range now {
-				now[i].MachineUID = identities[i].MachineUID // objects are new ones after a move
+				now[i].MachineUID = identities[i].MachineUID // objects have new UIDs after a move
 			}
 			Expect(now).To(Equal(identities))
 		})
@@ -148,7 +148,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				return expected
 			}
 
-			// history are the ids of the attempts that have ended, with their ends.
+			// history are the IDs of the attempts that have ended, with their outcomes.
 			history := func(ctx context.Context, p *plane) []string {
 				GinkgoHelper()
 				attempts, err := on(p, cluster()).Attempts(ctx)
@@ -162,7 +162,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(ended).NotTo(BeEmpty())
 				return ended
 			}
-			// clean asserts that the attempts have taken all of their marks back, which are named by what was moved.
+			// clean asserts that the attempts have reverted all of their marks, which refer to objects that were moved.
 			clean := func(ctx context.Context) {
 				GinkgoHelper()
 				now, err := cluster().Identities(ctx)
@@ -179,7 +179,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				}
 			}
 
-			It("takes a paused one along, which goes on where it was", func(ctx SpecContext) {
+			It("moves a paused one, which continues where it was", func(ctx SpecContext) {
 				wanted = suite.Push(ctx, cluster(), image.OS{})
 				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
 				Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
@@ -196,7 +196,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				booted = boots()
 			})
 
-			It("takes one along whose virtual machines were shut down while another node is paused, and restores them exactly", func(ctx SpecContext) {
+			It("moves one whose virtual machines were shut down while another node is paused, and restores exactly those", func(ctx SpecContext) {
 				stayOn(ctx, cluster(), nodes())
 				held := holdDrains(ctx, nodes())
 				wanted = suite.Push(ctx, cluster(), image.OS{})
@@ -237,7 +237,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(left(ctx, source)).To(BeEmpty())
 			})
 
-			It("waits while a host is in its reboot, and the upgrade goes on after the move without a second one", func(ctx SpecContext) {
+			It("waits while a host reboots, and the upgrade continues after the move without a second reboot", func(ctx SpecContext) {
 				wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 30})
 				Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
 				Eventually(atStep(ctx, target, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())

@@ -28,20 +28,20 @@ import (
 // plane is a management cluster that clusterctl has installed.
 type plane struct {
 	*lab.Lab
-	// certManager are the controllers of cert-manager.
+	// certManager is the process of cert-manager's controllers.
 	certManager *process.Process
-	// trusting is what the API server was told of the authorities of webhooks, before the lab replaced these.
+	// trusting are the CAs that were injected for webhooks, before the lab replaced those.
 	trusting map[string][]string
 	// image of the OS that clusters are generated with. Default: one that does not exist.
 	image string
-	// told is what clusterctl told last beside its output.
+	// told is what clusterctl last wrote to its standard error.
 	told string
-	// initialising is what clusterctl told of its init.
+	// initialising is what clusterctl wrote to its standard error during init.
 	initialising string
 }
 
-// startPlane starts a lab, in which clusterctl installs all providers with the one command of docs/install.md. The managers
-// start while the command runs, as Pods do. What is to be done before it is given as steps.
+// startPlane starts a lab in which clusterctl installs all providers with the one command of docs/install.md. The
+// managers start while the command runs, as Pods do. before are steps to run before it.
 func startPlane(ctx context.Context, options lab.Options, before ...func(context.Context, *plane)) *plane {
 	GinkgoHelper()
 	p, initialised := &plane{}, make(chan error, 1)
@@ -54,7 +54,7 @@ func startPlane(ctx context.Context, options lab.Options, before ...func(context
 		for _, step := range before {
 			step(installing, p)
 		}
-		go func() { // it goes on after the installation
+		go func() { // it continues after the installation
 			_, err := p.run(ctx, "init", "--infrastructure", "elemental", "--runtime-extension", "elemental")
 			initialised <- err
 		}()
@@ -80,8 +80,8 @@ func startPlane(ctx context.Context, options lab.Options, before ...func(context
 	return p
 }
 
-// awaitRefusal waits until all is installed but the ExtensionConfig, which needs a webhook of Cluster API, whose manager
-// does not run.
+// awaitRefusal waits until everything is installed except the ExtensionConfig, which needs a webhook of Cluster API,
+// whose manager does not run yet.
 func (p *plane) awaitRefusal(ctx context.Context, ended <-chan error) error {
 	return scenario.Await(ctx, "the ExtensionConfig to be refused", patience, func(ctx context.Context) (string, error) {
 		select {
@@ -89,7 +89,7 @@ func (p *plane) awaitRefusal(ctx context.Context, ended <-chan error) error {
 			return "", fmt.Errorf("clusterctl ended before a manager ran: %w", err)
 		default:
 		}
-		// Without Pods a Service refuses connections. Here nothing does that for its address.
+		// Without endpoints a Service refuses connections. In the lab nothing would refuse them at its address.
 		if _, err := p.Kubectl(ctx, "delete", "service", "capi-webhook-service", "--namespace", "capi-system", "--ignore-not-found"); err != nil {
 			return "", err
 		}
@@ -112,15 +112,16 @@ func refusesExtension(event auditv1.Event) bool {
 	return writesExtension(event) && !audit.Succeeded(event)
 }
 
-// forgetWebhooks deletes those that name Services, which lead nowhere here. The lab makes others once their servers run.
-// Cluster API's own stay: the lab calls them elsewhere.
+// forgetWebhooks deletes the webhook configurations that refer to Services, which do not resolve here. The lab creates
+// others once their servers run. Cluster API's own are kept: the lab changes their addresses.
 func (p *plane) forgetWebhooks(ctx context.Context) error {
 	_, err := p.Kubectl(ctx, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations",
 		"--selector", clusterv1.ProviderNameLabel+"=infrastructure-elemental")
 	return err
 }
 
-// discovered is the condition by which Cluster API says whether it knows the hooks; nil before it has asked for them.
+// discovered is the condition by which Cluster API reports whether it has discovered the hooks; nil before its first
+// attempt.
 func (p *plane) discovered(ctx context.Context) (*metav1.Condition, error) {
 	config := &runtimev1.ExtensionConfig{}
 	if err := p.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, config); err != nil {
@@ -129,15 +130,15 @@ func (p *plane) discovered(ctx context.Context) (*metav1.Condition, error) {
 	return meta.FindStatusCondition(config.Status.Conditions, runtimev1.ExtensionConfigDiscoveredCondition), nil
 }
 
-// awaitDiscovered waits until our manager answers and Cluster API, which nobody tells that, has asked it: after as long a
-// time as it has failed before.
+// awaitDiscovered waits until our manager answers and Cluster API has retried the discovery, which nothing triggers:
+// its backoff is as long as the time for which it has failed before.
 func (p *plane) awaitDiscovered(ctx context.Context) {
 	GinkgoHelper()
 	Expect(p.Provider.AwaitReady(ctx)).To(Succeed())
 	Eventually(p.discovered, 2*patience, look).WithContext(ctx).Should(HaveField("Status", metav1.ConditionTrue))
 }
 
-// kubectl runs kubectl as a person would, and tells it.
+// kubectl runs kubectl as a person would, and logs the command.
 func (p *plane) kubectl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	tell("kubectl", args)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon.
+	// patience is the timeout for what has to happen soon.
 	patience = 3 * time.Minute
 	look     = 200 * time.Millisecond
 )

@@ -19,10 +19,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// deprecation is a warning of API servers to who lists everything, as clusterctl does.
+// deprecation is a warning of API servers for a client that lists all kinds, as clusterctl does.
 const deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n"
 
-// describeUpgrade upgrades both providers on the management cluster that has the cluster.
+// describeUpgrade upgrades both providers on the management cluster that manages the cluster.
 func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]int) {
 	Describe("clusterctl upgrade", Ordered, func() {
 		const next = "v0.5.1"
@@ -38,7 +38,7 @@ func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]i
 			Expect(page("install.md")).To(ContainSubstring(strings.TrimSpace(said)))
 		})
 
-		It("apply leaves the ExtensionConfig, and the hosts as they were", func(ctx SpecContext) {
+		It("apply keeps the ExtensionConfig, and the hosts as they were", func(ctx SpecContext) {
 			extension := func(ctx context.Context) (*runtimev1.ExtensionConfig, error) {
 				config := &runtimev1.ExtensionConfig{}
 				return config, source.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, config)
@@ -70,8 +70,8 @@ func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]i
 	})
 }
 
-// describeRemoval removes both providers from the management cluster that has no Clusters any more, as docs/install.md says,
-// and installs the one that was removed alone once more.
+// describeRemoval removes both providers from the management cluster without Clusters, as docs/install.md describes,
+// and reinstalls the one that was first removed alone.
 func describeRemoval() {
 	Describe("clusterctl delete", Ordered, func() {
 		extension := func(ctx context.Context) string {
@@ -79,14 +79,14 @@ func describeRemoval() {
 			return target.kubectl(ctx, "get", "extensionconfigs", "--output", "name")
 		}
 
-		It("--runtime-extension leaves the ExtensionConfig, which a person deletes", func(ctx SpecContext) {
+		It("--runtime-extension keeps the ExtensionConfig, which a person deletes", func(ctx SpecContext) {
 			target.ctl(ctx, "delete", "--runtime-extension", "elemental")
 			Expect(extension(ctx)).NotTo(BeEmpty())
 			target.kubectl(ctx, "delete", "extensionconfig", "elemental")
 			Expect(extension(ctx)).To(BeEmpty())
 		})
 
-		It("can be followed by an init, after which Cluster API asks for the hooks until they are answered", func(ctx SpecContext) {
+		It("can be followed by an init, after which Cluster API retries the discovery of the hooks until it succeeds", func(ctx SpecContext) {
 			target.Provider.Process.Kill()
 			target.ctl(ctx, "init", "--runtime-extension", "elemental")
 			Expect(page("install.md")).To(ContainSubstring(target.told))
@@ -96,7 +96,7 @@ func describeRemoval() {
 			target.awaitDiscovered(ctx)
 		})
 
-		It("--infrastructure leaves the CRDs, and the namespace with the authority that hosts know", func(ctx SpecContext) {
+		It("--infrastructure keeps the CRDs, and the namespace with the CA that hosts pin", func(ctx SpecContext) {
 			target.kubectl(ctx, "delete", "extensionconfig", "elemental")
 			target.ctl(ctx, "delete", "--runtime-extension", "elemental")
 			target.ctl(ctx, "delete", "--infrastructure", "elemental")

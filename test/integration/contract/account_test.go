@@ -14,9 +14,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// Everything of this suite goes by this account. That it was refused nothing is asserted when the lab stops.
-var _ = Describe("The account of config/workload, in place of an administrator's", func() {
-	It("is enough to upgrade a node, which is drained before", func(ctx SpecContext) {
+// The whole suite uses this account. That it was not denied anything is asserted when the lab stops.
+var _ = Describe("The account of config/workload, in place of an administrator's kubeconfig", func() {
+	It("is sufficient to drain and upgrade a node", func(ctx SpecContext) {
 		machine, _, host := worker(ctx)
 		boots := len(theLab.Host(host.Name).Boots())
 		pod := &corev1.Pod{

@@ -18,13 +18,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// kinds of ours that a cluster has after an upgrade.
+// kinds of this provider that a cluster has after an upgrade.
 var kinds = []string{
 	"ElementalCluster", "ElementalMachineTemplate", "ElementalMachine", "ElementalHost", "ElementalHostUpgrade", "ElementalRegistration",
 }
 
 var _ = Describe("OwnerReferences chain", func() {
-	It("leads from everything of the cluster to the Cluster, or to a host, which is moved by the label of its CRD", func(ctx SpecContext) {
+	It("leads from every object of the cluster to the Cluster, or to a host, which is moved because of the label of its CRD", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
@@ -40,7 +40,8 @@ var _ = Describe("OwnerReferences chain", func() {
 	})
 })
 
-// isChained says whether clusterctl finds an object by its owners, theirs, and so on, or by the label of its kind.
+// isChained reports whether clusterctl finds an object by its owners, their owners, and so on, or by the label of
+// its kind.
 func isChained(ctx context.Context, kind string, owners []metav1.OwnerReference) bool {
 	GinkgoHelper()
 	if kind == "Cluster" {

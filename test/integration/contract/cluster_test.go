@@ -34,7 +34,7 @@ func read(ctx context.Context, name string) (*clusterv1.Cluster, *infrav1.Elemen
 	return owner, elemental
 }
 
-// make a Cluster without machines.
+// makeCluster creates a Cluster without machines.
 func makeCluster(ctx context.Context, name string, change func(*infrav1.ElementalCluster)) {
 	GinkgoHelper()
 	elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name}}
@@ -87,7 +87,8 @@ var _ = Describe("The contract of InfraCluster", func() {
 	tried.declare("infra-cluster.md")
 })
 
-// triesExternal leaves an ElementalCluster to another system, whose word Cluster API takes.
+// triesExternal leaves an ElementalCluster to an external controller, whose status Cluster API
+// uses.
 func triesExternal(ctx SpecContext) {
 	makeCluster(ctx, "external", func(e *infrav1.ElementalCluster) {
 		e.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}

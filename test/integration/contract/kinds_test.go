@@ -21,7 +21,7 @@ import (
 
 const contractLabel = "cluster.x-k8s.io/v1beta2"
 
-// definition is the CRD of a kind, under the name that Cluster API looks for.
+// definition is the CRD of a kind, by the name that Cluster API looks up.
 func definition(ctx context.Context, kind string) *unstructured.Unstructured {
 	GinkgoHelper()
 	crd := &unstructured.Unstructured{}
@@ -49,7 +49,7 @@ func status(ctx context.Context, kind string) map[string]any {
 	return properties
 }
 
-// common rules of both pages, for a kind and its template.
+// common are the rules of both pages, for a kind and its template.
 func common(kinds ...string) rules {
 	each := func(try func(ctx SpecContext, crd *unstructured.Unstructured)) func(SpecContext) {
 		return func(ctx SpecContext) {
@@ -91,7 +91,7 @@ func common(kinds ...string) rules {
 	}
 }
 
-// isDefined asserts that a kind has a list.
+// isDefined asserts that a kind has a list kind.
 func isDefined(kind string) func(SpecContext) {
 	return func(ctx SpecContext) {
 		crd := definition(ctx, kind)
@@ -101,7 +101,7 @@ func isDefined(kind string) func(SpecContext) {
 	}
 }
 
-// noTerminalFailures asserts that a status has none of the fields of the former contract.
+// noTerminalFailures asserts that a status has none of the failure fields of the former contract.
 func noTerminalFailures(kind string) func(SpecContext) {
 	return func(ctx SpecContext) {
 		Expect(status(ctx, kind)).To(And(HaveKey("conditions"), Not(HaveKey("failureReason")), Not(HaveKey("failureMessage")), Not(HaveKey("ready"))))

@@ -78,8 +78,8 @@ var _ = Describe("The contract of InfraMachine", func() {
 		"InfraMachine: pausing": func(ctx SpecContext) {
 			triesPausing(ctx, func() conditions.Getter { _, elemental, _ := worker(ctx); return elemental })
 		},
-		// Not offered: what a bare-metal host has is not known before it is taken. Users of the autoscaler annotate
-		// the MachineDeployment with capacity.cluster-autoscaler.kubernetes.io.
+		// Not supported: the capacity of a bare-metal host is unknown before it is claimed. Users of the autoscaler
+		// annotate the MachineDeployment with capacity.cluster-autoscaler.kubernetes.io.
 		"InfraMachineTemplate: support cluster autoscaling from zero": func(ctx SpecContext) {
 			Expect(status(ctx, "ElementalMachineTemplate")).To(And(Not(HaveKey("capacity")), Not(HaveKey("nodeInfo"))))
 		},
@@ -88,7 +88,7 @@ var _ = Describe("The contract of InfraMachine", func() {
 	tried.declare("infra-machine.md")
 })
 
-// triesPausing pauses the Cluster, and asks for the condition of an object.
+// triesPausing pauses the Cluster, and waits for the condition of an object.
 func triesPausing(ctx context.Context, object func() conditions.Getter) {
 	GinkgoHelper()
 	pause := func(paused string) {
@@ -102,7 +102,7 @@ func triesPausing(ctx context.Context, object func() conditions.Getter) {
 	pause("false")
 }
 
-// triesFailureDomain asks for a Machine in a domain where not the first free host is.
+// triesFailureDomain creates a Machine in a failure domain in which the first free host is not.
 func triesFailureDomain(ctx SpecContext) {
 	machine, elemental, _ := worker(ctx)
 	Eventually(func() string { machine, elemental, _ = worker(ctx); return machine.Status.FailureDomain }, patience, look).Should(Equal(zoneA))
@@ -122,7 +122,7 @@ func triesFailureDomain(ctx SpecContext) {
 	Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, "zoned") }, patience, look).Should(BeEmpty())
 }
 
-// triesInPlaceChange changes the mutable field: nothing is done before the update extension says so.
+// triesInPlaceChange changes the mutable field: nothing happens before the update extension is called.
 func triesInPlaceChange(ctx SpecContext) {
 	_, elemental, host := worker(ctx)
 	boots := len(theLab.Host(host.Name).Boots())

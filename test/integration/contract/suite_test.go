@@ -54,10 +54,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
-// rules are what is tried, by the names of the rules.
+// rules are the specs, by the names of the rules.
 type rules map[string]func(ctx SpecContext)
 
-// declare makes a spec of each rule, and one that compares them with the page.
+// declare creates a spec for each rule, and one that compares them with the page.
 func (r rules) declare(page string) {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		It(name, func(ctx SpecContext) { r[name](ctx) })

@@ -19,7 +19,7 @@ import (
 
 const probeKey = "/lab/probe"
 
-// openEtcd reaches the members on the hosts of the control plane.
+// openEtcd connects to the members on the hosts of the control plane.
 func openEtcd(cluster *scenario.Cluster) *etcd.Client {
 	GinkgoHelper()
 	roots := []string{}
@@ -31,7 +31,7 @@ func openEtcd(cluster *scenario.Cluster) *etcd.Client {
 	return opened
 }
 
-// votersOf lists the members that vote, by id.
+// votersOf lists the voting members, by ID.
 func votersOf(ctx context.Context, from *etcd.Client) (map[string]string, error) {
 	members, err := from.Members(ctx)
 	voters := map[string]string{}
@@ -43,7 +43,7 @@ func votersOf(ctx context.Context, from *etcd.Client) (map[string]string, error)
 	return voters, err
 }
 
-// writer writes to etcd without pause.
+// writer writes to etcd continuously.
 type writer struct {
 	etcd *etcd.Client
 	stop context.CancelFunc
@@ -53,7 +53,7 @@ type writer struct {
 	err     error
 }
 
-// write writes until finish. While a member that leads goes down a write fails: it is tried again until the next leads.
+// write writes until finish. When the leader goes down a write fails: it is retried until the next leader is elected.
 func write(ctx context.Context, to *etcd.Client) *writer {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &writer{etcd: to, stop: stop}
@@ -77,7 +77,7 @@ func (w *writer) next(ctx context.Context) error {
 	return err
 }
 
-// finish ends the writing and asserts that nothing of it was lost.
+// finish ends the writing and asserts that no write was lost.
 func (w *writer) finish(ctx context.Context) {
 	GinkgoHelper()
 	w.stop()

@@ -21,8 +21,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// history records every version of the cluster's Machines and hosts. Their resourceVersions, which are of one etcd, put
-// them in order.
+// history records every version of the cluster's Machines and hosts. Their resourceVersions are ordered, because they
+// are from one etcd.
 type history struct {
 	mu       sync.Mutex
 	machines []*clusterv1.Machine
@@ -61,7 +61,7 @@ type moment struct {
 
 func (m moment) String() string { return m.what + " of " + m.machine }
 
-// moments of both kinds.
+// moments are the starts of updates, and the triggers.
 func (h *history) moments() (starts, triggers []moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *history) moments() (starts, triggers []moment) {
 	return starts, triggers
 }
 
-// unhealthyAt lists what KubeadmControlPlane's conditions said of the other Machines at a moment, where it was not True.
+// unhealthyAt lists the conditions of KubeadmControlPlane on the other Machines that were not True at a moment.
 func (h *history) unhealthyAt(at moment) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,7 +104,7 @@ func (h *history) unhealthyAt(at moment) []string {
 	return found
 }
 
-// wentDown lists the Machines of which KubeadmControlPlane ever said that a Pod of theirs is not healthy.
+// wentDown lists the Machines for which KubeadmControlPlane ever reported an unhealthy Pod.
 func (h *history) wentDown() map[string]bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

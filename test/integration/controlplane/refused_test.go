@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// forbid has the management cluster refuse an image to ElementalMachines, as a policy of the company does, and returns
+// forbid makes the management cluster reject an image for ElementalMachines, as a company policy could, and returns
 // once it does.
 func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift func(context.Context)) {
 	GinkgoHelper()
@@ -60,8 +60,9 @@ func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift fu
 	}
 }
 
-var _ = Describe("A KubeadmControlPlane whose Machines may not have the wanted OS", func() {
-	// KubeadmControlPlane takes a refusal for "cannot be updated in place", and deletes the Machine without asking the hook.
+var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted OS", func() {
+	// KubeadmControlPlane interprets a rejection as "cannot be updated in place", and deletes the Machine without
+	// calling the hook.
 	It("loses no Machine: it is not pointed to a clone before they may", func(ctx SpecContext) {
 		workload, err := theLab.StartWorkload(ctx, "refused")
 		Expect(err).NotTo(HaveOccurred())
@@ -79,7 +80,7 @@ var _ = Describe("A KubeadmControlPlane whose Machines may not have the wanted O
 		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(scenario.ControlPlaneTemplate))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 
-		By("a person who points it there nevertheless")
+		By("pointing it there by hand nevertheless")
 		copied := &infrav1.ElementalMachineTemplate{}
 		Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, copied)).To(Succeed())
 		copied.ObjectMeta = metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "by-hand"}

@@ -14,8 +14,8 @@ import (
 )
 
 var _ = Describe("A KubeadmControlPlane of one", func() {
-	// Cluster API takes maxSurge 0 for three replicas and more only.
-	It("is refused before anything moves", func(ctx SpecContext) {
+	// Cluster API allows maxSurge 0 only with three or more replicas.
+	It("is refused before anything changes", func(ctx SpecContext) {
 		workload, err := theLab.StartWorkload(ctx, "single")
 		Expect(err).NotTo(HaveOccurred())
 		cluster := suite.NewCluster(ctx, theLab, scenario.Options{Name: "single", Workload: workload, ControlPlane: 1, ControlPlaneMaxSurge: 1})

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not
+	// happen.
 	patience = 3 * time.Minute
 	calm     = 8 * time.Second
 	look     = 200 * time.Millisecond
@@ -47,7 +48,7 @@ var _ = AfterSuite(func() {
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
-// said is what the template of the control plane says by a condition.
+// said is a condition of the control plane's template.
 type said struct{ Status, Reason, Message string }
 
 func says(ctx context.Context, cluster *scenario.Cluster, condition string) (said, error) {

@@ -46,7 +46,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 
 	BeforeEach(func() { began = time.Now() })
 
-	// Whatever a spec does, the same Machines, nodes, hosts and etcd members are there afterwards.
+	// After each spec the Machines, nodes, hosts and etcd members must be the same as before.
 	AfterEach(func(ctx SpecContext) {
 		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
 		Eventually(votersOf, patience, look).WithContext(ctx).WithArguments(members).Should(Equal(voters), "etcd has the same members")
@@ -70,7 +70,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Expect(recorded.wentDown()).NotTo(BeEmpty(), "KubeadmControlPlane saw what a reboot is")
 	})
 
-	It("stops at a bad image on one node, and goes on with the next good one", func(ctx SpecContext) {
+	It("stops at a bad image on one node, and continues with the next good one", func(ctx SpecContext) {
 		former, err := digests(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		writes := write(ctx, members)
@@ -93,7 +93,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		expectOneByOne(cluster, began)
 	})
 
-	It("is refused with a surge, before anything moves, and goes on without one", func(ctx SpecContext) {
+	It("is refused with a surge, before anything changes, and continues without one", func(ctx SpecContext) {
 		former, err := reference(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(setSurge(ctx, cluster, "1")).To(Succeed())
@@ -116,13 +116,13 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		former, err := reference(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 
-		By("losing two hosts, and so the quorum")
+		By("losing two hosts, and therefore the quorum")
 		Expect(first.PowerOff(ctx)).To(Succeed())
 		Expect(second.PowerOff(ctx)).To(Succeed())
 		Expect(members.Put(ctx, probeKey, "lost")).NotTo(Succeed(), "one member of three takes no writes")
 		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(3), "KubeadmControlPlane sees it")
 
-		By("bringing one back: of a single unhealthy Machine, KubeadmControlPlane would make a new one")
+		By("bringing one back: KubeadmControlPlane would replace a single unhealthy Machine")
 		Expect(second.PowerOn(ctx)).To(Succeed())
 		Eventually(func(ctx context.Context) ([]string, error) {
 			if err := wake(ctx, cluster); err != nil {
@@ -133,7 +133,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(MatchError(ContainSubstring("bring them back first [ControlPlaneQuorum]")))
 
-		By("having the request admitted, so that only the quiet point holds it back")
+		By("waiving the preflight checks, so that only the wait for a quiet point blocks it")
 		waive(ctx, cluster, "=NodeReady,OtherNodes,ControlPlaneQuorum")
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(And(
@@ -148,7 +148,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 	})
 })
 
-// waive preflight checks of all that is rolled out from the control plane's template.
+// waive waives preflight checks of rollouts of the control plane's template.
 func waive(ctx context.Context, cluster *scenario.Cluster, value string) {
 	GinkgoHelper()
 	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.ControlPlaneTemplate,
@@ -156,7 +156,7 @@ func waive(ctx context.Context, cluster *scenario.Cluster, value string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// expectOneByOne asserts what the workload cluster's audit log must show from a time on.
+// expectOneByOne asserts what the workload cluster's audit log must show since a time.
 func expectOneByOne(cluster *scenario.Cluster, since time.Time) {
 	GinkgoHelper()
 	events := slices.DeleteFunc(suite.Audit(cluster.Lab.Workload), func(event auditv1.Event) bool {
@@ -169,7 +169,7 @@ func expectOneByOne(cluster *scenario.Cluster, since time.Time) {
 	Expect(audit.Deleted(suite.Audit(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
 }
 
-// unhealthy lists the Machines whose etcd member KubeadmControlPlane does not find healthy.
+// unhealthy lists the Machines whose etcd member is unhealthy according to KubeadmControlPlane.
 func unhealthy(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
 	machines, err := cluster.ControlPlaneMachines(ctx)
 	found := []string{}
@@ -181,9 +181,9 @@ func unhealthy(ctx context.Context, cluster *scenario.Cluster) ([]string, error)
 	return found, err
 }
 
-// wake makes KubeadmControlPlane look again. It fails while there is no quorum and tries again after up to 1000 s
-// (util/controller of Cluster API: 5ms * 2^n), or at the next event; a returned Node's events may all come before its
-// etcd member is back.
+// wake triggers KubeadmControlPlane. It fails while there is no quorum and retries after up to 1000 s
+// (util/controller of Cluster API: 5ms * 2^n), or at the next event; all events of a returned Node may come before
+// its etcd member is back.
 func wake(ctx context.Context, cluster *scenario.Cluster) error {
 	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "--overwrite", "kubeadmcontrolplane", scenario.ControlPlane,
 		"looked-at="+time.Now().Format(time.RFC3339Nano))

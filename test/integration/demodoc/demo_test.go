@@ -38,7 +38,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 	var (
 		p                             *page
 		media, initial, next, inPlace image.Image
-		// worker is the Machine that is left after the scale-down, spare the host that it freed.
+		// worker is the Machine that remains after the scale-down, spare the host that it freed.
 		worker clusterv1.Machine
 		spare  string
 	)
@@ -80,7 +80,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		p.next(ctx, "kubectl label elementalhost my-control-plane-host")
 	})
 
-	It("upgrades a host that serves nothing at once", func(ctx SpecContext) {
+	It("upgrades a host that serves no Machine immediately", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch elementalhost my-control-plane-host")
 		Eventually(host, patience, look).WithContext(ctx).WithArguments(controlPlaneHost).Should(And(
 			run(next), HaveField("Status.OS.Version", "upgraded-version"),
@@ -89,7 +89,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Expect(p.next(ctx, "elemental-agent --version")).To(MatchRegexp(`^Agent version v\S+, commit \S+\n$`))
 	})
 
-	It("makes the cluster", func(ctx SpecContext) {
+	It("creates the cluster", func(ctx SpecContext) {
 		Expect(theLab.ConnectWorkload(ctx, "default", "kubeadm")).To(Succeed())
 		p.next(ctx, "kubectl apply -f ~/kubeadm-cluster-manifest.yaml")
 		Eventually(running, 2*patience, look).WithContext(ctx).WithArguments(client.MatchingLabels{clusterv1.ClusterNameLabel: "kubeadm"}).
@@ -121,7 +121,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Expect(host(ctx, spare)).To(run(initial), "a host that serves nothing is left alone")
 	})
 
-	It("replaces the Machine on a restart of the rollout, with the spare", func(ctx SpecContext) {
+	It("replaces the Machine on a restart of the rollout, using the spare host", func(ctx SpecContext) {
 		former := len(theLab.Host(worker.Status.NodeRef.Name).Boots())
 		p.next(ctx, "clusterctl alpha rollout restart machinedeployment/kubeadm-md-0")
 		Eventually(workers, 2*patience, look).WithContext(ctx).Should(HaveExactElements(And(
@@ -138,7 +138,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Expect(calls(worker.Status.NodeRef.Name, "install")).To(Equal(1), "it did not boot its media again")
 	})
 
-	It("brings the freed host to the image when the pool is scaled up again", func(ctx SpecContext) {
+	It("upgrades the freed host to the image when the pool is scaled up again", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch machinedeployment kubeadm-md-0")
 		Eventually(workers, 2*patience, look).WithContext(ctx).Should(HaveLen(2))
 		both, err := workers(ctx)
@@ -149,7 +149,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		worker = both[0]
 	})
 
-	It("upgrades one host in place by hand", func(ctx SpecContext) {
+	It("upgrades one host in place manually", func(ctx SpecContext) {
 		name := worker.Status.NodeRef.Name
 		p.rename("my-to-be-upgraded-host", name)
 		p.rename("my-associated-elemental-machine", worker.Spec.InfrastructureRef.Name)
@@ -182,8 +182,8 @@ var _ = Describe("The walk-through", Ordered, func() {
 	})
 })
 
-// createRegistration makes the door of the hosts, which are installed with an image; their names are those that their network
-// gives them.
+// createRegistration creates the registration of the hosts, which are installed with an image; their names are assigned
+// by their network.
 func createRegistration(ctx context.Context, install image.Image) {
 	GinkgoHelper()
 	registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "my-registration"}}
@@ -197,7 +197,7 @@ func createRegistration(ctx context.Context, install image.Image) {
 	Expect(theLab.Kube.Create(ctx, registration)).To(Succeed())
 }
 
-// edit does to the manifest what the page says, and has the control plane keep the image of its host.
+// edit changes the manifest as the page says, and keeps the image of the control plane's host.
 func edit(file string, of image.Image) {
 	GinkgoHelper()
 	generated, err := os.ReadFile(file)
@@ -218,7 +218,7 @@ func edit(file string, of image.Image) {
 	Expect(os.WriteFile(file, []byte(edited.String()), 0o600)).To(Succeed())
 }
 
-// calls counts how often a command of the elemental CLI ran to its end on a host.
+// calls counts how often a command of the elemental CLI completed on a host.
 func calls(name, command string) int {
 	GinkgoHelper()
 	all, err := theLab.Host(name).Calls()

@@ -20,14 +20,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// page is docs/demo.md, read from top to bottom.
+// page is docs/demo.md, executed from top to bottom.
 type page struct {
 	lab *lab.Lab
 	// left are the commands that have not been run.
 	left []command
 	// home is the working and the home directory of the shell.
 	home string
-	// here replaces what is another in the lab, as for strings.NewReplacer.
+	// here are the replacements for names that differ in the lab, as for strings.NewReplacer.
 	here []string
 	// exported are variables of the shell.
 	exported []string
@@ -36,13 +36,13 @@ type page struct {
 // command of the page.
 type command struct {
 	typed string
-	// shown is what the page shows of what it prints; empty for nothing.
+	// shown is the output that the page shows for it; empty for none.
 	shown string
 }
 
 var block = regexp.MustCompile("(?ms)^```bash\n(.*?)^```$(?:\n\n```console\n(.*?)^```$)?")
 
-// openPage lays out what a person who follows the page has: the repository, tools, a kubeconfig, a clusterctl
+// openPage prepares what a person who follows the page has: the repository, tools, a kubeconfig, a clusterctl
 // configuration with the release.
 func openPage(ctx context.Context, l *lab.Lab) *page {
 	GinkgoHelper()
@@ -67,7 +67,7 @@ func openPage(ctx context.Context, l *lab.Lab) *page {
 
 const tag = "v0.5.0"
 
-// writeRepository makes the release known to clusterctl.
+// writeRepository adds the release to clusterctl's configuration.
 func (p *page) writeRepository(ctx context.Context) {
 	GinkgoHelper()
 	release := filepath.Join(p.home, "release")
@@ -80,7 +80,7 @@ func (p *page) writeRepository(ctx context.Context) {
 	p.record(ctx)
 }
 
-// inventory is what "clusterctl init" writes down of the provider, which the lab has started by itself.
+// inventory is the object by which "clusterctl init" records the provider, which the lab has started itself.
 const inventory = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
 kind: Provider
 metadata:
@@ -114,11 +114,11 @@ func (p *page) record(ctx context.Context) {
 // export sets variables of the shell.
 func (p *page) export(variables ...string) { p.exported = append(p.exported, variables...) }
 
-// rename says what a name of the page is in the lab.
+// rename sets the lab's name for a name of the page.
 func (p *page) rename(name, here string) { p.here = append(p.here, name, here) }
 
-// next runs the next command of the page, which has to begin like this, and returns what it said. Where the page shows that,
-// it has the columns that are shown.
+// next runs the next command of the page, which has to begin with this text, and returns its output. If the page shows
+// the output, it must have the same columns.
 func (p *page) next(ctx context.Context, begins string) string {
 	GinkgoHelper()
 	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
@@ -131,7 +131,7 @@ func (p *page) next(ctx context.Context, begins string) string {
 	return said
 }
 
-// nextTree does so, and waits until what is said is what the page shows: conditions may come a moment later.
+// nextTree does the same, and waits until the output is what the page shows: conditions may be updated a moment later.
 func (p *page) nextTree(ctx context.Context, begins string) {
 	GinkgoHelper()
 	Expect(p.left).NotTo(BeEmpty(), "the page ends before %q", begins)
@@ -154,13 +154,13 @@ var (
 	age    = regexp.MustCompile(`\b\d+[smh](\d+s)?\b`)
 )
 
-// known is what is said without what is another each time: ages, the ends of names, and the width of columns.
+// known is an output without what differs each time: ages, name suffixes, and column widths.
 func known(said string) string {
 	said = age.ReplaceAllString(random.ReplaceAllString(said, "-RANDOM"), "AGE")
 	return strings.Join(strings.Fields(said), " ")
 }
 
-// nextOnWorkload runs it against the workload cluster.
+// nextOnWorkload runs the next command against the workload cluster.
 func (p *page) nextOnWorkload(ctx context.Context, begins string) string {
 	GinkgoHelper()
 	former := p.exported
@@ -177,14 +177,14 @@ func (p *page) run(ctx context.Context, begins string) (string, error) {
 	return p.enter(ctx, next)
 }
 
-// enter runs a command in the shell of the page. One that watches is ended, as a person ends it, when it has printed as many
-// lines as the page shows.
+// enter runs a command in the shell of the page. One that watches is ended when it has printed as many lines as the
+// page shows, as a person would end it.
 func (p *page) enter(ctx context.Context, entered command) (string, error) {
 	typed := strings.NewReplacer(p.here...).Replace(entered.typed)
 	GinkgoWriter.Println("$", typed)
 	watches := strings.HasSuffix(typed, " -w")
 	if watches {
-		typed = "exec " + typed // which is killed in place of the shell
+		typed = "exec " + typed // so that it is killed, and not only the shell
 	}
 	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", typed)
 	shell.Dir, shell.Env = p.home, p.exported

@@ -22,7 +22,7 @@ import (
 const (
 	patience = 3 * time.Minute
 	look     = 200 * time.Millisecond
-	// calm is how long nothing must happen.
+	// calm is how long something must not happen.
 	calm = 5 * time.Second
 	pool = "kubeadm-md-0"
 )
@@ -38,7 +38,7 @@ var _ = BeforeSuite(func(ctx SpecContext) { theLab = suite.StartLab(ctx, lab.Opt
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
-// machines of the cluster whose Machines run, those of the MachineDeployment or all.
+// running are the cluster's Machines that are Running: those of the MachineDeployment, or all.
 func running(ctx context.Context, labels client.MatchingLabels) ([]clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
 	if err := theLab.Kube.List(ctx, list, client.InNamespace("default"), labels); err != nil {
@@ -56,7 +56,7 @@ func running(ctx context.Context, labels client.MatchingLabels) ([]clusterv1.Mac
 	return found, nil
 }
 
-// workers are the Machines of the MachineDeployment, once all that there are run.
+// workers are the Machines of the MachineDeployment, once all of them are Running.
 func workers(ctx context.Context) ([]clusterv1.Machine, error) {
 	return running(ctx, client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: pool})
 }
@@ -66,7 +66,7 @@ func host(ctx context.Context, name string) (*infrav1.ElementalHost, error) {
 	return object, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, object)
 }
 
-// freeHosts are the names of those that serve no machine and can be taken.
+// freeHosts are the names of those that serve no Machine and are available.
 func freeHosts(ctx context.Context) ([]string, error) {
 	list := &infrav1.ElementalHostList{}
 	err := theLab.Kube.List(ctx, list, client.InNamespace("default"))
@@ -80,7 +80,7 @@ func freeHosts(ctx context.Context) ([]string, error) {
 	return free, err
 }
 
-// run says of a host that it booted an image.
+// run matches a host that booted an image.
 func run(os image.Image) OmegaMatcher {
 	return And(HaveField("Status.OS.Digest", os.PlatformDigest), HaveField("Status.OS.BootMode", "active"))
 }

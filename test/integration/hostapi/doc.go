@@ -1,5 +1,5 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostapi attacks the Elemental API of a real manager from outside.
+// Package hostapi attacks the Elemental API of a real manager as an unauthenticated client.
 package hostapi

@@ -23,32 +23,33 @@ const (
 	patience = 90 * time.Second
 	look     = 200 * time.Millisecond
 
-	// callers that open a connection and say nothing more.
+	// callers is the number of clients that open a connection and then send nothing more.
 	callers = 10_000
-	// kept is how many of them the API keeps, and each how much memory it may have for one, in bytes. Half of that is garbage of
-	// those that were hung up on: with GOGC at its default the heap doubles before that is collected.
+	// kept is the number of connections that the API keeps, and each the memory per connection that is allowed, in
+	// bytes. Half of that is garbage of closed connections: with the default GOGC the heap doubles before it is
+	// collected.
 	kept = 4096
 	each = 96 << 10
-	// memory taken from the operating system, in bytes.
+	// memory obtained from the operating system, in bytes.
 	memory = "go_memstats_sys_bytes"
 	// files that the manager has open: connections, and at most ours of other kinds.
 	files = "process_open_fds"
 	ours  = 500
 )
 
-// quiet is the manager's memory before anybody called.
+// quiet is the manager's memory before the first client.
 var quiet int
 
-// insecure is enough for who only wants to be a burden.
+// insecure suffices for a client that only wants to consume resources.
 var insecure = &tls.Config{InsecureSkipVerify: true}
 
-// caller calls and stops half-way.
+// caller connects and stops halfway.
 type caller = func(context.Context, net.Conn) error
 
 func openOnly(context.Context, net.Conn) error { return nil }
 
 func halfHandshake(_ context.Context, connection net.Conn) error {
-	// A record of a handshake whose 512 bytes never come.
+	// A TLS handshake record whose 512 bytes are never sent.
 	_, err := connection.Write([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252})
 	return err
 }
@@ -62,7 +63,7 @@ func halfHeader(ctx context.Context, connection net.Conn) error {
 	return err
 }
 
-// bodyless asks for what has a body, and does not send it.
+// bodyless sends a request whose body is never sent.
 func bodyless(ctx context.Context, connection net.Conn) error {
 	secured := tls.Client(connection, insecure)
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -81,7 +82,7 @@ var _ = Describe(fmt.Sprintf("%d callers at once", callers), Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	DescribeTable("cost bounded memory, are hung up on, and hinder nobody, if they", func(ctx SpecContext, kinds ...caller) {
+	DescribeTable("use bounded memory, are disconnected, and do not affect other clients, if they", func(ctx SpecContext, kinds ...caller) {
 		var connections []net.Conn
 		DeferCleanup(func() {
 			for _, connection := range connections {
@@ -99,7 +100,7 @@ var _ = Describe(fmt.Sprintf("%d callers at once", callers), Ordered, func() {
 		AddReportEntry("memory", fmt.Sprintf("%d MiB before, %d MiB more for %d callers", quiet>>20, grown>>20, callers))
 		Expect(grown).To(BeNumerically("<", kept*each))
 
-		By("waiting until all have been hung up on")
+		By("waiting until all have been disconnected")
 		for _, connection := range connections {
 			_ = connection.SetReadDeadline(time.Now().Add(patience))
 			_, err := io.Copy(io.Discard, connection)
@@ -108,12 +109,12 @@ var _ = Describe(fmt.Sprintf("%d callers at once", callers), Ordered, func() {
 		Eventually(metric, patience, look).WithContext(ctx).WithArguments("go_goroutines").Should(BeNumerically("<", 1000))
 		Expect(ask(ctx)).To(Equal(http.StatusUnauthorized))
 	},
-		Entry("open a connection and say no more", SpecTimeout(5*time.Minute), openOnly, halfHandshake, halfHeader),
-		Entry("promise a body that does not come", SpecTimeout(5*time.Minute), bodyless),
+		Entry("open a connection and send nothing more", SpecTimeout(5*time.Minute), openOnly, halfHandshake, halfHeader),
+		Entry("announce a body that they do not send", SpecTimeout(5*time.Minute), bodyless),
 	)
 })
 
-// callInWaves has callers of all kinds call, not more at once than the kernel queues.
+// callInWaves starts callers of all kinds, not more at once than the kernel's accept queue holds.
 func callInWaves(ctx context.Context, kinds []caller) []net.Conn {
 	GinkgoHelper()
 	connections := make([]net.Conn, callers)
@@ -136,7 +137,7 @@ func callInWaves(ctx context.Context, kinds []caller) []net.Conn {
 	return connections
 }
 
-// ask asks what no token is held for, on a connection of its own.
+// ask requests a page that needs no token, on a new connection.
 func ask(ctx context.Context) (int, error) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}}
 	url := "https://" + theLab.ElementalAPI() + "/elemental/v1/namespaces/default/registrations/none"

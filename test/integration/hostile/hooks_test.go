@@ -35,7 +35,7 @@ const (
 	update    = hooksPath + "updatemachine/elemental-update-machine"
 )
 
-// certificateOf somebody, of an authority.
+// certificateOf is a client certificate with a name, signed by a CA.
 func certificateOf(authority *pki.Authority, name string) *pki.Pair {
 	GinkgoHelper()
 	pair, err := authority.Client(name)
@@ -43,13 +43,13 @@ func certificateOf(authority *pki.Authority, name string) *pki.Pair {
 	return &pair
 }
 
-// tlsOf whoever has a certificate, or none.
+// tlsOf is the TLS configuration of a client with the certificate, or without one.
 func tlsOf(certificate *pki.Pair) *tls.Config {
 	GinkgoHelper()
 	return tlstest.Config(theLab.Management.Authority(), certificate)
 }
 
-// call posts a body, as whoever has the certificate, and returns the status and what was answered.
+// call posts a body with the client certificate, and returns the status and the response.
 func call(ctx context.Context, address, path string, certificate *pki.Pair, body []byte) (int, string, error) {
 	GinkgoHelper()
 	caller := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: tlsOf(certificate), DisableKeepAlives: true}}
@@ -64,7 +64,8 @@ func call(ctx context.Context, address, path string, certificate *pki.Pair, body
 	return response.StatusCode, string(said), err
 }
 
-// announce a body of that length without sending it, and return the first line of the answer.
+// announce sends a request with that content length but without a body, and returns the first line
+// of the response.
 func announce(ctx context.Context, address, path string, certificate *pki.Pair, bytesLong int) string {
 	GinkgoHelper()
 	connection, err := (&tls.Dialer{Config: tlsOf(certificate)}).DialContext(ctx, "tcp", address)
@@ -79,7 +80,7 @@ func announce(ctx context.Context, address, path string, certificate *pki.Pair, 
 	return line
 }
 
-// madeUp is a call of UpdateMachine with objects that do not exist, for a host that does.
+// madeUp is a call of UpdateMachine with objects that do not exist, for a host that exists.
 func madeUp(namespace, host string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"UpdateMachineRequest","desired":{
 		"machine":{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"namespace":"default","name":"none"},"spec":{"clusterName":"none"}},
@@ -103,7 +104,7 @@ var _ = Describe("The port of the hooks", Ordered, func() {
 		Expect(theLab.Kube.Create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "host"}})).To(Succeed())
 	})
 
-	DescribeTable("does not listen to a caller",
+	DescribeTable("rejects a client",
 		func(ctx SpecContext, alert, because string, certificate func() *pki.Pair) {
 			Expect(tlstest.Refusal(ctx, theLab.Hooks(), tlsOf(certificate()))).To(MatchError("remote error: tls: " + alert))
 			for _, path := range []string{discovery, update} {
@@ -119,7 +120,7 @@ var _ = Describe("The port of the hooks", Ordered, func() {
 			}).Should(ContainSubstring(because), "an operator can read why")
 		},
 		Entry("without a certificate", "certificate required", "client didn't provide a certificate", func() *pki.Pair { return nil }),
-		Entry("with one of another authority", "bad certificate", "certificate signed by unknown authority", func() *pki.Pair {
+		Entry("with one of another CA", "bad certificate", "certificate signed by unknown authority", func() *pki.Pair {
 			return certificateOf(stranger, lab.ExtensionClient)
 		}),
 		Entry("with another name", "bad certificate", "none of the names in --runtime-extension-client-names", func() *pki.Pair {
@@ -127,7 +128,7 @@ var _ = Describe("The port of the hooks", Ordered, func() {
 		}),
 	)
 
-	It("listens to Cluster API, which has discovered the hooks, and refuses even it a body that is too long", func(ctx SpecContext) {
+	It("accepts Cluster API, which has discovered the hooks, but rejects a body that is too long", func(ctx SpecContext) {
 		config := &runtimev1.ExtensionConfig{}
 		Expect(theLab.Kube.Get(ctx, client.ObjectKey{Name: capi.ExtensionName}, config)).To(Succeed())
 		Expect(conditions.IsTrue(config, runtimev1.ExtensionConfigDiscoveredCondition)).To(BeTrue())
@@ -139,7 +140,7 @@ var _ = Describe("The port of the hooks", Ordered, func() {
 		Expect(announce(ctx, theLab.Hooks(), update, own, 4<<20+1)).To(Equal("HTTP/1.1 413 Request Entity Too Large"))
 	})
 
-	It("is said in a metric to be closed to strangers", func(ctx SpecContext) {
+	It("is reported by a metric to require client certificates", func(ctx SpecContext) {
 		Expect(theLab.Metrics(ctx)).To(HaveKeyWithValue("elemental_runtime_extension_verifies_callers", 1.0))
 	})
 

@@ -13,11 +13,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// notMigratable asks for a disk that only one node can have.
+// notMigratable simulates a disk that only one node can access.
 var notMigratable = map[string]string{hypervisor.NotMigratable: kubevirtv1.VirtualMachineInstanceReasonDisksNotMigratable}
 
 var _ = Describe("An eviction", func() {
-	It("of a guest that can migrate is answered 429, and the guest moves as it is", func(ctx SpecContext) {
+	It("of a guest that can migrate is answered 429, and the guest is migrated live", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{Name: "moves", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate})
 		Expect(before.Migratable).To(BeTrue())
 		Expect(evict(ctx, key)).To(Satisfy(apierrors.IsTooManyRequests))
@@ -29,7 +29,7 @@ var _ = Describe("An eviction", func() {
 		}).Should(Equal(1), "the source's launcher ends")
 	}, SpecTimeout(patience))
 
-	It("of a guest that cannot migrate, and must, is answered 429 for ever", func(ctx SpecContext) {
+	It("of a guest that cannot migrate, and must, is answered 429 forever", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{Name: "stays", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Asks: notMigratable})
 		Expect(before.Migratable).To(BeFalse())
 		Consistently(func() error { return evict(ctx, key) }, calm).Should(Satisfy(apierrors.IsTooManyRequests))
@@ -43,7 +43,7 @@ var _ = Describe("An eviction", func() {
 		Eventually(stateOf(ctx, key)).Should(And(HaveField("UID", Not(Equal(before.UID))), HaveField("Running()", BeTrue())))
 	}, SpecTimeout(patience))
 
-	It("of a guest that somebody else evacuates is answered 429, and nothing but a mark is made", func(ctx SpecContext) {
+	It("of a guest that an external controller evacuates is answered 429, and only marks the guest", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{Name: "external", EvictionStrategy: kubevirtv1.EvictionStrategyExternal})
 		Expect(evict(ctx, key)).To(Satisfy(apierrors.IsTooManyRequests))
 		Eventually(stateOf(ctx, key)).Should(HaveField("Evacuating", nodeOne))
@@ -53,7 +53,7 @@ var _ = Describe("An eviction", func() {
 		Expect(stateOf(ctx, key)()).To(And(HaveField("Node", nodeOne), HaveField("UID", before.UID)))
 	}, SpecTimeout(patience))
 
-	It("of a guest whose first migration fails has KubeVirt try again", func(ctx SpecContext) {
+	It("of a guest whose first migration fails is retried by KubeVirt", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{
 			Name: "second-try", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Asks: map[string]string{hypervisor.MigrationFails: "1"},
 		})

@@ -27,14 +27,14 @@ var _ = Describe("A virtual machine", Serial, func() {
 		Eventually(stateOf(ctx, key)).Should(And(HaveField("Running()", BeTrue()), HaveField("UID", Not(Equal(before.UID)))))
 	}, SpecTimeout(patience))
 
-	It("whose guest crashes is Failed, and is left so where it may run only once", func(ctx SpecContext) {
+	It("whose guest crashes is Failed, and stays so with run strategy Once", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{Name: "crashed", RunStrategy: kubevirtv1.RunStrategyOnce})
 		ask(ctx, key, hypervisor.Fails, "true")
 		Eventually(stateOf(ctx, key)).Should(HaveField("Phase", kubevirtv1.Failed))
 		Consistently(stateOf(ctx, key), calm).Should(HaveField("UID", before.UID))
 	}, SpecTimeout(patience))
 
-	It("dies with its host, what nobody knows until the host is back, and is made anew then", func(ctx SpecContext) {
+	It("dies with its host, is not reported dead until the host is back, and is restarted then", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{Name: "unplugged", Require: nodeOne})
 		nodes[nodeOne].cutOff()
 		Consistently(stateOf(ctx, key), calm).Should(Equal(before))

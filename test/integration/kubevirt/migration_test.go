@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// ask changes what is asked of a guest that runs; an empty value takes it back.
+// ask sets an annotation of a running guest; an empty value removes it.
 func ask(ctx context.Context, key client.ObjectKey, annotation, value string) {
 	GinkgoHelper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
@@ -52,7 +52,7 @@ var _ = Describe("A migration", func() {
 			HaveField("Evacuating", nodeOne)))
 	}, SpecTimeout(patience))
 
-	It("that hangs goes on when it is let, and is aborted when it is deleted", func(ctx SpecContext) {
+	It("that hangs continues when it is unblocked, and is aborted when it is deleted", func(ctx SpecContext) {
 		key, before := run(ctx, vm.Spec{
 			Name: "hanging", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Asks: map[string]string{hypervisor.MigrationHangs: hypervisor.HangSource},
 		})
@@ -72,7 +72,7 @@ var _ = Describe("A migration", func() {
 		}).Should(BeEmpty())
 		Eventually(stateOf(ctx, key)).Should(And(HaveField("Evacuating", BeEmpty()), HaveField("Node", nodeOne), HaveField("UID", before.UID)))
 
-		By("letting the next one go on")
+		By("unblocking the next one")
 		Expect(evict(ctx, key)).To(Satisfy(apierrors.IsTooManyRequests))
 		Eventually(lastMigration(ctx, key)).Should(Equal(kubevirtv1.MigrationRunning))
 		ask(ctx, key, hypervisor.MigrationHangs, "")

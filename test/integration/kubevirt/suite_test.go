@@ -21,7 +21,7 @@ import (
 const (
 	patience = 3 * time.Minute
 	look     = 100 * time.Millisecond
-	// calm is for how long something must not happen.
+	// calm is how long something must not happen.
 	calm = 5 * time.Second
 
 	nodeOne, nodeTwo = "node-1", "node-2"
@@ -60,7 +60,7 @@ var _ = AfterSuite(func() {
 	}
 })
 
-// node is a host whose kubelet a spec plays.
+// node is a host whose kubelet a spec simulates.
 type node struct {
 	name    string
 	kubelet host.Kubelet
@@ -79,13 +79,14 @@ func (n *node) switchOn(boot string) {
 	}()
 }
 
-// cutOff takes the power away.
+// cutOff cuts the power.
 func (n *node) cutOff() {
 	n.off()
 	<-n.down
 }
 
-// run makes a virtual machine on the first node, once that can take it, and waits until it runs there.
+// run creates a virtual machine on the first node, once that can run it, and waits until it runs
+// there.
 func run(ctx context.Context, spec vm.Spec) (client.ObjectKey, vm.State) {
 	GinkgoHelper()
 	Eventually(func() (string, error) { return vm.Unfit(ctx, theLab.WorkloadKube, nodeOne) }).Should(BeEmpty())

@@ -23,7 +23,7 @@ import (
 
 const name = "lab"
 
-// newControlPlane is the stand-in of a control plane that is managed elsewhere.
+// newControlPlane is the stand-in for an externally managed control plane.
 func newControlPlane() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "LabControlPlane",
@@ -44,7 +44,7 @@ func newCluster() *clusterv1.Cluster {
 }
 
 var _ = Describe("The management cluster", func() {
-	It("has Cluster API take the workload cluster for an initialized control plane, and connect to it", func(ctx SpecContext) {
+	It("makes Cluster API treat the workload cluster as an initialized control plane, and connect to it", func(ctx SpecContext) {
 		Expect(theLab.CreateNamespace(ctx, name)).To(Succeed())
 		Expect(theLab.ConnectWorkload(ctx, name, name)).To(Succeed())
 		Expect(theLab.Kube.Create(ctx, newControlPlane())).To(Succeed())
@@ -66,14 +66,14 @@ var _ = Describe("The management cluster", func() {
 			g.Expect(conditions.IsTrue(cluster, clusterv1.ClusterRemoteConnectionProbeCondition)).To(BeTrue())
 		}).Should(Succeed())
 
-		By("collecting what the Cluster owned when it goes")
+		By("garbage-collecting what the Cluster owned when it is deleted")
 		Expect(theLab.Kube.Delete(ctx, cluster)).To(Succeed())
 		Eventually(func() error {
 			return theLab.Kube.Get(ctx, client.ObjectKeyFromObject(cluster), newControlPlane())
 		}).Should(MatchError(ContainSubstring("not found")))
 	}, SpecTimeout(patience))
 
-	It("announces the feature gates that Cluster API's managers really run with", func(ctx SpecContext) {
+	It("announces the feature gates that Cluster API's managers actually run with", func(ctx SpecContext) {
 		isGates := func(arg string) bool { return strings.HasPrefix(arg, "--feature-gates=") }
 		for key, manager := range map[client.ObjectKey]*capi.Provider{
 			{Namespace: "capi-system", Name: "capi-controller-manager"}:                                             theLab.Core,
@@ -89,7 +89,7 @@ var _ = Describe("The management cluster", func() {
 })
 
 var _ = Describe("A lab without its tools", func() {
-	It("does not start, and says what to run", func(ctx SpecContext) {
+	It("does not start, and reports what to run", func(ctx SpecContext) {
 		_, err := lab.Start(ctx, lab.Options{Root: GinkgoT().TempDir()})
 		Expect(err).To(MatchError(ContainSubstring("make tools")))
 	})

@@ -18,7 +18,8 @@ const (
 	look     = 100 * time.Millisecond
 )
 
-// theLab is started once: its clusters are not changed but for what each container of specs makes.
+// theLab is started once: its clusters are not changed except for what each container of specs
+// creates.
 var theLab *lab.Lab
 
 func TestLab(t *testing.T) {

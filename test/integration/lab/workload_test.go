@@ -34,7 +34,7 @@ func podTemplate(meta metav1.ObjectMeta) corev1.PodTemplateSpec {
 	}
 }
 
-// newBoot is a boot of a host whose kubelet the spec plays.
+// newBoot is a boot of a host whose kubelet the spec simulates.
 func newBoot(node, id string) kubelet.Boot {
 	return kubelet.Boot{Join: kubelet.Join{NodeName: node}, BootID: id, MachineID: node, OSImage: "OS", KubeletVersion: "v1.36.3"}
 }
@@ -94,7 +94,8 @@ func evict(ctx context.Context, pod corev1.Pod) error {
 	return theLab.WorkloadKube.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{})
 }
 
-// takeForNotReady says of the Pods of a node what the node lifecycle controller would after 50 seconds of silence.
+// takeForNotReady sets the Pods of a node to not Ready, as the node lifecycle controller does after 50 seconds
+// without a heartbeat.
 func takeForNotReady(ctx context.Context, node string) {
 	GinkgoHelper()
 	for _, pod := range append(podsOf(ctx, Default, agent), podsOf(ctx, Default, web)...) {
@@ -146,7 +147,7 @@ var _ = Describe("The workload cluster", Ordered, func() {
 		}
 	}, SpecTimeout(patience))
 
-	It("grants evictions as far as the budget goes, and its audit log counts them", func(ctx SpecContext) {
+	It("grants evictions as far as the budget allows, and records them in its audit log", func(ctx SpecContext) {
 		Eventually(func() (int32, error) {
 			budget := &policyv1.PodDisruptionBudget{}
 			err := theLab.WorkloadKube.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, budget)
@@ -181,7 +182,7 @@ var _ = Describe("The workload cluster", Ordered, func() {
 		}).Should(Equal(audit.Budget{Desired: 2, Minimum: 2}))
 	}, SpecTimeout(patience))
 
-	It("has a host that was down come back with its Pods Ready", func(ctx SpecContext) {
+	It("has the Pods of a host Ready again after it was down", func(ctx SpecContext) {
 		const node = "node-2"
 		off[node]()
 		Expect(writers[node].ShutDown(ctx, node)).To(Succeed())
@@ -195,7 +196,7 @@ var _ = Describe("The workload cluster", Ordered, func() {
 		Expect(audit.Downtimes(events)).To(And(HaveLen(1), HaveKeyWithValue(node, ConsistOf(HaveField("To.IsZero()", BeFalse())))))
 	}, SpecTimeout(patience))
 
-	It("is the same again after its API server was killed", func(ctx SpecContext) {
+	It("works as before after its API server was killed", func(ctx SpecContext) {
 		theLab.Workload.APIServer.Kill()
 		Expect(theLab.WorkloadKube.List(ctx, &corev1.NodeList{})).NotTo(Succeed())
 		Expect(theLab.Workload.RestartAPIServer(ctx)).To(Succeed())

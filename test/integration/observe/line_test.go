@@ -35,7 +35,7 @@ func watchLines(ctx context.Context) *lines {
 	return l
 }
 
-// record leaves out what other writers of the object have done.
+// record ignores changes by other writers of the object.
 func (l *lines) record(object *infrav1.ElementalCluster) {
 	line := conditions.Get(object, infrav1.NodesUpToDateCondition)
 	if line == nil {

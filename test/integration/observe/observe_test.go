@@ -83,7 +83,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(all).To(HaveKeyWithValue(`elemental_hostapi_request_duration_seconds_count{code="204",route="reportHost"}`, BeNumerically(">", 0)))
 	})
 
-	It("reads the status line where people look", func(ctx SpecContext) {
+	It("reads the status line in the usual kubectl output", func(ctx SpecContext) {
 		table, err := theLab.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", "elementalclusters")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(table).To(SatisfyAll(ContainSubstring("NODES"), ContainSubstring("2 of 2 nodes on "+short(good))))
@@ -92,7 +92,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(tree).To(SatisfyAll(ContainSubstring(infrav1.NodesUpToDateCondition), ContainSubstring("2 of 2 nodes on "+short(good))))
 	})
 
-	It("is told of a host that falls back weeks later, and brings it back by hand", func(ctx SpecContext) {
+	It("sees a host that falls back weeks later, and recovers it by hand", func(ctx SpecContext) {
 		written := upgrades(node)
 		fallBack(ctx, theLab.Host(node))
 		Eventually(machineOf(ctx, node)).Should(haveCondition(infrav1.OSDriftedCondition, "True/"+infrav1.HostFellBackReason))
@@ -134,19 +134,19 @@ var _ = Describe("An operator", Ordered, func() {
 			haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.RolledBackReason),
 			HaveField("Annotations", HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "3"))))
 		Eventually(sample(ctx, `elemental_unmanaged_upgrades_total{outcome="rolled-back"}`)).Should(Equal(2.0))
-		// Who is the first to find the boot bad differs: the toolkit, whose fallback is a boot in passive mode, or the agent, which makes
-		// the former OS the default.
+		// Either the toolkit, whose fallback is a boot in passive mode, or the agent, which makes the former OS the
+		// default, is the first to detect the bad boot.
 		Eventually(machineOf(ctx, node)).Should(Or(
 			haveCondition(infrav1.OSDriftedCondition, "True/"+infrav1.HostFellBackReason),
 			haveCondition(infrav1.OSDriftedCondition, "True/"+infrav1.HostRunsOtherOSReason)))
 
-		By("asking for the former image again, which the host runs")
+		By("requesting the former image again, which the host runs")
 		Expect(wantByHand(ctx, good)).To(Succeed())
 		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
 		Expect(upgrades(node)).To(Equal(written + 2))
 	})
 
-	It("is refused a trigger by hand while an attempt is active, which goes on undisturbed", func(ctx SpecContext) {
+	It("cannot trigger a host by hand while an attempt is active, which continues undisturbed", func(ctx SpecContext) {
 		written := upgrades(node)
 		_, err := theLab.WorkloadKubectl(ctx, "annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"=")
 		Expect(err).NotTo(HaveOccurred())
@@ -170,7 +170,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(ours(ctx)).To(HaveKeyWithValue(`elemental_unmanaged_upgrades_total{outcome="done"}`, 1.0))
 	})
 
-	It("sees the same after a restart of the manager, and nothing is counted again", func(ctx SpecContext) {
+	It("sees the same metrics after a restart of the manager, without double counting", func(ctx SpecContext) {
 		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
 		fallBack(ctx, theLab.Host(node))
 		Eventually(sample(ctx, drifted)).Should(Equal(1.0))
@@ -195,8 +195,8 @@ var _ = Describe("An operator", Ordered, func() {
 	})
 })
 
-// showsNode waits until the status line says how many nodes are done and what the one is doing that is upgraded, which is held
-// there, and returns its name.
+// showsNode waits until the status line reports how many nodes are done and what the node being upgraded, which is
+// blocked there, is doing, and returns its name.
 func showsNode(ctx context.Context, done int, wanted image.Image, doing string) string {
 	GinkgoHelper()
 	shown := regexp.MustCompile(fmt.Sprintf(`^NodesUpgrading: %d of 2 nodes on %s, (\S+) %s$`, done, short(wanted), regexp.QuoteMeta(doing)))
@@ -209,7 +209,7 @@ func showsNode(ctx context.Context, done int, wanted image.Image, doing string) 
 	return shown.FindStringSubmatch(said)[1]
 }
 
-// expectRollout asserts on what a watch has shown of a rollout over two nodes.
+// expectRollout asserts on the lines that a watch has shown of a rollout over two nodes.
 func expectRollout(said []string, wanted image.Image) {
 	GinkgoHelper()
 	Expect(said[len(said)-1]).To(Equal("2 of 2 nodes on " + short(wanted)))
@@ -224,7 +224,7 @@ func expectRollout(said []string, wanted image.Image) {
 	}
 }
 
-// fallBack has a host boot its former snapshot, once, as GRUB does when the active one does not come up.
+// fallBack boots a host into its former snapshot, once, as GRUB does when the active one does not come up.
 func fallBack(ctx context.Context, host *lab.Host) {
 	GinkgoHelper()
 	Expect(host.PowerOff(ctx)).To(Succeed())
@@ -245,7 +245,7 @@ func label(ctx context.Context, spelling string) error {
 	return err
 }
 
-// wantByHand asks for an image on the machine of the host, and not on its template.
+// wantByHand sets an image on the ElementalMachine of the host, and not on its template.
 func wantByHand(ctx context.Context, os image.Image) error {
 	machine, err := machineOf(ctx, node)()
 	if err != nil {

@@ -25,12 +25,13 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon.
+	// patience is the timeout for what has to happen soon.
 	patience = 2 * time.Minute
 	look     = 200 * time.Millisecond
 )
 
-// The suite has one cluster with two workers; the specs follow one another.
+// The suite has one cluster with two workers; each spec builds on the state that the previous one
+// left.
 var (
 	theLab  *lab.Lab
 	cluster *scenario.Cluster
@@ -50,13 +51,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
-// short is how the status line calls an image.
+// short is the name of an image in the status line.
 func short(os image.Image) string {
 	const length = len("sha256:") + 12
 	return os.PlatformDigest[:length]
 }
 
-// ours are our samples as they are scraped now; those of the Elemental API have suites of their own.
+// ours are this provider's samples; those of the Elemental API have suites of their own.
 func ours(ctx context.Context) (map[string]float64, error) {
 	samples, err := theLab.Metrics(ctx)
 	maps.DeleteFunc(samples, func(name string, _ float64) bool {
@@ -89,7 +90,7 @@ func line(ctx context.Context) func() (string, error) {
 	}
 }
 
-// happened are the events of a reason, as the names of what they are about.
+// happened are the events with a reason, as the names of the objects that they are about.
 func happened(ctx context.Context, reason string) func() ([]string, error) {
 	return func() ([]string, error) {
 		list := &eventsv1.EventList{}

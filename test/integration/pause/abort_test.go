@@ -33,14 +33,14 @@ var _ = Describe("A rollout that is aborted while nodes are paused", func() {
 	)
 })
 
-var _ = Describe("An attempt that is given up while its node is paused", func() {
+var _ = Describe("An attempt that is cancelled or deleted while its node is paused", func() {
 	phase := func(ctx context.Context, name string) (infrav1.UpgradePhase, error) {
 		attempt := &infrav1.ElementalHostUpgrade{}
 		err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, attempt)
 		return attempt.Status.Phase, err
 	}
 
-	It("leaves no pause, and its retry is paused again, as nobody has approved", func(ctx SpecContext) {
+	It("leaves no pause, and its retry is paused again, because it is not approved", func(ctx SpecContext) {
 		p := newPool(ctx, single, 1, manual)
 		node := p.nodes[0]
 		p.rollOut(ctx, image.OS{})

@@ -17,7 +17,7 @@ import (
 var manual = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual}
 
 var _ = Describe("Two of three nodes that are paused", func() {
-	DescribeTable("are worked on while the third is upgraded, and go on when they are resumed", func(ctx SpecContext, maxUnavailable int) {
+	DescribeTable("stay paused while the third is upgraded, and continue when they are resumed", func(ctx SpecContext, maxUnavailable int) {
 		p := newPool(ctx, workers, maxUnavailable, manual)
 		held := p.nodes[1:]
 		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: append(slices.Clone(held), "nowhere")})
@@ -26,7 +26,7 @@ var _ = Describe("Two of three nodes that are paused", func() {
 		Eventually(said(infrav1.PauseNodesKnownCondition), patience, look).WithContext(ctx).Should(HaveValue(And(
 			HaveField("Status", metav1.ConditionFalse),
 			HaveField("Message", ContainSubstring("was to pause nowhere, which is no node of the cluster")))))
-		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto}) // which changes nothing of this rollout
+		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto}) // does not affect this rollout
 
 		resumed := held
 		if maxUnavailable == 1 {
@@ -57,7 +57,7 @@ var _ = Describe("Two of three nodes that are paused", func() {
 })
 
 var _ = Describe("A pool of which every node is paused", func() {
-	It("waits for one node after the other, which the others name, but for those that were resumed before their turn", func(ctx SpecContext) {
+	It("waits for one node after the other, which the others report, except for those that were resumed before their turn", func(ctx SpecContext) {
 		p := newPool(ctx, workers, 1, manual)
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, p.nodes...)
@@ -93,7 +93,7 @@ var _ = Describe("A pool of which every node is paused", func() {
 })
 
 var _ = Describe("A pool of one node", func() {
-	DescribeTable("is paused, and goes on", func(ctx SpecContext, maxUnavailable int, goOn func(SpecContext, *pool)) {
+	DescribeTable("is paused, and continues", func(ctx SpecContext, maxUnavailable int, goOn func(SpecContext, *pool)) {
 		p := newPool(ctx, single, maxUnavailable, manual)
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, p.nodes...)
@@ -111,7 +111,7 @@ var _ = Describe("A pool of one node", func() {
 		}),
 	)
 
-	It("is held by a person's pause in mode auto, whatever its value", func(ctx SpecContext) {
+	It("is paused by a person's annotation in mode auto, whatever its value", func(ctx SpecContext) {
 		p := newPool(ctx, single, 1, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto})
 		_, err := theLab.WorkloadKubectl(ctx, "annotate", "node", p.nodes[0], infrav1.NodeUpgradePauseAnnotation+"=lunch")
 		Expect(err).NotTo(HaveOccurred())

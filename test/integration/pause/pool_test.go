@@ -22,7 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// pool is one that a spec upgrades.
+// pool is the one that a spec upgrades.
 type pool struct {
 	name string
 	// before are its workers by Node, and nodes the names in order.
@@ -31,8 +31,8 @@ type pool struct {
 	wanted image.Image
 }
 
-// newPool sets how many Machines of a pool Cluster API may update at a time, and how the nodes of the cluster are
-// upgraded. Nothing is left of a former spec.
+// newPool sets how many Machines of a pool Cluster API may update concurrently, and how the nodes of the cluster
+// are upgraded. It resets what a former spec has set.
 func newPool(ctx context.Context, name string, maxUnavailable int, strategy infrav1.NodeUpgradeStrategy) *pool {
 	GinkgoHelper()
 	p := &pool{name: name, before: map[string]scenario.Identity{}}
@@ -83,7 +83,7 @@ func (p *pool) expectUpgraded(ctx context.Context) {
 	}
 }
 
-// expectClean waits until nothing is left of the rollout on any object, but how it ended on the hosts.
+// expectClean waits until no object has a trace of the rollout, except for its outcome on the hosts.
 func (p *pool) expectClean(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(pauses, patience, look).WithContext(ctx).Should(BeEmpty())
@@ -130,7 +130,7 @@ func (p *pool) waiting(ctx context.Context) ([]string, error) {
 	return nodes, err
 }
 
-// runsWanted says whether a worker's host has booted the wanted image.
+// runsWanted reports whether a worker's host has booted the wanted image.
 func (p *pool) runsWanted(ctx context.Context, node string) (bool, error) {
 	host := &infrav1.ElementalHost{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: node}, host)
@@ -209,7 +209,7 @@ func said(conditionType string) func(context.Context) (*metav1.Condition, error)
 	}
 }
 
-// upToDate is what the ElementalMachine of a worker says.
+// upToDate is the condition UpToDate of a worker's ElementalMachine.
 func (p *pool) upToDate(ctx context.Context, node string) (*metav1.Condition, error) {
 	machine := &infrav1.ElementalMachine{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: p.before[node].Host}, machine)

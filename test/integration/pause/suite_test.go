@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, on a machine that is busy.
+	// patience is the timeout for what has to happen soon, on a busy machine.
 	patience = 3 * time.Minute
 	look     = 100 * time.Millisecond
-	// calm is for how long something must not happen.
+	// calm is how long something must not happen.
 	calm = 3 * time.Second
 
 	// workers is a pool of three, and single one of one.

@@ -13,9 +13,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
 )
 
-// imposed is something that stands against an upgrade, or is worth a warning.
+// imposed is a condition that blocks an upgrade, or causes a warning.
 type imposed struct {
-	// says is a line that kubectl prints, and check the name behind it.
+	// says is a line that kubectl prints, and check the name of the check that causes it.
 	says, check string
 	impose      []func(context.Context)
 	lift        []func(context.Context)
@@ -83,13 +83,13 @@ var _ = DescribeTable("kubectl patch --dry-run=server", func(ctx SpecContext, ve
 			impose: all(create(restore)), lift: all(set(storage.VirtualMachineRestore, "rescue", true, "status", "complete")),
 		}
 	}),
-	Entry("names somebody else's upgrade", "blocks", func() imposed {
+	Entry("names another system's upgrade", "blocks", func() imposed {
 		return imposed{
 			says: "Plan/default/agents: system-upgrade-controller is changing nodes: wait until that is done", check: "OtherUpgrades",
 			impose: all(create(plan)), lift: all(remove(plan)),
 		}
 	}),
-	Entry("names a KubeVirt in mid-upgrade", "blocks", func() imposed {
+	Entry("names a KubeVirt that is being upgraded", "blocks", func() imposed {
 		return imposed{
 			says: "KubeVirt/kubevirt: is being updated from v1.7.0 to v1.8.0: wait until that is done", check: "KubeVirt",
 			impose: all(set(kubeVirtKind, "kubevirt", "v1.8.0", "status", "targetKubeVirtVersion")),
@@ -122,12 +122,12 @@ var _ = DescribeTable("kubectl patch --dry-run=server", func(ctx SpecContext, ve
 			lift: all(func(ctx context.Context) {
 				Expect(volumes.StartRebuild(ctx, "pv-degraded", last)).To(Succeed())
 				Expect(volumes.FinishRebuild(ctx, "pv-degraded", last)).To(Succeed())
-				// Nothing runs here that would detach it when its node is drained, by a spec that may come after this one.
+				// No simulated Longhorn runs here that would detach it when a later spec drains its node.
 				Expect(volumes.Detach(ctx, "pv-degraded")).To(Succeed())
 			}),
 		}
 	}),
-	Entry("warns of a volume with one replica that nobody uses", "warns", func() imposed {
+	Entry("warns of an unused volume with one replica", "warns", func() imposed {
 		return imposed{
 			says: "Volume/pv-single: has its only healthy replica on Node " + last + " and cannot be attached while that is down", check: "Volumes",
 			impose: all(func(ctx context.Context) {
@@ -140,7 +140,7 @@ var _ = DescribeTable("kubectl patch --dry-run=server", func(ctx SpecContext, ve
 )
 
 var _ = Describe("A dry run", func() {
-	It("tells the plan and changes nothing", func(ctx SpecContext) {
+	It("prints the plan and changes nothing", func(ctx SpecContext) {
 		before := asked(ctx)
 		lines := strings.Split(strings.TrimSpace(dryRun(ctx)), "\n")
 		Expect(lines).To(HaveExactElements(
@@ -153,7 +153,7 @@ var _ = Describe("A dry run", func() {
 	})
 })
 
-// asked is what is asked for, without what is said of it: that may be about a rollout that has just ended.
+// asked is the request without its result, which may concern a rollout that has just ended.
 func asked(ctx context.Context) string {
 	GinkgoHelper()
 	printed, err := kubectl(ctx, "get", "elementalmachinetemplates,machinedeployments,elementalhostupgrades",

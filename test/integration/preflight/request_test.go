@@ -17,7 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// rolledOut is what the template says of its rollout.
+// rolledOut is the condition RolledOut of the template.
 func rolledOut(ctx context.Context) (string, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Template}, template)
@@ -31,7 +31,7 @@ func rolledOut(ctx context.Context) (string, error) {
 	return condition.Reason + ": " + condition.Message, nil
 }
 
-// withoutWebhook takes the webhook away for the rest of the spec.
+// withoutWebhook removes the webhook for the rest of the spec.
 func withoutWebhook(ctx context.Context) {
 	GinkgoHelper()
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -44,7 +44,7 @@ func withoutWebhook(ctx context.Context) {
 }
 
 var _ = Describe("A request", Ordered, func() {
-	It("is rejected while something is in its way, and carried out when that is gone", func(ctx SpecContext) {
+	It("is rejected while something blocks it, and carried out when that is gone", func(ctx SpecContext) {
 		wanted := push(ctx)
 		workload("cordon", last)(ctx)
 		printed, err := patch(ctx, wanted.URI())
@@ -56,7 +56,7 @@ var _ = Describe("A request", Ordered, func() {
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 	})
 
-	It("is held inside where it comes in spite of that, with the reason, and goes on by itself", func(ctx SpecContext) {
+	It("waits with a reason where it gets past the webhook, and continues by itself", func(ctx SpecContext) {
 		wanted := push(ctx)
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -19,7 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// verifyImages makes the cluster ask for signatures by a key; nil asks for none.
+// verifyImages makes the cluster require signatures by a key; nil requires none.
 func verifyImages(ctx context.Context, verification *infrav1.ImageVerification) {
 	GinkgoHelper()
 	content, err := json.Marshal(map[string]any{"spec": map[string]any{"imageVerification": verification}})
@@ -28,7 +28,7 @@ func verifyImages(ctx context.Context, verification *infrav1.ImageVerification) 
 	Expect(err).NotTo(HaveOccurred(), printed)
 }
 
-// signBy pushes a bundle of an identity that refers to an image.
+// signBy pushes a bundle, signed by an identity, for an image.
 func signBy(ctx context.Context, pushed image.Image, instance *image.Sigstore, by image.Identity) {
 	GinkgoHelper()
 	bundle, err := instance.Bundle(image.Statement(pushed.Digest, image.SignPredicate), by)
@@ -36,7 +36,7 @@ func signBy(ctx context.Context, pushed image.Image, instance *image.Sigstore, b
 	Expect(cluster.Lab.Registry.Refer(ctx, pushed, bundle)).To(Succeed())
 }
 
-// cordons is how often Nodes have been unschedulable so far.
+// cordons is how often Nodes have been cordoned so far.
 func cordons() (times int) {
 	for _, intervals := range audit.Cordons(suite.Audit(cluster.Lab.Workload)) {
 		times += len(intervals)
@@ -62,7 +62,7 @@ var _ = Describe("An image", func() {
 			ContainSubstring("it is not signed: there is no ")))
 		Expect(cordons()).To(Equal(before))
 
-		By("signing it, and trying again")
+		By("signing it, and retrying")
 		Expect(cluster.Lab.Registry.Sign(ctx, wanted, signer)).To(Succeed())
 		Expect(cluster.Lab.Kube.Delete(ctx, attempt)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
@@ -91,7 +91,7 @@ var _ = Describe("An image", func() {
 			HaveField("Status.Message", ContainSubstring("there is no ConfigMap "+config.Namespace+"/sigstore, which trustedRootRef names")),
 		)))
 
-		By("making the trusted root")
+		By("creating the trusted root")
 		root, err := instance.TrustedRoot()
 		Expect(err).NotTo(HaveOccurred())
 		config.Data = map[string]string{infrav1.TrustedRootKey: root}
@@ -101,7 +101,7 @@ var _ = Describe("An image", func() {
 		Expect(again.Status.Message).To(ContainSubstring(`made by "https://ci.test/pull-request" of issuer "https://issuer.test", who is not among the rule's identities`))
 		Expect(cordons()).To(Equal(before))
 
-		By("signing it by the identity, and trying again")
+		By("signing it by the identity, and retrying")
 		signBy(ctx, wanted, instance, releaser)
 		Expect(cluster.Lab.Kube.Delete(ctx, again)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())

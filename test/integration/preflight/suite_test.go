@@ -25,13 +25,15 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not
+	// happen.
 	patience = 3 * time.Minute
 	calm     = 5 * time.Second
 	look     = 500 * time.Millisecond
 )
 
-// The suite has one cluster with two workers, and what others install on it.
+// The suite has one cluster with two workers, and the third-party components that are installed on
+// it.
 var (
 	cluster     *scenario.Cluster
 	first, last string
@@ -62,7 +64,7 @@ var _ = suite.TellWhenFailed(func() *lab.Lab {
 	return cluster.Lab
 })
 
-// kubectl returns all that kubectl prints, warnings and errors too.
+// kubectl returns all output of kubectl, including warnings and errors.
 func kubectl(ctx context.Context, args ...string) (string, error) {
 	root, err := repository.Root()
 	if err != nil {
@@ -76,14 +78,14 @@ func kubectl(ctx context.Context, args ...string) (string, error) {
 	return printed.String(), err
 }
 
-// patch the workers' template to an image.
+// patch patches the workers' template to an image.
 func patch(ctx context.Context, uri string, flags ...string) (string, error) {
 	args := append([]string{"patch", "elementalmachinetemplate", scenario.Template, "--type", "merge", "--patch",
 		fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, uri)}, flags...)
 	return kubectl(ctx, args...)
 }
 
-// dryRun is what kubectl prints of a request that is not meant.
+// dryRun is what kubectl prints for a dry run of a request.
 func dryRun(ctx context.Context) string {
 	printed, _ := patch(ctx, "oci://registry.example.com/os:next", "--dry-run=server")
 	return printed

@@ -57,7 +57,7 @@ func set(kind schema.GroupVersionKind, name string, value any, fields ...string)
 		found.SetGroupVersionKind(kind)
 		Expect(cluster.WorkloadKube().Get(ctx, client.ObjectKey{Namespace: space, Name: name}, found)).To(Succeed())
 		Expect(unstructured.SetNestedField(found.Object, value, fields...)).To(Succeed())
-		if kind == kubeVirtKind { // it has no subresource for its status here, so that each write is a generation
+		if kind == kubeVirtKind { // it has no status subresource here, so that each write changes its generation
 			Expect(unstructured.SetNestedField(found.Object, found.GetGeneration()+1, "status", "observedGeneration")).To(Succeed())
 		}
 		Expect(cluster.WorkloadKube().Update(ctx, found)).To(Succeed())
@@ -73,7 +73,8 @@ func workload(args ...string) func(context.Context) {
 	}
 }
 
-// interceptor is the configuration of virt-api's webhook, on a resource that does not exist.
+// interceptor is the configuration of virt-api's eviction webhook, on a resource that does not
+// exist.
 func interceptor() *unstructured.Unstructured {
 	made := storage.New(webhookKind, "", "virt-api-validator", map[string]any{"webhooks": []any{map[string]any{
 		"name": "virt-launcher-eviction-interceptor.kubevirt.io", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None",
@@ -85,7 +86,7 @@ func interceptor() *unstructured.Unstructured {
 	return made
 }
 
-// installKubeVirt plays a KubeVirt that is well.
+// installKubeVirt simulates a healthy KubeVirt.
 func installKubeVirt(ctx context.Context) {
 	GinkgoHelper()
 	condition := func(kind, status string) any { return map[string]any{"type": kind, "status": status} }

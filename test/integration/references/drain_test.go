@@ -23,8 +23,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = Describe("A Machine that is being deleted and does not go", func() {
-	It("keeps no rollout waiting, and costs no other Machine (finding 7)", func(ctx SpecContext) {
+var _ = Describe("A Machine whose deletion does not complete", func() {
+	It("does not block a rollout, and causes no other Machine to be deleted (finding 7)", func(ctx SpecContext) {
 		template := atRest(ctx)
 		extra := hire(ctx)
 		allow := occupy(ctx, extra.Status.NodeRef.Name)
@@ -42,14 +42,14 @@ var _ = Describe("A Machine that is being deleted and does not go", func() {
 	})
 })
 
-// scale has the MachineDeployment have so many Machines.
+// scale sets the replicas of the MachineDeployment.
 func scale(ctx context.Context, replicas int) {
 	GinkgoHelper()
 	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "scale", "machinedeployment", scenario.Deployment, "--replicas", strconv.Itoa(replicas))
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// hire adds a Machine, and returns it when it runs.
+// hire adds a Machine, and returns it once it is Running.
 func hire(ctx context.Context) *clusterv1.Machine {
 	GinkgoHelper()
 	scale(ctx, len(workers)+1)
@@ -71,7 +71,7 @@ func hire(ctx context.Context) *clusterv1.Machine {
 	return extra
 }
 
-// dismiss scales down, by that Machine.
+// dismiss scales down by that Machine.
 func dismiss(ctx context.Context, machine *clusterv1.Machine) {
 	GinkgoHelper()
 	dismissed = append(dismissed, machine.Namespace+"/"+machine.Name)
@@ -93,7 +93,7 @@ func staying(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// occupy puts a Pod on a node that may not be evicted until that is allowed.
+// occupy puts a Pod on a node that may not be evicted until allow is called.
 func occupy(ctx context.Context, node string) (allow func(ctx context.Context)) {
 	GinkgoHelper()
 	meta := metav1.ObjectMeta{Namespace: "default", Name: "stays", Labels: map[string]string{"app": "stays"}}

@@ -19,9 +19,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// Cluster API takes a Machine for updated when the mark is taken off it, and goes on with the next.
-var _ = Describe("The mark update-in-progress, taken off a Machine by hand (finding 15)", func() {
-	// forget takes the mark off the Machine of an attempt.
+// Cluster API considers a Machine updated when the mark is removed, and continues with the next.
+var _ = Describe("The mark update-in-progress, removed from a Machine by hand (finding 15)", func() {
+	// forget removes the mark from the Machine of an attempt.
 	forget := func(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) {
 		GinkgoHelper()
 		machine, err := machineOf(ctx, attempt)
@@ -32,7 +32,7 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 	}
 	marked := HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation))
 
-	It("is put back while the attempt goes on, which comes to its end", func(ctx SpecContext) {
+	It("is restored while the attempt runs, which completes", func(ctx SpecContext) {
 		template, before := atRest(ctx), upgrades()
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		attempt, letGo := begin(ctx, template, wanted)
@@ -46,7 +46,7 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 		}
 	})
 
-	It("is put back on a Machine whose host fell back, which says so", func(ctx SpecContext) {
+	It("is restored on a Machine whose host fell back, which reports it", func(ctx SpecContext) {
 		template := atRest(ctx)
 		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(cluster.PatchPool(ctx, template, bad)).To(Succeed())
@@ -56,7 +56,7 @@ var _ = Describe("The mark update-in-progress, taken off a Machine by hand (find
 		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.HostRunsOtherOSReason))
 		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
 
-		By("going on with a good image")
+		By("continuing with a good image")
 		good := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, good)).To(Succeed())
 		reaches(ctx, good)

@@ -17,13 +17,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// every is how often a tool looks.
+// every is the sync interval of the tool.
 const every = time.Second
 
 // tool keeps the reference of the MachineDeployment as it is in git, as a GitOps tool does.
 type tool struct{ git atomic.Pointer[string] }
 
-// keep begins to put the reference back to a template, until the spec ends.
+// keep restores the reference to a template continuously, until the spec ends.
 func keep(template string) *tool {
 	t := &tool{}
 	t.git.Store(&template)
@@ -40,7 +40,7 @@ func keep(template string) *tool {
 	return t
 }
 
-// sync tries once; a webhook may refuse, and the tool tries again.
+// sync tries once; a webhook may reject it, and the tool retries.
 func (t *tool) sync(ctx context.Context) (bool, error) {
 	if now, err := reference(ctx); err == nil && now != *t.git.Load() {
 		_ = pointTo(ctx, *t.git.Load())
@@ -48,7 +48,7 @@ func (t *tool) sync(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// commit is a rotation by name: a template with a new name, and the reference to it.
+// commit rotates by name: a template with a new name, and the reference to it.
 func (t *tool) commit(ctx context.Context, os image.Image) {
 	GinkgoHelper()
 	template := newTemplate(ctx, os)
@@ -57,7 +57,7 @@ func (t *tool) commit(ctx context.Context, os image.Image) {
 
 var _ = Describe("A GitOps tool that keeps the reference of a patched template", func() {
 	const reverted = "True/" + infrav1.RevertedByOtherReason
-	// expectNoFight asserts that we wrote the reference once, and say that somebody turned it back.
+	// expectNoFight asserts that we wrote the reference once, and report that it was reverted.
 	expectNoFight := func(ctx context.Context, template string, since time.Time) {
 		GinkgoHelper()
 		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix(reverted))
@@ -68,11 +68,11 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		expectKept(ctx)
 	}
 
-	It("reverts our rotation at once: nothing is lost, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
+	It("reverts our rotation immediately: nothing is lost, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		gitops := keep(template)
-		letGo := holdWriting() // one may have been asked by then
+		letGo := holdWriting() // a host may already have been asked to upgrade
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		expectNoFight(ctx, template, since)
 		letGo()
@@ -85,7 +85,7 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
 	})
 
-	It("reverts it in the middle: one host is upgraded, the other says that it is not (finding 9)", func(ctx SpecContext) {
+	It("reverts it in the middle: one host is upgraded, the other reports that it is not (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		attempt, letGo := begin(ctx, template, wanted)

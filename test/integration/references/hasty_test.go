@@ -19,8 +19,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = Describe("A template that is patched again and again", func() {
-	It("is rolled out when it returns to what it asked for before (B, then A again)", func(ctx SpecContext) {
+var _ = Describe("A template that is patched repeatedly", func() {
+	It("is rolled out when it is patched back to its former content (B, then A again)", func(ctx SpecContext) {
 		template, former := atRest(ctx), running
 		other := suite.Push(ctx, cluster, image.OS{})
 		names := map[string]bool{template: true}
@@ -35,7 +35,7 @@ var _ = Describe("A template that is patched again and again", func() {
 		Eventually(clonesOf, patience, look).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
 	})
 
-	It("brings the hosts to the last of ten patches, with one attempt per host at a time", func(ctx SpecContext) {
+	It("upgrades the hosts to the last of ten patches, with one attempt per host at a time", func(ctx SpecContext) {
 		const pause = 3 * time.Second
 		template := atRest(ctx)
 		active := watchAttempts(ctx)
@@ -43,7 +43,7 @@ var _ = Describe("A template that is patched again and again", func() {
 		for range 10 {
 			last = suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.PatchPool(ctx, template, last)).To(Succeed())
-			// Some are seen by Cluster API, some are overtaken by the next.
+			// Cluster API sees some of them; others are superseded before that.
 			_ = scenario.Await(ctx, "the patch to be rolled out", pause, func(ctx context.Context) (string, error) {
 				attempt, err := attemptFor(ctx, last)
 				return map[bool]string{true: "no attempt"}[attempt.Name == ""], err
@@ -56,7 +56,7 @@ var _ = Describe("A template that is patched again and again", func() {
 	})
 })
 
-// attempts counts those of each host that have not ended.
+// attempts counts the unfinished attempts of each host.
 type attempts struct {
 	mu     sync.Mutex
 	active map[string]map[string]bool

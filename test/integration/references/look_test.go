@@ -23,7 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// newTemplate makes a template as a person would who rotates by hand, and returns its name.
+// newTemplate creates a template, as a person would who rotates by hand, and returns its name.
 func newTemplate(ctx context.Context, os image.Image) string {
 	GinkgoHelper()
 	made++
@@ -62,7 +62,7 @@ func elementalMachines(ctx context.Context) ([]infrav1.ElementalMachine, error) 
 	return list.Items, err
 }
 
-// madeFrom are the templates that the Machines were last given the content of.
+// madeFrom are the templates whose content the Machines were last updated to.
 func madeFrom(ctx context.Context) ([]string, error) {
 	machines, err := elementalMachines(ctx)
 	names := []string{}
@@ -72,7 +72,7 @@ func madeFrom(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// upToDate are our own conditions of that name, by host: "True", or "False/" and the reason.
+// upToDate are this provider's conditions of that name, by host: "True", or "False/" and the reason.
 func upToDate(ctx context.Context) (map[string]string, error) {
 	machines, err := elementalMachines(ctx)
 	said := map[string]string{}
@@ -100,7 +100,7 @@ func conditionOf(ctx context.Context, template, conditionType string) (string, e
 	return fmt.Sprintf("%s/%s: %s", condition.Status, condition.Reason, condition.Message), err
 }
 
-// clonesOf a template.
+// clonesOf are the clones of a template.
 func clonesOf(ctx context.Context, template string) ([]string, error) {
 	list := &infrav1.ElementalMachineTemplateList{}
 	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()), client.MatchingLabels{infrav1.SourceTemplateLabel: template})
@@ -124,7 +124,7 @@ func told(ctx context.Context, reason string) ([]string, error) {
 	return notes, err
 }
 
-// attemptFor is the first attempt to bring a host to an image; it has no name while there is none.
+// attemptFor is the first attempt to upgrade a host to an image; it has no name if there is none.
 func attemptFor(ctx context.Context, os image.Image) (*infrav1.ElementalHostUpgrade, error) {
 	attempts, err := cluster.Attempts(ctx)
 	for i := range attempts {
@@ -135,8 +135,8 @@ func attemptFor(ctx context.Context, os image.Image) (*infrav1.ElementalHostUpgr
 	return &infrav1.ElementalHostUpgrade{}, err
 }
 
-// begin asks for an image by a template, and returns the attempt of the first host when that writes the image. It does not
-// end that until it is let go.
+// begin requests an image by a template, and returns the attempt of the first host when that writes the image. The host
+// does not finish writing until it is released.
 func begin(ctx context.Context, template string, os image.Image) (attempt *infrav1.ElementalHostUpgrade, letGo func()) {
 	GinkgoHelper()
 	letGo = holdWriting()
@@ -147,14 +147,14 @@ func begin(ctx context.Context, template string, os image.Image) (attempt *infra
 	return attempt, letGo
 }
 
-// holdWriting has each host stop half-way when it writes an image, until all are let go or the spec ends.
+// holdWriting blocks each host halfway through writing an image, until all are released or the spec ends.
 func holdWriting() (letGo func()) {
 	GinkgoHelper()
 	held := suite.HoldHosts(cluster.Lab, infrav1.HostUpgradeApplying)
 	return func() { held.LetGo(infrav1.HostUpgradeApplying) }
 }
 
-// machineOf an attempt.
+// machineOf is the Machine of an attempt.
 func machineOf(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) (*clusterv1.Machine, error) {
 	machine := &clusterv1.Machine{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.MachineName}, machine)

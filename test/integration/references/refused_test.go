@@ -17,8 +17,8 @@ import (
 )
 
 var _ = Describe("A change that cannot be made in place", func() {
-	// A Machine's nodeDrainTimeout and the like are propagated by Cluster API without a rollout; the
-	// bootstrap configuration is not.
+	// Cluster API propagates a Machine's nodeDrainTimeout and the like without a rollout; but not a
+	// change of the bootstrap configuration.
 	bootstrapFrom := func(ctx context.Context, name string) {
 		GinkgoHelper()
 		patch := strings.ReplaceAll(`{"spec":{"template":{"spec":{"bootstrap":{"configRef":{"name":"NAME"}}}}}}`, "NAME", name)
@@ -26,7 +26,7 @@ var _ = Describe("A change that cannot be made in place", func() {
 		Expect(err).NotTo(HaveOccurred())
 	}
 
-	It("is refused with an event that names the fields, and stands in the way of nothing once it is taken back (finding 8)", func(ctx SpecContext) {
+	It("is refused with an event that names the fields, and blocks nothing once it is reverted (finding 8)", func(ctx SpecContext) {
 		template := atRest(ctx)
 		Expect(cluster.ApplyManifest(ctx, "bootstrap-changed.yaml.tmpl")).To(Succeed())
 		bootstrapFrom(ctx, "workers-changed")

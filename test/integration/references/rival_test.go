@@ -22,8 +22,8 @@ import (
 
 const rivalName = "rival"
 
-// newRival registers another extension that offers the in-place hooks to the namespace; our own server
-// serves it, under its name. It returns what removes it.
+// newRival registers another extension with the in-place hooks for the namespace; our own server
+// serves it, under its name. It returns a function that removes it.
 func newRival(ctx context.Context) (remove func(ctx context.Context)) {
 	GinkgoHelper()
 	ours := &runtimev1.ExtensionConfig{}
@@ -47,7 +47,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 	const competes = "True/" + infrav1.CompetingExtensionReason + ": ExtensionConfig " + rivalName
 	const unblocked = "False/" + infrav1.NotBlockedReason
 
-	It("blocks a rollout before anything moves", func(ctx SpecContext) {
+	It("blocks a rollout before anything changes", func(ctx SpecContext) {
 		template := atRest(ctx)
 		remove := newRival(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
@@ -62,7 +62,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
 	})
 
-	It("holds a rollout in its middle, which goes on without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
+	It("blocks a running rollout, which continues without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
 		template := atRest(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		attempt, letGo := begin(ctx, template, wanted)
@@ -73,7 +73,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 			return conditions.GetReason(machine, clusterv1.MachineUpdatingCondition), err
 		}, patience, look).WithContext(ctx).Should(Equal(clusterv1.MachineInPlaceUpdateFailedReason))
 
-		By("bringing the host to its end meanwhile, and touching no other")
+		By("completing the upgrade of the host meanwhile, and touching no other")
 		letGo()
 		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
 		Expect(err).NotTo(HaveOccurred())
@@ -98,7 +98,7 @@ func retried(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) string 
 	return machine.Annotations[infrav1.HookRetryAnnotation]
 }
 
-// hostsOf returns the hosts that attempts for an image are about.
+// hostsOf returns the hosts of the attempts for an image.
 func hostsOf(os image.Image) func([]infrav1.ElementalHostUpgrade) []string {
 	return func(attempts []infrav1.ElementalHostUpgrade) []string {
 		hosts := []string{}

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
 	patience = 2 * time.Minute
 	calm     = 5 * time.Second
 	look     = 200 * time.Millisecond
 )
 
-// The suite has one cluster with two workers. Each spec begins with a template of a new name, that asks
-// for what all hosts run.
+// The suite has one cluster with two workers. Each spec begins with a template of a new name, with the
+// image that all hosts run.
 var (
 	cluster *scenario.Cluster
 	workers []scenario.Identity
 	// running is the image that all hosts run between specs.
 	running image.Image
-	// dismissed are the Machines that a spec had deleted on purpose.
+	// dismissed are the Machines that a spec has deleted on purpose.
 	dismissed []string
 	// made counts images and templates, for their names.
 	made int
@@ -63,7 +63,7 @@ var _ = suite.TellWhenFailed(func() *lab.Lab {
 	return cluster.Lab
 })
 
-// written are all requests of the management cluster's audit log.
+// written are all requests in the management cluster's audit log.
 func written() []auditv1.Event {
 	GinkgoHelper()
 	events, err := audit.Read(cluster.Lab.Management.AuditLog())
@@ -71,7 +71,7 @@ func written() []auditv1.Event {
 	return events
 }
 
-// referencesWritten counts our own writes to owners since a moment.
+// referencesWritten counts this provider's writes to owners since a time.
 func referencesWritten(since time.Time) int {
 	GinkgoHelper()
 	count := 0
@@ -86,7 +86,7 @@ func referencesWritten(since time.Time) int {
 	return count
 }
 
-// expectKept asserts what holds for every spec.
+// expectKept asserts what must hold after every spec.
 func expectKept(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.Identities(ctx)).To(Equal(workers), "every Machine, Node name and provider ID is the same")
@@ -94,8 +94,8 @@ func expectKept(ctx context.Context) {
 	Expect(deleted).To(BeEmpty(), "no other Machine was deleted")
 }
 
-// atRest makes a template that asks for what all hosts run, and returns its name when all Machines were
-// brought to it.
+// atRest creates a template with the image that all hosts run, and returns its name once all Machines
+// were updated to it.
 func atRest(ctx context.Context) string {
 	GinkgoHelper()
 	name := newTemplate(ctx, running)

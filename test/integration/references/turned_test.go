@@ -15,8 +15,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// Templates that are rotated by hand, at moments at which Cluster API deletes a Machine.
-var _ = Describe("A reference that is turned at the wrong moment", func() {
+// Templates are rotated by hand at moments at which Cluster API deletes a Machine.
+var _ = Describe("A reference that is changed at the wrong moment", func() {
 	It("deletes no Machine on the way from bad to good and back to bad (finding 7a)", func(ctx SpecContext) {
 		atRest(ctx)
 		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
@@ -25,7 +25,7 @@ var _ = Describe("A reference that is turned at the wrong moment", func() {
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 
-		letGo := holdWriting() // no rollout is over before all of these
+		letGo := holdWriting() // no rollout completes before all of these changes
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		denials := 0
 		for _, template := range []string{toBad, toGood, toBad, toGood} {
@@ -50,7 +50,7 @@ var _ = Describe("A reference that is turned at the wrong moment", func() {
 		reaches(ctx, last)
 	})
 
-	It("goes back to the original template while a Machine is held, without an upgrade (finding 11)", func(ctx SpecContext) {
+	It("returns to the original template while a Machine waits, without an upgrade (finding 11)", func(ctx SpecContext) {
 		original, former := atRest(ctx), running
 		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(pointTo(ctx, newTemplate(ctx, bad))).To(Succeed())

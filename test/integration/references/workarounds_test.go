@@ -27,13 +27,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// mended is what a failure of these specs says: they see what Cluster API does by itself, and package capiworkaround is
-// there for that alone.
+// mended is the failure message of these specs: they assert on what Cluster API does by itself, which is the only
+// reason for package capiworkaround.
 func mended(part string) string {
 	return "Cluster API does not behave so any more: remove " + part + " from internal/capiworkaround"
 }
 
-// One of them loses a Machine, and leaves the workers that there are then to the specs that follow.
+// One of them loses a Machine, and updates the list of workers for the specs that follow.
 var _ = Describe("Cluster API by itself", Ordered, func() {
 	It("takes the marks of an update off twice, without a resourceVersion (UpdateMarks, NameHost)", func(ctx SpecContext) {
 		template := atRest(ctx)
@@ -98,7 +98,8 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 	})
 })
 
-// marksTakenOff are the patches since a moment by which others than us took update-in-progress off Machines, by Machine.
+// marksTakenOff are the patches since a time by which clients other than us removed update-in-progress from Machines,
+// by Machine.
 func marksTakenOff(since time.Time) map[string][]string {
 	GinkgoHelper()
 	found := map[string][]string{}
@@ -123,13 +124,13 @@ func takesMarkOff(event auditv1.Event) bool {
 		} `json:"metadata"`
 	}{}
 	if err := json.Unmarshal(event.RequestObject.Raw, &patch); err != nil {
-		return false // no merge patch
+		return false // not a merge patch
 	}
 	value, named := patch.Metadata.Annotations[clusterv1.UpdateInProgressAnnotation]
 	return named && value == nil
 }
 
-// pauseOwn keeps our controllers from an ElementalMachine, or lets them go on. Cluster API does not look at it.
+// pauseOwn pauses or unpauses an ElementalMachine for our controllers only. Cluster API ignores it.
 func pauseOwn(ctx context.Context, own *infrav1.ElementalMachine, paused bool) {
 	GinkgoHelper()
 	value := clusterv1.PausedAnnotation + "-"
@@ -140,7 +141,8 @@ func pauseOwn(ctx context.Context, own *infrav1.ElementalMachine, paused bool) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// failedCalls counts the calls of UpdateMachine that failed because there were two extensions, by Cluster API's log.
+// failedCalls counts the calls of UpdateMachine that failed because there were two extensions, according to Cluster
+// API's log.
 func failedCalls() int {
 	GinkgoHelper()
 	said, err := os.ReadFile(cluster.Lab.Core.Process.LogFile())
@@ -148,7 +150,7 @@ func failedCalls() int {
 	return strings.Count(string(said), "found multiple UpdateMachine hooks")
 }
 
-// withoutGuard lets references be changed at any moment, until the guard is restored or the spec ends.
+// withoutGuard allows references to be changed at any moment, until the guard is restored or the spec ends.
 func withoutGuard(ctx context.Context) (restore func(context.Context)) {
 	GinkgoHelper()
 	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
@@ -169,7 +171,7 @@ func withoutGuard(ctx context.Context) (restore func(context.Context)) {
 	return restore
 }
 
-// hasTooMany says whether the MachineSet of a template has a Machine that it is not to have.
+// hasTooMany reports whether the MachineSet of a template has more Machines than it should.
 func hasTooMany(ctx context.Context, template string) (bool, error) {
 	list := &clusterv1.MachineSetList{}
 	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()))

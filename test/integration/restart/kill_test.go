@@ -14,7 +14,7 @@ import (
 )
 
 var _ = Describe("An upgrade", func() {
-	// Each entry is one upgrade with a death at each of some moments that are apart.
+	// Each entry is one upgrade with a kill at each of several moments.
 	DescribeTable("whose manager is killed", func(ctx SpecContext, at ...moment) {
 		u := newUpgrade(ctx, image.OS{})
 		for _, stop := range u.start(ctx, at...) {
@@ -29,8 +29,8 @@ var _ = Describe("An upgrade", func() {
 		Entry("when it is requested, in Admit, and while the host goes down", requested, admitted, rebooting),
 		Entry("in Preflight, Cordon and Assess", preflight, cordoned, waitsInAssess),
 		Entry("in Prefetch, Drain and Uncordon", acknowledged, draining, uncordoned),
-		Entry("when the image is there, in Trigger, and at its end", fetched, triggered, succeeded),
-		Entry("in Reboot, while the image is written, and when its boot was found good", applying, assessed),
+		Entry("when the image was fetched, in Trigger, and at its end", fetched, triggered, succeeded),
+		Entry("in Reboot, while the image is written, and when its boot passed the assessment", applying, assessed),
 	)
 
 	DescribeTable("whose agent is killed", func(ctx SpecContext, at ...moment) {
@@ -43,9 +43,9 @@ var _ = Describe("An upgrade", func() {
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
 	},
-		Entry("when it has answered, while it writes the image, and while it assesses its boot", acknowledged, applying, assessing),
-		Entry("when it has the image, while it goes down, and when it has found its boot good", fetched, rebooting, assessed),
-		Entry("when it is triggered, and when it has come back", triggered, booted),
+		Entry("when it has acknowledged, while it writes the image, and while it assesses its boot", acknowledged, applying, assessing),
+		Entry("when it has fetched the image, while it reboots, and when its boot passed the assessment", fetched, rebooting, assessed),
+		Entry("when it is triggered, and after the reboot", triggered, booted),
 	)
 
 	It("whose manager and agent are killed in the middle", func(ctx SpecContext) {
@@ -62,7 +62,7 @@ var _ = Describe("An upgrade", func() {
 	})
 })
 
-// restartManager starts the manager again, and waits until it can be asked.
+// restartManager restarts the manager, and waits until it is ready.
 func restartManager(ctx context.Context) {
 	GinkgoHelper()
 	Expect(theLab.Provider.Process.Restart()).To(Succeed())

@@ -25,12 +25,12 @@ var _ = Describe("A host that loses its power", func() {
 		Expect(u.host.PowerOff(ctx)).To(Succeed())
 		goOn()
 		Expect(u.host.PowerOn(ctx)).To(Succeed())
-		u.boots++ // it did not ask for this one
+		u.boots++ // the agent did not request this one
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
 	})
 
-	DescribeTable("is lost after the time-out of the reboot, until it comes back",
+	DescribeTable("is Lost after the reboot timeout, until it comes back",
 		func(ctx SpecContext, os image.OS, release bool, end infrav1.UpgradePhase, label string) {
 			setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: outage}}})
 			u := newUpgrade(ctx, os)
@@ -62,16 +62,16 @@ var _ = Describe("A host that loses its power", func() {
 			if end == infrav1.UpgradeSucceeded {
 				return
 			}
-			By("going on with the next image")
+			By("continuing with the next image")
 			next := newUpgrade(ctx, image.OS{})
 			next.startUntil(ctx, applying)()
 			next.expectSucceeded(ctx)
 		},
-		Entry("and goes on", image.OS{}, false, infrav1.UpgradeSucceeded, infrav1.InPlaceUpgradeDone),
+		Entry("and continues", image.OS{}, false, infrav1.UpgradeSucceeded, infrav1.InPlaceUpgradeDone),
 		Entry("and falls back", image.OS{Boot: source.BootUnhealthy}, true, infrav1.UpgradeRolledBack, infrav1.InPlaceUpgradeRolledBack),
 	)
 
-	It("on its way down, is lost with what it has written, and boots that when it comes back", func(ctx SpecContext) {
+	It("while it shuts down, is Lost, and boots the image that it has written when it comes back", func(ctx SpecContext) {
 		setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: outage}}})
 		u := newUpgrade(ctx, image.OS{})
 		goOn := u.startUntil(ctx, rebooting)
@@ -83,7 +83,7 @@ var _ = Describe("A host that loses its power", func() {
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
 	})
 
-	It("and its Machine, is replaced, and is free again when it comes back", func(ctx SpecContext) {
+	It("and its Machine, is replaced, and is available again when it comes back", func(ctx SpecContext) {
 		setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: outage}}})
 		u := newUpgrade(ctx, image.OS{})
 		goOn := u.startUntil(ctx, applying)

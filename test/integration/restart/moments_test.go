@@ -16,27 +16,27 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// moment is something in an upgrade that a watch can see.
+// moment is a state in an upgrade that a watch can observe.
 type moment struct {
-	// of is the kind of object that shows it.
+	// of is the kind of the object that shows it.
 	of client.ObjectList
-	// inWorkload says that the object is one of the workload cluster.
+	// inWorkload is set if the object is in the workload cluster.
 	inWorkload bool
-	// shows returns a function that is given each state of each object and says whether this is it.
+	// shows returns a function that is called with each state of each object and reports whether this is the moment.
 	shows func(wanted image.Image) func(object client.Object) bool
 	hold
 }
 
-// hold keeps an upgrade in a moment until the spec lets it go on: it would leave the moment by itself, maybe before anybody
-// has written down that it was there.
+// hold keeps an upgrade in a moment until the spec releases it: it would otherwise leave the moment by itself, possibly
+// before it is written to the object.
 type hold struct {
-	// host is the phase that the host is held in.
+	// host is the phase in which the host is blocked.
 	host infrav1.HostUpgradePhase
-	// drain says that Pods are kept from being evicted.
+	// drain keeps Pods from being evicted.
 	drain bool
 }
 
-// The moments of an upgrade, in their order.
+// The moments of an upgrade, in order.
 var (
 	requested    = atAttempt(func(*infrav1.ElementalHostUpgrade) bool { return true })
 	preflight    = atStep("Preflight")
@@ -99,7 +99,7 @@ func atHost(shows func(*infrav1.ElementalHost, image.Image) bool) moment {
 	}}
 }
 
-// atHostPhase is when a host says that it is in one of the phases.
+// atHostPhase is when a host reports one of the phases.
 func atHostPhase(phases ...infrav1.HostUpgradePhase) moment {
 	return atHost(func(host *infrav1.ElementalHost, _ image.Image) bool {
 		if host.Status.Upgrade == nil || host.Spec.Upgrade == nil || host.Status.Upgrade.Attempt != host.Spec.Upgrade.Attempt {
@@ -114,18 +114,18 @@ func atHostPhase(phases ...infrav1.HostUpgradePhase) moment {
 	})
 }
 
-// heldAt is when a host says that it is in the phase, in which it is held.
+// heldAt is when a host reports the phase, in which it is blocked.
 func heldAt(phase infrav1.HostUpgradePhase) moment {
 	return atHostPhase(phase).whileHeld(hold{host: phase})
 }
 
-// whileHeld is the moment with what keeps an upgrade in it.
+// whileHeld is the moment with a hold that keeps an upgrade in it.
 func (m moment) whileHeld(by hold) moment {
 	m.hold = by
 	return m
 }
 
-// watch begins to look for a moment and returns a channel that is closed when it comes.
+// watch starts to watch for a moment and returns a channel that is closed when it occurs.
 func (m moment) watch(ctx context.Context, wanted image.Image) <-chan struct{} {
 	GinkgoHelper()
 	kube, options := theLab.Kube, []client.ListOption{client.InNamespace(cluster.Namespace())}

@@ -21,10 +21,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// outage is how long an API server is away.
+// outage is how long an API server is down.
 const outage = 10 * time.Second
 
-var _ = Describe("An API server that is away", func() {
+var _ = Describe("An API server that is down", func() {
 	It("of the management cluster, is not needed by a host that has begun", func(ctx SpecContext) {
 		u := newUpgrade(ctx, image.OS{})
 		goOn := u.startUntil(ctx, applying)
@@ -67,7 +67,7 @@ var _ = Describe("An API server that is away", func() {
 	})
 })
 
-// expectAlive waits out the outage.
+// expectAlive waits until the end of the outage, and expects that the process has not exited.
 func expectAlive(exited <-chan struct{}) {
 	GinkgoHelper()
 	Consistently(exited, outage, time.Second).ShouldNot(BeClosed(), "the manager lives on")
@@ -96,15 +96,15 @@ func holdDrain(ctx context.Context) (letGo func()) {
 	return letGo
 }
 
-// expectMachineSetsSeen waits after an outage of the management cluster, before the next spec patches the template, until Cluster API
-// sees MachineSets again. Its watches are opened again one by one, some after more than a minute; while that of MachineSets is away, a
-// template that is patched gets another new MachineSet in each reconciliation of its MachineDeployment, and the Machine is deleted with
-// all of them but one.
+// expectMachineSetsSeen waits after an outage of the management cluster, before the next spec patches the template,
+// until Cluster API's watch of MachineSets works again. Its watches are reestablished one by one, some after more than
+// a minute; while that of MachineSets is missing, each reconciliation of a MachineDeployment with a patched template
+// creates another MachineSet, and the Machine is deleted with all of them but one.
 func expectMachineSetsSeen(ctx context.Context) {
 	GinkgoHelper()
 	set := currentMachineSet(ctx)
 	before := set.DeepCopy()
-	set.Spec.Deletion.Order = clusterv1.NewestMachineSetDeletionOrder // means nothing to one Machine
+	set.Spec.Deletion.Order = clusterv1.NewestMachineSetDeletionOrder // has no effect with one Machine
 	Expect(theLab.Kube.Patch(ctx, set, client.MergeFrom(before))).To(Succeed())
 	Expect(set.Generation).To(BeNumerically(">", before.Generation))
 	Eventually(func(ctx context.Context) (int64, error) {

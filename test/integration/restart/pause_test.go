@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// calm is for how long something must not happen.
+	// calm is how long something must not happen.
 	calm = 3 * time.Second
-	// atOnce is how long a person waits who has resumed a node.
+	// atOnce is how long the upgrade may take to continue after a person has resumed a node.
 	atOnce = 8 * time.Second
 )
 

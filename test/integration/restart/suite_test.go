@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon. After an outage of an API server some watches of the managers are
-	// opened again late: client-go backs off to 30 seconds and adds as much at random, and begins anew only after two minutes
-	// without an outage. Of 36 watches the last was seen 100 seconds late, and one change has to pass several of them.
+	// patience is the timeout for what has to happen soon. After an outage of an API server some watches of the
+	// managers are reestablished late: client-go backs off up to 30 seconds plus as much jitter, and resets the backoff
+	// only after two minutes without an outage. Of 36 watches the last was observed 100 seconds late, and one change
+	// has to pass through several of them.
 	patience = 5 * time.Minute
 	look     = 50 * time.Millisecond
-	// webPods is how many Pods are drained from the worker.
+	// webPods is the number of Pods that are drained from the worker.
 	webPods = 2
 )
 

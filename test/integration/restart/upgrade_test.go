@@ -21,7 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// upgrade is one that a spec disturbs.
+// upgrade is the upgrade that a spec disturbs.
 type upgrade struct {
 	wanted image.Image
 	began  time.Time
@@ -30,7 +30,7 @@ type upgrade struct {
 	boots  int
 }
 
-// newUpgrade pushes the image; start asks for it.
+// newUpgrade pushes the image; start requests it.
 func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	GinkgoHelper()
 	identities, err := cluster.Identities(ctx)
@@ -43,13 +43,14 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	}
 }
 
-// stop is a moment that an upgrade comes to. Where the moment says so, it stays there until the spec lets it go on.
+// stop is a moment that an upgrade reaches. If the moment has a hold, the upgrade stays there until the spec
+// releases it.
 type stop struct {
 	come <-chan struct{}
-	// held is closed when the host stands still, a little after it has said where it is; nil where it is not held.
+	// held is closed when the host is blocked, a little after it has reported the phase; nil if it is not.
 	held <-chan struct{}
 	goOn func()
-	// where says how far the upgrade is, for the message of a failure.
+	// where describes the progress of the upgrade, for failure messages.
 	where func() string
 }
 
@@ -87,7 +88,8 @@ func (u *upgrade) start(ctx context.Context, at ...moment) []stop {
 	return stops
 }
 
-// startUntil patches the template and returns when the moment has come, and how the upgrade goes on.
+// startUntil patches the template and returns once the moment has occurred, with a function that continues the
+// upgrade.
 func (u *upgrade) startUntil(ctx context.Context, m moment) (goOn func()) {
 	GinkgoHelper()
 	s := u.start(ctx, m)[0]
@@ -95,7 +97,7 @@ func (u *upgrade) startUntil(ctx context.Context, m moment) (goOn func()) {
 	return s.goOn
 }
 
-// where says in a line what the objects on the way to the upgrade say of it.
+// where describes in one line the state of the objects involved in the upgrade.
 func (u *upgrade) where(ctx context.Context) string {
 	attempt, err := u.attempt(ctx)
 	if err != nil {
@@ -128,7 +130,7 @@ func (u *upgrade) where(ctx context.Context) string {
 	return line
 }
 
-// expectSucceeded waits for the end and counts what was done on the way.
+// expectSucceeded waits for the end and asserts on how often the image was written and booted.
 func (u *upgrade) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
@@ -139,7 +141,7 @@ func (u *upgrade) expectSucceeded(ctx context.Context) {
 	u.expectOnce()
 }
 
-// expectAttempts says how the attempts for the image have ended.
+// expectAttempts asserts the phases in which the attempts for the image have ended.
 func (u *upgrade) expectAttempts(ctx context.Context, phases ...infrav1.UpgradePhase) {
 	GinkgoHelper()
 	Expect(u.phases(ctx)).To(ConsistOf(phases))
@@ -156,8 +158,8 @@ func (u *upgrade) phases(ctx context.Context) ([]infrav1.UpgradePhase, error) {
 	return phases, err
 }
 
-// expectOnce asserts that the image was written once and booted once. A call of the CLI that was killed
-// is repeated, unless it was killed after it had written everything.
+// expectOnce asserts that the image was written once and booted once. A call of the CLI that was killed is
+// repeated, unless it was killed after it had written everything.
 func (u *upgrade) expectOnce() {
 	GinkgoHelper()
 	finished, killed := suite.Writes(u.host, u.began)
@@ -170,8 +172,8 @@ func (u *upgrade) expectOnce() {
 // reboots of the host since the upgrade began.
 func (u *upgrade) reboots() int { return len(u.host.Boots()) - u.boots }
 
-// rebooted waits for a number of reboots, and says whether they came: what was killed for it has to be
-// started again in any case.
+// rebooted waits for a number of reboots, and reports whether they happened: what was killed must be restarted in
+// any case.
 func (u *upgrade) rebooted(times int) bool {
 	deadline := time.After(patience)
 	for u.reboots() < times {
@@ -184,7 +186,7 @@ func (u *upgrade) rebooted(times int) bool {
 	return true
 }
 
-// expectUntouched asserts that nothing was written and booted.
+// expectUntouched asserts that no image was written and the host was not rebooted.
 func (u *upgrade) expectUntouched() {
 	GinkgoHelper()
 	finished, killed := suite.Writes(u.host, u.began)
@@ -192,7 +194,7 @@ func (u *upgrade) expectUntouched() {
 	Expect(u.reboots()).To(BeZero(), "the host was not rebooted")
 }
 
-// attempt for the image; the zero value while there is none.
+// attempt for the image; the zero value if there is none.
 func (u *upgrade) attempt(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 	attempts, err := cluster.Attempts(ctx)
 	for i := range attempts {
@@ -203,7 +205,7 @@ func (u *upgrade) attempt(ctx context.Context) (*infrav1.ElementalHostUpgrade, e
 	return &infrav1.ElementalHostUpgrade{}, err
 }
 
-// kubectl does something to the attempt.
+// kubectl runs a kubectl verb on the attempt.
 func (u *upgrade) kubectl(ctx context.Context, verb string, args ...string) {
 	GinkgoHelper()
 	attempt, err := u.attempt(ctx)

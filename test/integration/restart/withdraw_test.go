@@ -14,13 +14,14 @@ import (
 )
 
 var _ = Describe("An attempt that a person", func() {
-	DescribeTable("deletes is made again, or brought to its end", func(ctx SpecContext, at moment) {
+	DescribeTable("deletes is recreated, or completed", func(ctx SpecContext, at moment) {
 		u := newUpgrade(ctx, image.OS{})
 		goOn := u.startUntil(ctx, at)
 		u.kubectl(ctx, "delete", "--wait=false")
 		goOn()
 		u.expectSucceeded(ctx)
-		// One that the host had begun goes when it has ended; there is nothing left to make it again for.
+		// One that the host had begun is deleted when it has ended; it is not recreated, because the host
+		// runs the image then.
 		Eventually(u.phases, patience, look).WithContext(ctx).Should(Or(BeEmpty(), ConsistOf(infrav1.UpgradeSucceeded)))
 	},
 		Entry("in Drain", draining),
@@ -28,7 +29,7 @@ var _ = Describe("An attempt that a person", func() {
 		Entry("while the image is written", applying),
 	)
 
-	DescribeTable("cancels undoes its marks, and is made again when it is deleted", func(ctx SpecContext, at moment) {
+	DescribeTable("cancels reverts its marks, and is recreated when it is deleted", func(ctx SpecContext, at moment) {
 		u := newUpgrade(ctx, image.OS{})
 		letGo := u.startUntil(ctx, at)
 		u.set(ctx, "cancel")
@@ -45,7 +46,7 @@ var _ = Describe("An attempt that a person", func() {
 		Entry("in Drain", draining),
 	)
 
-	DescribeTable("loses with its Machine ends, and the host is free again", func(ctx SpecContext, at moment, writes int) {
+	DescribeTable("loses with its Machine ends, and the host is available again", func(ctx SpecContext, at moment, writes int) {
 		u := newUpgrade(ctx, image.OS{})
 		goOn := u.startUntil(ctx, at)
 		suite.DeleteMachine(ctx, cluster)

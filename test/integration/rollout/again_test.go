@@ -22,13 +22,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// rounds are how often a rollout is overtaken. Without capiworkaround.Pause, about one in seventy lost a Machine.
+// rounds is how often a rollout is superseded. Without capiworkaround.Pause, about one in seventy lost a Machine.
 const rounds = 10
 
-// pauses are how often one is paused. Where the webhook does not refuse that, about one in three loses a Machine.
+// pauses is how often a rollout is paused. Without the webhook's rejection, about one in three loses a Machine.
 const pauses = 3
 
-var _ = Describe("A template that is patched again and again", Ordered, func() {
+var _ = Describe("A template that is patched repeatedly", Ordered, func() {
 	var (
 		cluster *scenario.Cluster
 		before  []scenario.Identity
@@ -41,7 +41,7 @@ var _ = Describe("A template that is patched again and again", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("loses no Machine, although each rollout is overtaken between two of them", func(ctx SpecContext) {
+	It("loses no Machine, although each rollout is superseded between two of them", func(ctx SpecContext) {
 		for round := range rounds {
 			former := reference(ctx, cluster)
 			note(ctx, cluster, round)
@@ -79,8 +79,8 @@ func setPaused(ctx context.Context, cluster *scenario.Cluster, is bool) error {
 	return cluster.Lab.Kube.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, is)))
 }
 
-// watchMoves returns a channel that is closed when a Machine is on its way from one MachineSet to another, which takes
-// Cluster API too short for looking from time to time.
+// watchMoves returns a channel that is closed when a Machine is being moved from one MachineSet to another, which
+// Cluster API does too quickly for polling.
 func watchMoves(ctx context.Context, cluster *scenario.Cluster) <-chan struct{} {
 	GinkgoHelper()
 	come := make(chan struct{})
@@ -95,7 +95,7 @@ func watchMoves(ctx context.Context, cluster *scenario.Cluster) <-chan struct{} 
 	return come
 }
 
-// note changes the content of the template, and not the image.
+// note changes the content of the template, but not the image.
 func note(ctx context.Context, cluster *scenario.Cluster, round int) {
 	GinkgoHelper()
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"note":"%d"}}}}}}`, round)
@@ -115,7 +115,7 @@ func reference(ctx context.Context, cluster *scenario.Cluster) string {
 	return deployment.Spec.Template.Spec.InfrastructureRef.Name
 }
 
-// isBetween says whether a rollout has updated a Machine and has not begun with the next one.
+// isBetween reports whether a rollout has updated a Machine and has not started the next one.
 func isBetween(ctx context.Context, cluster *scenario.Cluster) (bool, error) {
 	left, err := behind(ctx, cluster)
 	if err != nil {
@@ -130,7 +130,7 @@ func isBetween(ctx context.Context, cluster *scenario.Cluster) (bool, error) {
 	return len(left) > 0 && len(left) < len(machines), err
 }
 
-// behind are the Machines that Cluster API has not brought to the reference.
+// behind are the Machines that Cluster API has not updated to the reference.
 func behind(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
 	wanted := reference(ctx, cluster)
 	list := &infrav1.ElementalMachineList{}

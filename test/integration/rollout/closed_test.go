@@ -20,7 +20,7 @@ import (
 )
 
 var _ = Describe("Where the preconditions for in-place updates are not met", func() {
-	DescribeTable("a patched template moves nothing, deletes nothing, and says what to change",
+	DescribeTable("a patched template changes nothing, deletes nothing, and reports what to change",
 		func(ctx SpecContext, labOptions lab.Options, options scenario.Options, reason, remedy string) {
 			options.Workers = 1
 			cluster := suite.NewCluster(ctx, suite.StartLab(ctx, labOptions), options)

@@ -16,10 +16,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// That it is refused by default is tried in package references.
+// That it is refused by default is tested in package references.
 var _ = Describe("A change that cannot be made in place", func() {
-	// A Machine's nodeDrainTimeout and the like are propagated by Cluster API without a rollout; the
-	// bootstrap configuration is not.
+	// Cluster API propagates a Machine's nodeDrainTimeout and the like without a rollout; but not a
+	// change of the bootstrap configuration.
 	changeBootstrap := func(ctx context.Context, cluster *scenario.Cluster) {
 		GinkgoHelper()
 		Expect(cluster.ApplyManifest(ctx, "bootstrap-changed.yaml.tmpl")).To(Succeed())

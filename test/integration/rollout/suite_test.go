@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not
+	// happen.
 	patience = 90 * time.Second
 	calm     = 8 * time.Second
 	look     = 200 * time.Millisecond
@@ -30,14 +31,14 @@ func TestRollout(t *testing.T) {
 	RunSpecs(t, "Rollout")
 }
 
-// expectKept asserts what must hold after anything that is not a replacement.
+// expectKept asserts what must hold after any change that is not a replacement.
 func expectKept(ctx context.Context, cluster *scenario.Cluster, before []scenario.Identity) {
 	GinkgoHelper()
 	Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
 	Expect(audit.Deleted(suite.Audit(cluster.Lab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
 }
 
-// expectUndisturbed asserts what the workload cluster's audit log must show from a time on.
+// expectUndisturbed asserts what the workload cluster's audit log must show since a time.
 func expectUndisturbed(cluster *scenario.Cluster, since time.Time) {
 	GinkgoHelper()
 	events := slices.DeleteFunc(suite.Audit(cluster.Lab.Workload), func(event auditv1.Event) bool {

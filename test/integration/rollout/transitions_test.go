@@ -17,8 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// transitions records what the Updating condition of each Machine says, as `kubectl describe machine`
-// shows it, each time it says something else.
+// transitions records each change of the Updating condition of each Machine, as `kubectl describe
+// machine` shows it.
 type transitions struct {
 	mu   sync.Mutex
 	said map[string][]string
@@ -50,7 +50,7 @@ func (t *transitions) record(machine *clusterv1.Machine) {
 	}
 }
 
-// of returns what was said, by Machine.
+// of returns the recorded transitions, by Machine.
 func (t *transitions) of() map[string][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

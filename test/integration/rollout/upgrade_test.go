@@ -59,7 +59,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		}
 	})
 
-	It("rejects a request while a person has cordoned a node, and leaves one alone that is cordoned later", func(ctx SpecContext) {
+	It("is rejected while a person has cordoned a node, and does not touch one that is cordoned later", func(ctx SpecContext) {
 		const first = "demo-node-2"
 		setCordon(ctx, cluster, "cordon", first)
 		wanted := push(ctx, cluster, "v3", image.OS{})
@@ -87,7 +87,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		expectKept(ctx, cluster, before)
 	})
 
-	It("stops at a bad image, and goes on with the next good one (finding 10)", func(ctx SpecContext) {
+	It("stops at a bad image, and continues with the next good one (finding 10)", func(ctx SpecContext) {
 		former, err := digests(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		bad := push(ctx, cluster, "v4", image.OS{Boot: source.BootUnhealthy})
@@ -110,20 +110,20 @@ var _ = Describe("A patched template", Ordered, func() {
 		expectUndisturbed(cluster, began)
 	})
 
-	It("gets over an image that does not boot at all, and over an upgrade that is killed half-way", func(ctx SpecContext) {
+	It("recovers from an image that does not boot at all, and from an upgrade that is killed halfway", func(ctx SpecContext) {
 		dead := push(ctx, cluster, "v6", image.OS{Boot: source.BootNone})
 		Expect(cluster.PatchImage(ctx, dead)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, dead, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 
-		By("going back to the former image, which the host that fell back runs already")
+		By("patching the former image back, which the host that fell back already runs")
 		fallen := cluster.Lab.Host(attempt.Spec.HostName)
 		upgrades := upgradesOf(fallen)
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Expect(upgradesOf(fallen)).To(Equal(upgrades), "there was nothing to upgrade")
 
-		By("going on with an upgrade that is killed half-way once on each host")
+		By("continuing with an upgrade that is killed halfway once on each host")
 		fixed := push(ctx, cluster, "v7", image.OS{UpgradeKilled: true})
 		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
@@ -206,7 +206,7 @@ func setCordon(ctx context.Context, cluster *scenario.Cluster, do, node string) 
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// nodeWithoutSlot is one that is not being upgraded while another is; empty if none is.
+// nodeWithoutSlot is a node that is not being upgraded while another one is; empty if none is.
 func nodeWithoutSlot(ctx context.Context, cluster *scenario.Cluster) (string, error) {
 	elemental := &infrav1.ElementalCluster{}
 	key := client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}

@@ -27,7 +27,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		machine *clusterv1.Machine
 	)
 
-	// run makes a virtual machine, and finds the Machine of its Node.
+	// run creates a virtual machine, and finds the Machine of its Node.
 	run := func(ctx context.Context, spec vm.Spec) {
 		GinkgoHelper()
 		nodes := nodeNames(ctx)
@@ -68,7 +68,7 @@ var _ = Describe("A Machine that is deleted", func() {
 	}
 	state := func(ctx context.Context) (vm.State, error) { return cluster.VM(ctx, key) }
 
-	It("has its virtual machines moved first, and none restarts", func(ctx SpecContext) {
+	It("has its virtual machines migrated first, and none restarts", func(ctx SpecContext) {
 		run(ctx, vm.Spec{Name: "moves", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate})
 		remove(ctx)
 		whole(ctx)
@@ -90,7 +90,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		Consistently(hook).WithContext(ctx).WithArguments(machine).Should(BeTrue(), "Cluster API waits")
 		Expect(state(ctx)).To(And(HaveField("UID", before.UID), HaveField("Node", before.Node), HaveField("Running()", BeTrue())))
 
-		By("letting it move")
+		By("allowing it to migrate")
 		_, err = theLab.WorkloadKubectl(ctx, "--namespace", key.Namespace, "annotate", "virtualmachineinstance", key.Name, hypervisor.MigrationHangs+"-")
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(gone).WithContext(ctx).Should(BeTrue())
@@ -98,7 +98,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		Expect(state(ctx)).To(And(HaveField("UID", before.UID), HaveField("Node", Not(Equal(before.Node))), HaveField("Running()", BeTrue())))
 	}, SpecTimeout(2*patience))
 
-	It("waits for one that cannot be moved, says which, and goes when a person has dealt with it", func(ctx SpecContext) {
+	It("waits for one that cannot be migrated, reports which, and is deleted when a person has dealt with it", func(ctx SpecContext) {
 		run(ctx, vm.Spec{Name: "stays", Asks: map[string]string{hypervisor.NotMigratable: "DisksNotLiveMigratable"}})
 		remove(ctx)
 		Eventually(evacuating).WithContext(ctx).WithArguments(machine).Should(And(HavePrefix(infrav1.EvacuationHeldReason), ContainSubstring("stays")))
@@ -109,7 +109,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		whole(ctx)
 	}, SpecTimeout(2*patience))
 
-	It("has one that cannot be moved started on another node at once, where the policy says so", func(ctx SpecContext) {
+	It("has one that cannot be migrated restarted on another node immediately, if the policy says so", func(ctx SpecContext) {
 		Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":"ShutdownAndRestore"}`)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) error { return cluster.PatchUpgradeOption(ctx, `{"vmPolicy":null}`) })
 		run(ctx, vm.Spec{Name: "restarts", Asks: map[string]string{hypervisor.NotMigratable: "DisksNotLiveMigratable"}})
@@ -122,7 +122,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		Expect(stored.Annotations).NotTo(HaveKey(infrav1.VMPowerStateAnnotation))
 	}, SpecTimeout(2*patience))
 
-	It("goes without delay when its node is dead", func(ctx SpecContext) {
+	It("is deleted without delay when its node is dead", func(ctx SpecContext) {
 		run(ctx, vm.Spec{Name: "dies", Asks: map[string]string{hypervisor.NotMigratable: "DisksNotLiveMigratable"}})
 		host := theLab.Host(before.Node)
 		Expect(host.PowerOff(ctx)).To(Succeed())
@@ -140,7 +140,7 @@ func scale(ctx context.Context, to int) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// hook says whether the Machine carries our hook.
+// hook reports whether the Machine has our deletion hook.
 func hook(ctx context.Context, machine *clusterv1.Machine) (bool, error) {
 	stored := &clusterv1.Machine{}
 	err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(machine), stored)

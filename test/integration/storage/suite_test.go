@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// patience is for something that has to happen, calm for how long something must not happen.
+	// patience is the timeout for what has to happen, calm is how long something must not happen.
 	patience = 3 * time.Minute
 	calm     = 5 * time.Second
 	look     = 100 * time.Millisecond
 )
 
-// The suite has one cluster with three workers, which have Longhorn and KubeVirt.
+// The suite has one cluster with three workers, with Longhorn and KubeVirt.
 var (
 	theLab   *lab.Lab
 	cluster  *scenario.Cluster
@@ -79,7 +79,7 @@ func nodeNames(ctx context.Context) []string {
 	return names
 }
 
-// underway is the attempt that has not ended; nil if there is none.
+// underway is the unfinished attempt; nil if there is none.
 func underway(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 	attempts, err := cluster.Attempts(ctx)
 	for i := range attempts {
@@ -91,7 +91,7 @@ func underway(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 	return nil, err
 }
 
-// says is what the attempt that has not ended says.
+// says is the message of the unfinished attempt.
 func says(ctx context.Context) (string, error) {
 	attempt, err := underway(ctx)
 	if err != nil || attempt == nil {
@@ -100,7 +100,7 @@ func says(ctx context.Context) (string, error) {
 	return attempt.Status.Step + ": " + attempt.Status.Message, nil
 }
 
-// replenishment is Longhorn's setting, and whether an attempt holds it.
+// replenishment is Longhorn's setting, and whether an attempt has changed it.
 type replenishment struct {
 	Value string
 	Held  bool

@@ -48,12 +48,12 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 		}).WithContext(ctx).Should(Equal(3))
 	})
 
-	It("names the volume behind a budget of Longhorn's, and gives the setting back when it is aborted", func(ctx SpecContext) {
+	It("names the volume behind a PodDisruptionBudget of Longhorn's, and restores the setting when it is aborted", func(ctx SpecContext) {
 		nodes := nodeNames(ctx)
 		longhorn.Stick("pvc-data")
 		before := cluster.Image
 		Expect(cluster.PatchImage(ctx, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
-		// The nodes before it may be through with theirs by then.
+		// The nodes before it may have completed their upgrades by then.
 		Eventually(says).WithContext(ctx).Should(ContainSubstring("allows no eviction of Pod longhorn-system/" + storage.ManagerName(nodes[2]) +
 			"; Longhorn volumes attached to Node " + nodes[2] + ": pvc-data (PersistentVolumeClaim default/data)"))
 		Expect(setting(ctx)).To(Equal(raised))
@@ -70,7 +70,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 		Eventually(setting).WithContext(ctx).Should(Equal(restored))
 	}, SpecTimeout(2*patience))
 
-	It("drains what serves volumes last, holds until replicas are rebuilt, and restores the setting although the manager is killed", func(ctx SpecContext) {
+	It("drains what serves volumes last, waits until replicas are rebuilt, and restores the setting although the manager is killed", func(ctx SpecContext) {
 		hosting := spreadPods(ctx)
 		began := len(evictions())
 		longhorn.HoldRebuilds(true)
@@ -100,7 +100,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 		Eventually(setting).WithContext(ctx).Should(Equal(restored))
 	}, SpecTimeout(2*patience))
 
-	It("leaves a setting as a person has set it meanwhile", func(ctx SpecContext) {
+	It("keeps a setting that a person has changed meanwhile", func(ctx SpecContext) {
 		longhorn.HoldRebuilds(true)
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
@@ -113,7 +113,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 	}, SpecTimeout(2*patience))
 })
 
-// csiAttacher is the Deployment of a CSI driver's sidecar, as Longhorn's.
+// csiAttacher is the Deployment of a CSI driver's sidecar, like Longhorn's.
 func csiAttacher() *appsv1.Deployment {
 	deployment := suite.Web(3)
 	labels := map[string]string{"app": "csi-attacher"}
@@ -136,7 +136,8 @@ func podsByNode(ctx context.Context) map[string][]string {
 	return found
 }
 
-// spreadPods waits until each Node runs Pods of both sorts: the drains before have moved some. It returns them.
+// spreadPods waits until each Node runs Pods of both sorts, because the previous drains have moved some. It
+// returns them.
 func spreadPods(ctx context.Context) (hosting map[string][]string) {
 	GinkgoHelper()
 	const again = 5 * time.Second

@@ -14,13 +14,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// awayVariable says how long the workload cluster is away, defaultAway is for CI.
+// awayVariable is the environment variable for how long the workload cluster is down, defaultAway
+// its default, for CI.
 const (
 	awayVariable = "LAB_AWAY"
 	defaultAway  = 30 * time.Second
 )
 
-var _ = Describe("A workload cluster that is away", func() {
+var _ = Describe("A workload cluster that is down", func() {
 	It("before the trigger, is waited for", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		u := start(ctx, small, draining)
@@ -36,7 +37,7 @@ var _ = Describe("A workload cluster that is away", func() {
 		Expect(identities(ctx, small)).To(Equal(before))
 	})
 
-	It("while the host reboots, keeps nobody from ending the upgrade later", func(ctx SpecContext) {
+	It("while the host reboots, does not keep the upgrade from completing later", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		u := start(ctx, small, applying)
 		theLab.Workload.APIServer.Kill()
@@ -51,7 +52,7 @@ var _ = Describe("A workload cluster that is away", func() {
 	})
 })
 
-// away is how long the workload cluster is away.
+// away is how long the workload cluster is down.
 func away() time.Duration {
 	GinkgoHelper()
 	value := os.Getenv(awayVariable)
@@ -63,7 +64,7 @@ func away() time.Duration {
 	return duration
 }
 
-// restartWorkload starts the API server of the workload cluster, unless it runs.
+// restartWorkload restarts the API server of the workload cluster, unless it runs.
 func restartWorkload(ctx context.Context) {
 	GinkgoHelper()
 	select {

@@ -1,11 +1,11 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vanish tries, on the lab, what an upgrade does when the objects it is about are deleted, scaled
-// away or paused in its middle, when the workload cluster is away, and when health checks look on. Nothing
-// deleted may stay, no node of a Machine may stay cordoned, and every host that is let go is reset and free
-// again.
+// Package vanish tests, on the lab, what an upgrade does when its objects are deleted, scaled down or
+// paused in the middle, when the workload cluster is down, and when MachineHealthChecks are active. No
+// deletion may hang, no node of a Machine may stay cordoned, and every released host must be reset and
+// available again.
 //
-// The environment variable LAB_AWAY is how long the workload cluster's API server is away, 30s unless it is
-// set.
+// The environment variable LAB_AWAY is how long the workload cluster's API server is down; the default is
+// 30s.
 package vanish

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// unhealthyAfter is the health check's time-out, in seconds; booting is how long the host is down.
+	// unhealthyAfter is the timeout of the MachineHealthCheck, in seconds; booting is how long the host is down.
 	unhealthyAfter = 5
 	booting        = 15
 )
 
 var _ = Describe("A MachineHealthCheck", func() {
-	It("leaves a host alone that reboots for its upgrade, and remediates one that is dead", func(ctx SpecContext) {
+	It("does not remediate a host that reboots for its upgrade, and remediates one that is dead", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		checkHealth(ctx, small)
 		u := start(ctx, small, atHost(infrav1.HostUpgradeRebooting, image.OS{BootSeconds: booting}))
@@ -42,14 +42,14 @@ var _ = Describe("A MachineHealthCheck", func() {
 		Eventually(u.Machines, 2*patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.attempt.Spec.MachineName)))
 		Expect(small.AwaitWorkers(ctx)).To(Succeed())
 
-		By("switching it on again")
+		By("powering it on again")
 		Expect(u.host.PowerOn(ctx)).To(Succeed())
 		expectNoTraces(ctx, small)
 		Expect(u.resets()).To(Equal(1))
 	})
 })
 
-// checkHealth has the workers' health checked until the spec ends.
+// checkHealth creates a MachineHealthCheck for the workers until the spec ends.
 func checkHealth(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
 	check := &clusterv1.MachineHealthCheck{
@@ -58,7 +58,8 @@ func checkHealth(ctx context.Context, cluster *scenario.Cluster) {
 			ClusterName: cluster.Options.Name,
 			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: scenario.Deployment}},
 			Checks: clusterv1.MachineHealthCheckChecks{
-				// The replacement is brought to the image, which boots slowly, and bootstrapped before it has a Node.
+				// The replacement is upgraded to the image, which boots slowly, and bootstrapped before it has a
+				// Node.
 				NodeStartupTimeoutSeconds: ptr.To[int32](300),
 				UnhealthyNodeConditions: []clusterv1.UnhealthyNodeCondition{
 					{Type: corev1.NodeReady, Status: corev1.ConditionFalse, TimeoutSeconds: ptr.To[int32](unhealthyAfter)},
@@ -85,7 +86,8 @@ func (u *upgrade) ready(ctx context.Context) (corev1.ConditionStatus, error) {
 	return "", err
 }
 
-// makeUnready says of the Node what the node lifecycle controller says 40 s after the last sign of a kubelet.
+// makeUnready sets the Node to not Ready, as the node lifecycle controller does 40 s after the last heartbeat of a
+// kubelet.
 func (u *upgrade) makeUnready(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(ctx context.Context) error {

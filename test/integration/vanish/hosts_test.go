@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("An ElementalHost that is deleted", func() {
-	It("before the trigger, is not upgraded, and goes with its Machine", func(ctx SpecContext) {
+	It("before the trigger, is not upgraded, and is deleted with its Machine", func(ctx SpecContext) {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "is being deleted: delete Machine "+u.attempt.Spec.MachineName)
@@ -32,7 +32,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		Expect(u.resets()).To(Equal(1), "it was reset before it went")
 	})
 
-	It("while it writes the image, brings that to its end, and goes with its Machine", func(ctx SpecContext) {
+	It("while it writes the image, completes that, and is deleted with its Machine", func(ctx SpecContext) {
 		u := start(ctx, small, applying)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.goOn()
@@ -46,7 +46,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		Expect(u.resets()).To(Equal(1))
 	})
 
-	It("by force, is not taken for the one that registers in its stead", func(ctx SpecContext) {
+	It("by force, is not confused with the one that registers in its place", func(ctx SpecContext) {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.kubectl(ctx, "patch", "elementalhost", u.host.Name(), "--type", "merge", "--patch", `{"metadata":{"finalizers":null}}`)
@@ -64,7 +64,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 })
 
 var _ = Describe("A Machine that is deleted", func() {
-	DescribeTable("ends its upgrade, and its host is free again", func(ctx SpecContext, at stage, writes int) {
+	DescribeTable("ends its upgrade, and its host is available again", func(ctx SpecContext, at stage, writes int) {
 		u := start(ctx, small, at)
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
 		u.goOn()
@@ -94,12 +94,12 @@ func (u *upgrade) node(ctx context.Context) (*corev1.Node, error) {
 	return node, u.WorkloadKube().Get(ctx, client.ObjectKey{Name: u.attempt.Status.NodeName}, node)
 }
 
-// serve matches a Node that takes Pods and has no mark of ours.
+// serve matches a schedulable Node without any mark of ours.
 func serve() OmegaMatcher {
 	return And(HaveField("Spec.Unschedulable", BeFalse()), HaveField("Annotations", Not(HaveKey(infrav1.CordonedByAnnotation))))
 }
 
-// associationSays is what the attempt's ElementalMachine says of its host.
+// associationSays is the condition of the attempt's ElementalMachine about its host.
 func (u *upgrade) associationSays(ctx context.Context) (string, error) {
 	machine := &infrav1.ElementalMachine{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: u.Namespace(), Name: u.attempt.Spec.ElementalMachineName}, machine)
@@ -121,7 +121,8 @@ func (u *upgrade) resets() int {
 	return count
 }
 
-// expectReplaced waits until the Machine of the attempt is gone, another runs the image, and nothing is left.
+// expectReplaced waits until the Machine of the attempt is deleted, another one runs the image, and no traces
+// are left.
 func (u *upgrade) expectReplaced(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(u.Machines, 2*patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.attempt.Spec.MachineName)))

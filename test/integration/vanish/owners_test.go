@@ -23,7 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// In their order, because each takes from the cluster what the next does without.
+// Ordered, because each spec deletes from the cluster what the next does not need.
 var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 	var pool *scenario.Cluster
 	BeforeAll(func(ctx SpecContext) {
@@ -69,7 +69,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 		resize(pool, 0)
 		expectGone(ctx, pool, &clusterv1.ClusterList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
 			&infrav1.ElementalClusterList{}, &infrav1.ElementalMachineList{}, &infrav1.ElementalMachineTemplateList{}, &bootstrapv1.KubeadmConfigList{})
-		// A workload cluster would be gone with it.
+		// In a real cluster the workload cluster would be deleted as well.
 		Expect(client.IgnoreNotFound(pool.WorkloadKube().Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: u.attempt.Status.NodeName}}))).To(Succeed())
 		expectNoTraces(ctx, pool)
 		Expect(u.writes()).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
@@ -80,7 +80,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 	)
 })
 
-// scale changes the replicas of the pool, and what is expected of it.
+// scale changes the replicas of the pool, and the expectation.
 func scale(ctx context.Context, cluster *scenario.Cluster, to int) {
 	GinkgoHelper()
 	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "scale", "machinedeployment", scenario.Deployment, fmt.Sprintf("--replicas=%d", to))
@@ -88,14 +88,14 @@ func scale(ctx context.Context, cluster *scenario.Cluster, to int) {
 	resize(cluster, to)
 }
 
-// resize says how many of the hosts are in use.
+// resize sets how many of the hosts are expected to be in use.
 func resize(cluster *scenario.Cluster, workers int) {
 	hosts := cluster.Options.Workers + cluster.Options.Spare
 	cluster.Options.Workers, cluster.Options.Spare = workers, hosts-workers
 	cluster.Options.Pools = []scenario.Pool{{Name: scenario.Deployment, Workers: workers}}
 }
 
-// expectGone waits until there is none of the kinds in the cluster's namespace.
+// expectGone waits until no object of the kinds is left in the cluster's namespace.
 func expectGone(ctx context.Context, cluster *scenario.Cluster, kinds ...client.ObjectList) {
 	GinkgoHelper()
 	for _, kind := range kinds {
@@ -105,7 +105,7 @@ func expectGone(ctx context.Context, cluster *scenario.Cluster, kinds ...client.
 	}
 }
 
-// auditSince is what has happened in the management cluster since the upgrade began.
+// auditSince is the management cluster's audit log since the upgrade began.
 func (u *upgrade) auditSince() []auditv1.Event {
 	GinkgoHelper()
 	return slices.DeleteFunc(suite.Audit(theLab.Management), func(event auditv1.Event) bool {

@@ -22,7 +22,7 @@ import (
 )
 
 var _ = Describe("A Cluster that is paused", func() {
-	It("before the trigger, stands still, and goes on when it is unpaused", func(ctx SpecContext) {
+	It("before the trigger, stops the upgrade, which continues when it is unpaused", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		u := start(ctx, small, draining)
 		pauseCluster(ctx, small)
@@ -37,7 +37,7 @@ var _ = Describe("A Cluster that is paused", func() {
 		Expect(identities(ctx, small)).To(Equal(before))
 	})
 
-	It("while the image is written, takes note of the upgrade when it is unpaused", func(ctx SpecContext) {
+	It("while the image is written, records the result of the upgrade when it is unpaused", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		u := start(ctx, small, applying)
 		pauseCluster(ctx, small)
@@ -55,7 +55,7 @@ var _ = Describe("A Cluster that is paused", func() {
 })
 
 var _ = Describe("An object that is paused", func() {
-	DescribeTable("holds the upgrade before the trigger", func(ctx SpecContext, kind string, name func(*upgrade) string, says string) {
+	DescribeTable("blocks the upgrade before the trigger", func(ctx SpecContext, kind string, name func(*upgrade) string, says string) {
 		before := identities(ctx, small)
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "annotate", kind, name(u), clusterv1.PausedAnnotation+"=")
@@ -79,7 +79,7 @@ var _ = Describe("An object that is paused", func() {
 })
 
 var _ = Describe("A cordon of a person", func() {
-	It("is kept when an attempt that a waiver lets go on is given up", func(ctx SpecContext) {
+	It("is kept when an attempt that continued because of a waiver is given up", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		node := before[0].Node
 		waive(ctx, small, "=NodeSchedulable")
@@ -106,7 +106,7 @@ var _ = Describe("A cordon of a person", func() {
 	})
 })
 
-// waive preflight checks of all that is rolled out from the workers' template.
+// waive waives preflight checks of rollouts of the workers' template.
 func waive(ctx context.Context, cluster *scenario.Cluster, value string) {
 	GinkgoHelper()
 	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.Template,
@@ -132,7 +132,7 @@ func setPaused(ctx context.Context, cluster *scenario.Cluster, paused string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// isPaused reads an object of ours anew and says whether it reports to be paused.
+// isPaused reads an object of ours again and reports whether its condition Paused is True.
 func isPaused(ctx context.Context, object conditioned) (bool, error) {
 	if err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return false, err
@@ -150,7 +150,7 @@ func (u *upgrade) elementalHost() *infrav1.ElementalHost {
 	return &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace(), Name: u.attempt.Spec.HostName}}
 }
 
-// hostPhase is how far the host is with the attempt.
+// hostPhase is the host's phase of the attempt.
 func (u *upgrade) hostPhase(ctx context.Context) (infrav1.HostUpgradePhase, error) {
 	host := u.elementalHost()
 	err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(host), host)
@@ -166,8 +166,8 @@ func (u *upgrade) hostAnnotations(ctx context.Context) (map[string]string, error
 	return host.Annotations, err
 }
 
-// expectStandstill asserts that our manager comes to write nothing, but what hosts report: what it does when it hears of the
-// pause, like letting clusterctl move, may not be over yet.
+// expectStandstill waits until our manager writes nothing except what hosts report: it may still have to react to the
+// pause, for example by allowing clusterctl to move.
 func (u *upgrade) expectStandstill(ctx context.Context) {
 	GinkgoHelper()
 	began := time.Now()

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
 	patience = 2 * time.Minute
 	calm     = 5 * time.Second
 	look     = 50 * time.Millisecond
@@ -24,7 +24,8 @@ const (
 
 var (
 	theLab *lab.Lab
-	// small has one worker and a spare host; each of its specs leaves it so. Others have clusters of their own.
+	// small has one worker and a spare host; each of its specs restores that. Other specs have clusters of
+	// their own.
 	small *scenario.Cluster
 )
 

@@ -19,14 +19,15 @@ import (
 // personal is the annotation of a Node that a person has cordoned.
 const personal = "example.com/cordoned-by-a-person"
 
-// expectNoTraces waits until nothing is left of upgrades and of what was deleted: no mark, no slot, no
-// finalizer, no cordon, no Node without a Machine, and every host that serves no Machine is free again.
+// expectNoTraces waits until no traces are left of upgrades and of what was deleted: no mark, no slot,
+// no finalizer, no cordon, no Node without a Machine, and every host that serves no Machine is
+// available again.
 func expectNoTraces(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
 	Eventually(traces, 2*patience, 4*look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
 }
 
-// traces says what is left, in words.
+// traces describes what is left.
 func traces(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
 	found := []string{}
 	for _, look := range []func(context.Context, *scenario.Cluster) ([]string, error){slots, onHosts, onMachines, onNodes, onAttempts} {
@@ -85,7 +86,7 @@ func onMachines(ctx context.Context, cluster *scenario.Cluster) ([]string, error
 	return found, err
 }
 
-// onNodes looks at the nodes of the cluster's hosts.
+// onNodes checks the nodes of the cluster's hosts.
 func onNodes(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
 	nodes, err := cluster.Nodes(ctx)
 	if err != nil {

@@ -25,26 +25,27 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// upgrade is one that a spec disturbs.
+// upgrade is the upgrade that a spec disturbs.
 type upgrade struct {
 	*scenario.Cluster
 	wanted image.Image
 	began  time.Time
-	// attempt that has come as far as the spec wants, its host, and how often that had booted before.
+	// attempt that has reached the stage of the spec, its host, and how often that had booted before.
 	attempt *infrav1.ElementalHostUpgrade
 	host    *lab.Host
 	boots   int
 	held    []*policyv1.PodDisruptionBudget
-	// goOn lets the host go on from the phase that it is held in, if it is.
+	// goOn releases the host from the phase that it is blocked in, if any.
 	goOn func()
 }
 
-// stage is how far an upgrade has come when it is disturbed.
+// stage is how far an upgrade has progressed when it is disturbed.
 type stage struct {
-	// held says that the node has a Pod that must not be evicted, phase in which phase the host is held.
+	// held is set if the node has a Pod that must not be evicted, phase is the phase in which the host is
+	// blocked.
 	held  bool
 	phase infrav1.HostUpgradePhase
-	// os is what the image has to be like.
+	// os has the properties of the image.
 	os    image.OS
 	is    func(*infrav1.ElementalHostUpgrade, *infrav1.ElementalHost) bool
 	after string
@@ -58,7 +59,7 @@ var (
 	rebooting = atHost(infrav1.HostUpgradeRebooting, image.OS{})
 )
 
-// atHost is when a host says that it is in the phase, in which it is held.
+// atHost is when a host reports the phase, in which it is blocked.
 func atHost(phase infrav1.HostUpgradePhase, os image.OS) stage {
 	return stage{os: os, phase: phase, after: string(phase), is: func(u *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool {
 		said := host.Status.Upgrade
@@ -66,7 +67,7 @@ func atHost(phase infrav1.HostUpgradePhase, os image.OS) stage {
 	}}
 }
 
-// start asks for a new image, and returns when the upgrade of a node has come to a stage.
+// start requests a new image, and returns when the upgrade of a node has reached the stage.
 func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	GinkgoHelper()
 	u := &upgrade{Cluster: cluster, wanted: suite.Push(ctx, cluster, at.os), began: time.Now()}
@@ -137,7 +138,7 @@ func (u *upgrade) holdNodes(ctx context.Context) {
 	DeferCleanup(u.removeHeld)
 }
 
-// letGo lets the Pods be evicted. Those that are not any more are deleted.
+// letGo allows the Pods to be evicted by deleting their PodDisruptionBudgets.
 func (u *upgrade) letGo(ctx context.Context) {
 	GinkgoHelper()
 	for _, budget := range u.held {
@@ -145,7 +146,7 @@ func (u *upgrade) letGo(ctx context.Context) {
 	}
 }
 
-// removeHeld takes away what nobody has evicted.
+// removeHeld deletes the Pods that were not evicted.
 func (u *upgrade) removeHeld(ctx context.Context) {
 	GinkgoHelper()
 	u.letGo(ctx)
@@ -153,7 +154,7 @@ func (u *upgrade) removeHeld(ctx context.Context) {
 		client.GracePeriodSeconds(0))).To(Succeed())
 }
 
-// now is the attempt as it is; nil if it is gone.
+// now is the current attempt; nil if it was deleted.
 func (u *upgrade) now(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 	attempt := &infrav1.ElementalHostUpgrade{}
 	err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(u.attempt), attempt)
@@ -179,15 +180,15 @@ func (u *upgrade) writes() int {
 	return finished + unfinished
 }
 
-// expectUntouched asserts that nothing was written and booted.
+// expectUntouched asserts that no image was written and the host was not rebooted.
 func (u *upgrade) expectUntouched() {
 	GinkgoHelper()
 	Expect(u.writes()).To(BeZero(), "elemental upgrade was not called")
 	Expect(u.reboots()).To(BeZero(), "the host was not rebooted")
 }
 
-// expectSucceeded waits until all workers run the image, written and booted once on the host of the attempt,
-// and nothing is left of it.
+// expectSucceeded waits until all workers run the image, which was written and booted once on the host of
+// the attempt, and no traces are left.
 func (u *upgrade) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(u.AwaitImage(ctx, u.wanted)).To(Succeed())
@@ -196,7 +197,7 @@ func (u *upgrade) expectSucceeded(ctx context.Context) {
 	Expect(u.reboots()).To(Equal(1), "the host was rebooted once")
 }
 
-// theMachine is the cluster's only one.
+// theMachine is the cluster's only Machine.
 func theMachine(ctx context.Context, cluster *scenario.Cluster) *clusterv1.Machine {
 	GinkgoHelper()
 	machines, err := cluster.Machines(ctx)
@@ -205,7 +206,7 @@ func theMachine(ctx context.Context, cluster *scenario.Cluster) *clusterv1.Machi
 	return &machines[0]
 }
 
-// updatingSays is what the Machine of the attempt says of its update.
+// updatingSays is the Updating condition of the attempt's Machine.
 func (u *upgrade) updatingSays(ctx context.Context) (string, error) {
 	machine := &clusterv1.Machine{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: u.Namespace(), Name: u.attempt.Spec.MachineName}, machine)

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// perMachine is how many API calls an evacuation may make for each virtual machine. test/soak/vms tries 500 of them,
-	// and counts all calls; here the lists of each look at the cluster are told apart, since a slow machine is looked at
-	// more often.
+	// perMachine is how many API calls an evacuation may make for each virtual machine. test/soak/vms tests 500 of
+	// them, and counts all calls; here the lists of each pass over the cluster are counted separately, because a slow
+	// machine takes more passes.
 	perMachine = 6
-	// listsPerLook is how often one look may list the same resource, however many machines there are: Pods are listed for
-	// virt-handler, on the node, as targets of migrations, and on two nodes that have room.
+	// listsPerLook is how often one pass may list the same resource, regardless of the number of machines: Pods are
+	// listed for virt-handler, on the node, as targets of migrations, and on two nodes with free capacity.
 	listsPerLook = 3
 )
 
 var _ = Describe("Many virtual machines on a node", func() {
-	It("move with few API calls for each, and none restarts", func(ctx SpecContext) {
+	It("are migrated with few API calls for each, and none restarts", func(ctx SpecContext) {
 		const size = 60
 		crowd, err := cluster.CreateCrowd(ctx, "crowd", size, nodeOne)
 		Expect(err).NotTo(HaveOccurred())
@@ -48,7 +48,7 @@ var _ = Describe("Many virtual machines on a node", func() {
 		Expect(moves).To(BeNumerically(">=", size))
 		calls, single := scenario.Calls(suite.Audit(cluster.Workload()), cluster.Lab.WorkloadUser(), began), 0
 		GinkgoWriter.Println(moves, "moves:", calls)
-		looks := calls["list validatingwebhookconfigurations"] // KubeVirt's is asked for before each eviction
+		looks := calls["list validatingwebhookconfigurations"] // KubeVirt's webhook is checked before each eviction
 		for call, count := range calls {
 			if strings.HasPrefix(call, "list ") {
 				Expect(count).To(BeNumerically("<=", listsPerLook*looks), "%s, in %v", call, calls)

@@ -17,10 +17,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// hanging asks for migrations that do not get on until the annotation is removed.
+// hanging makes migrations hang until the annotation is removed.
 var hanging = map[string]string{hypervisor.MigrationHangs: hypervisor.HangSource}
 
-// migrationOf is the migration of a virtual machine that has not ended; an empty one while there is none.
+// migrationOf is the unfinished migration of a virtual machine; an empty one if there is none.
 func migrationOf(ctx context.Context, key client.ObjectKey) func() (kubevirtv1.VirtualMachineInstanceMigration, error) {
 	return func() (kubevirtv1.VirtualMachineInstanceMigration, error) {
 		migrations, err := vm.Migrations(ctx, cluster.WorkloadKube(), key)
@@ -33,7 +33,8 @@ func migrationOf(ctx context.Context, key client.ObjectKey) func() (kubevirtv1.V
 	}
 }
 
-// moveWhenAsked plays the controller that is in charge of a virtual machine with evictionStrategy External.
+// moveWhenAsked simulates the external controller that is responsible for a virtual machine with
+// evictionStrategy External.
 func moveWhenAsked(ctx context.Context, key client.ObjectKey) error {
 	state, err := cluster.VM(ctx, key)
 	if err != nil || state.Evacuating == "" {
@@ -49,7 +50,7 @@ func moveWhenAsked(ctx context.Context, key client.ObjectKey) error {
 }
 
 var _ = Describe("A virtual machine whose evictionStrategy is External", func() {
-	It("is waited for until its own controller has moved it, and killed by nothing", func(ctx SpecContext) {
+	It("is waited for until its own controller has migrated it, and is never killed", func(ctx SpecContext) {
 		mayStop(ctx)
 		external := run(ctx, vm.Spec{Name: "external", EvictionStrategy: kubevirtv1.EvictionStrategyExternal, Prefer: nodeOne})
 		wanted := upgrade(ctx)
@@ -62,7 +63,7 @@ var _ = Describe("A virtual machine whose evictionStrategy is External", func() 
 		Consistently(stateOf(ctx, external.key), calm).Should(Equal(asked), "nobody else touches it")
 		Expect(attemptOn(ctx, nodeOne, wanted)()).To(HaveField("Status.Step", HavePrefix("EvacuateVMs ")))
 
-		By("its controller, wherever it is asked to leave")
+		By("its controller migrating it from every node that is drained")
 		Eventually(func(g Gomega) {
 			g.Expect(moveWhenAsked(ctx, external.key)).To(Succeed())
 			for _, node := range []string{nodeOne, nodeTwo, nodeThree} {
@@ -76,7 +77,7 @@ var _ = Describe("A virtual machine whose evictionStrategy is External", func() 
 })
 
 var _ = Describe("In the middle of an evacuation", func() {
-	It("a virtual machine that is deleted is passed, and one whose target loses its power is moved again and never stopped", func(ctx SpecContext) {
+	It("a virtual machine that is deleted is skipped, and one whose target loses power is migrated again and never stopped", func(ctx SpecContext) {
 		mayStop(ctx)
 		guests := map[string]guest{}
 		for _, name := range []string{"deleted", "spared"} {
@@ -102,7 +103,7 @@ var _ = Describe("In the middle of an evacuation", func() {
 			HaveField("UID", spared.before.UID), HaveField("Node", nodeOne), HaveField("Running()", BeTrue())))
 		Expect(machineOf(ctx, spared)()).To(HaveField("Annotations", Not(HaveKey(infrav1.VMPowerStateAnnotation))))
 
-		By("power again, and migrations that get on")
+		By("restoring the power, and unblocking migrations")
 		Expect(target.PowerOn(ctx)).To(Succeed())
 		_, err := cluster.Lab.WorkloadKubectl(ctx, "--namespace", vm.Namespace, "annotate", "virtualmachineinstance", "spared", hypervisor.MigrationHangs+"-")
 		Expect(err).NotTo(HaveOccurred())

@@ -16,11 +16,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// local asks for a disk that only one node can have.
+// local simulates a disk that only one node can access.
 var local = map[string]string{hypervisor.NotMigratable: kubevirtv1.VirtualMachineInstanceReasonDisksNotMigratable}
 
-var _ = Describe("A virtual machine that cannot move", func() {
-	It("holds its node by default, is named, and is stopped and brought back when a person says so", func(ctx SpecContext) {
+var _ = Describe("A virtual machine that cannot be migrated", func() {
+	It("blocks its node by default, is reported, and is stopped and restarted when a person allows it", func(ctx SpecContext) {
 		stuck := run(ctx, vm.Spec{
 			Name: "stuck", RunStrategy: kubevirtv1.RunStrategyRerunOnFailure, EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrateIfPossible,
 			Require: nodeTwo, Asks: local,
@@ -31,7 +31,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 			And(ContainSubstring("vms/stuck"), ContainSubstring("is not live-migratable: DisksNotLiveMigratable"))))
 		Consistently(stateOf(ctx, stuck.key), calm).Should(Equal(stuck.before), "nobody touches it")
 
-		By("a person who lets it be stopped")
+		By("allowing it to be stopped")
 		_, err := cluster.Lab.WorkloadKubectl(ctx, "--namespace", vm.Namespace, "label", "virtualmachine", "stuck",
 			infrav1.VMPolicyLabel+"="+string(infrav1.VMPolicyShutdownAndRestore))
 		Expect(err).NotTo(HaveOccurred())
@@ -47,7 +47,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 		expectNothingLeft(ctx)
 	}, SpecTimeout(3*patience))
 
-	It("is stopped and brought back by the policy of the cluster, as it was, and one that was off stays off", func(ctx SpecContext) {
+	It("is stopped and restored by the policy of the cluster, and one that was off stays off", func(ctx SpecContext) {
 		mayStop(ctx)
 		always := run(ctx, vm.Spec{Name: "always", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Require: nodeOne, Asks: local})
 		byRunning := run(ctx, vm.Spec{Name: "by-running", Require: nodeTwo, Change: func(machine *kubevirtv1.VirtualMachine) {
@@ -77,7 +77,7 @@ var _ = Describe("A virtual machine that cannot move", func() {
 })
 
 var _ = Describe("A virtual machine whose migrations fail", func() {
-	It("is held after the third, never stopped, and released by a cancel without a trace", func(ctx SpecContext) {
+	It("blocks its node after the third, is never stopped, and is released without a trace when the attempt is cancelled", func(ctx SpecContext) {
 		failing := run(ctx, vm.Spec{
 			Name: "failing", EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Prefer: nodeOne,
 			Asks: map[string]string{hypervisor.MigrationFails: hypervisor.Always},
@@ -88,7 +88,7 @@ var _ = Describe("A virtual machine whose migrations fail", func() {
 			And(ContainSubstring("vms/failing"), ContainSubstring("its migration failed 3 times"))))
 		Expect(cluster.VM(ctx, failing.key)).To(And(HaveField("UID", failing.before.UID), HaveField("Node", nodeOne), HaveField("Running()", BeTrue())))
 
-		By("a person who cancels")
+		By("cancelling the attempt")
 		attempt, err := attemptOn(ctx, nodeOne, wanted)()
 		Expect(err).NotTo(HaveOccurred())
 		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "ehu", attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
@@ -104,7 +104,7 @@ var _ = Describe("A virtual machine whose migrations fail", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(nodes).To(ContainElement(And(HaveField("Name", nodeOne), HaveField("Spec.Unschedulable", BeFalse()))))
 
-		By("a person who repairs it, and tries again")
+		By("repairing it, and retrying")
 		_, err = cluster.Lab.WorkloadKubectl(ctx, "--namespace", vm.Namespace, "annotate", "virtualmachineinstance", "failing", hypervisor.MigrationFails+"-")
 		Expect(err).NotTo(HaveOccurred())
 		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "ehu", attempt.Name)

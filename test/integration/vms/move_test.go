@@ -17,8 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-var _ = Describe("Virtual machines that can move", func() {
-	It("move off every node before it goes down, and none restarts", func(ctx SpecContext) {
+var _ = Describe("Virtual machines that can be migrated", func() {
+	It("are migrated off every node before it goes down, and none restarts", func(ctx SpecContext) {
 		By("a PodDisruptionBudget that allows no eviction of their Pods")
 		one := intstr.FromInt32(1)
 		budget := &policyv1.PodDisruptionBudget{
@@ -40,7 +40,7 @@ var _ = Describe("Virtual machines that can move", func() {
 		Expect(cluster.WorkloadKube().Create(ctx, budget)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(cluster.WorkloadKube().Delete(ctx, budget)).To(Succeed()) })
 
-		By("one whose guest has ended, and is not started again")
+		By("one whose guest has ended, and is not restarted")
 		ended, err := vm.Create(ctx, cluster.WorkloadKube(), vm.Spec{
 			Name: "ended", RunStrategy: kubevirtv1.RunStrategyOnce, Prefer: nodeOne, Asks: map[string]string{hypervisor.Fails: "true"},
 		})

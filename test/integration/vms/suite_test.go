@@ -26,7 +26,7 @@ import (
 const (
 	patience = 3 * time.Minute
 	look     = 200 * time.Millisecond
-	// calm is for how long something must not happen.
+	// calm is how long something must not happen.
 	calm = 6 * time.Second
 
 	nodeOne, nodeTwo, nodeThree = "demo-node-1", "demo-node-2", "demo-node-3"
@@ -66,7 +66,7 @@ type guest struct {
 	before vm.State
 }
 
-// run makes a virtual machine and waits until it runs, where it is wanted.
+// run creates a virtual machine and waits until it runs on the requested node.
 func run(ctx context.Context, spec vm.Spec) guest {
 	GinkgoHelper()
 	key := client.ObjectKeyFromObject(vm.New(spec))
@@ -96,7 +96,7 @@ func machineOf(ctx context.Context, g guest) func() (*kubevirtv1.VirtualMachine,
 	}
 }
 
-// upgrade begins a rollout.
+// upgrade starts a rollout.
 func upgrade(ctx context.Context) image.Image {
 	GinkgoHelper()
 	wanted := suite.Push(ctx, cluster, image.OS{})
@@ -104,14 +104,15 @@ func upgrade(ctx context.Context) image.Image {
 	return wanted
 }
 
-// mayStop says that virtual machines that cannot be moved are stopped, so that one that is not was meant to be spared.
+// mayStop allows virtual machines that cannot be migrated to be stopped, so that one that is not stopped was spared on
+// purpose.
 func mayStop(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":"ShutdownAndRestore"}`)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(cluster.PatchUpgradeOption(ctx, `{"vmPolicy":null}`)).To(Succeed()) })
 }
 
-// attemptOn is the attempt to bring a node to an image; an empty one while there is none.
+// attemptOn is the attempt to upgrade a node to an image; an empty one if there is none.
 func attemptOn(ctx context.Context, node string, wanted image.Image) func() (*infrav1.ElementalHostUpgrade, error) {
 	return func() (*infrav1.ElementalHostUpgrade, error) {
 		attempts, err := cluster.Attempts(ctx)
@@ -124,12 +125,12 @@ func attemptOn(ctx context.Context, node string, wanted image.Image) func() (*in
 	}
 }
 
-// decisionOf is what an attempt reports of a virtual machine.
+// decisionOf is what an attempt reports about a virtual machine.
 func decisionOf(g guest, decision infrav1.VMDecision, reason string) any {
 	return infrav1.VirtualMachineStatus{Namespace: g.key.Namespace, Name: g.key.Name, Decision: decision, Reason: reason}
 }
 
-// expectNothingLeft asserts that no mark of an evacuation is left anywhere.
+// expectNothingLeft asserts that no object has a mark of an evacuation.
 func expectNothingLeft(ctx context.Context) {
 	GinkgoHelper()
 	machines, migrations := &kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceMigrationList{}

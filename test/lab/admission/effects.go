@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// OnlyText is the effect of an update that changes nothing but what people read.
+// OnlyText is the effect of an update that changes only human-readable text.
 const OnlyText = "text"
 
-// Effects of a write: a name for each thing that it changes, sorted, the same in each upgrade. None for a write that
-// changes nothing but times, and for one that the API server would not even store.
+// Effects names each change that a write makes, sorted. The names are the same in every upgrade. A write that
+// changes nothing but timestamps, or nothing at all, has none.
 func (w *Write) Effects() []string {
 	if w.Verb != verbUpdate {
 		return []string{w.Verb}
@@ -38,7 +38,7 @@ type change struct {
 	from, to any
 }
 
-// walk tells of the fields in which two objects differ.
+// walk calls tell for each field in which two objects differ.
 func walk(at []string, from, to any, tell func(change)) {
 	if reflect.DeepEqual(from, to) {
 		return
@@ -55,7 +55,7 @@ func walk(at []string, from, to any, tell func(change)) {
 			keys[key] = true
 		}
 	}
-	if len(keys) == 0 { // an empty object that comes or goes
+	if len(keys) == 0 { // an empty object that is added or removed
 		tell(change{path: at, from: from, to: to})
 	}
 	for key := range keys {
@@ -63,7 +63,7 @@ func walk(at []string, from, to any, tell func(change)) {
 	}
 }
 
-// isBookkeeping says whether the API server made the change of itself, or it is only a time.
+// isBookkeeping reports whether the change is one that the API server made itself, or only a timestamp.
 func (c change) isBookkeeping() bool {
 	if c.path[0] == "metadata" {
 		return slices.Contains([]string{"managedFields", "resourceVersion", "generation"}, c.path[1])
@@ -71,7 +71,7 @@ func (c change) isBookkeeping() bool {
 	return c.path[len(c.path)-1] == "lastSeen"
 }
 
-// describe names what changes, without what is another thing in each upgrade; nothing for a mere text.
+// describe names the change, without values that differ between upgrades; nothing for mere text.
 func (c change) describe() []string {
 	switch {
 	case c.path[0] == "metadata":
@@ -84,7 +84,7 @@ func (c change) describe() []string {
 	return c.status()
 }
 
-// direction tells a field that comes from one that goes.
+// direction distinguishes a field that is added from one that is removed.
 func (c change) direction() string {
 	switch {
 	case c.from == nil:
@@ -120,7 +120,7 @@ func (c change) status() []string {
 	return []string{strings.Join(c.path[:2], ".")}
 }
 
-// conditions are those whose status or reason changes.
+// conditions are those whose status or reason has changed.
 func (c change) conditions() []string {
 	was, changed := map[string]bool{}, []string{}
 	for _, each := range conditionsOf(c.from) {

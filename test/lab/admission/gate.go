@@ -19,23 +19,23 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 )
 
-// Patience is how long a write can be kept waiting for its verdict.
+// Patience is how long a write may wait for its verdict.
 const Patience = 30 * time.Second
 
 // Verdict on a write. The zero value lets it pass.
 type Verdict struct {
-	// Deny keeps the write from being stored: the API server says that it is unavailable.
+	// Deny rejects the write: the API server returns ServiceUnavailable.
 	Deny bool
-	// Then is called when the write has been answered, and says whether it was stored. Its writer may have the answer by
-	// then. Not called for a write that is denied.
+	// Then is called after the request has completed, with whether the write was stored. The client may have its
+	// response by then. It is not called for a denied write.
 	Then func(stored bool)
 }
 
-// Judge decides on a write, within Patience. It is called from several goroutines at once. ctx ends when nobody waits for
-// the verdict any more, as when the writer is gone: then the write is not stored.
+// Judge decides on a write, within Patience. It is called concurrently. ctx ends when the verdict is no longer needed,
+// for example because the client is gone; the write is then not stored.
 type Judge func(ctx context.Context, write *Write) Verdict
 
-// Gate is what API servers ask before they store a write.
+// Gate is the admission webhook that API servers call before they store a write.
 type Gate struct {
 	judge     Judge
 	authority *pki.Authority
@@ -44,10 +44,10 @@ type Gate struct {
 	guarded   map[string]guarded
 }
 
-// guarded is an API server that asks.
+// guarded is an API server that calls the gate.
 type guarded struct{ name, auditLog string }
 
-// Open starts a gate on loopback. No API server asks it yet.
+// Open starts a gate on loopback. No API server calls it yet.
 func Open(judge Judge) (*Gate, error) {
 	authority, err := pki.NewAuthority("gate-ca")
 	if err != nil {
@@ -74,7 +74,7 @@ func Open(judge Judge) (*Gate, error) {
 	return g, nil
 }
 
-// Close stops the gate. An API server that asks it still stores nothing any more.
+// Close stops the gate. An API server that is still configured to call it rejects all guarded writes from then on.
 func (g *Gate) Close() error { return g.server.Close() }
 
 func (g *Gate) serve(answer http.ResponseWriter, request *http.Request) {

@@ -62,7 +62,7 @@ var _ = Describe("A gate", Ordered, func() {
 		seen, deny, ended = nil, false, make(chan bool, 10)
 	})
 
-	It("lets a write pass, and tells when it is stored", func(ctx SpecContext) {
+	It("allows a write, and reports when it is stored", func(ctx SpecContext) {
 		Expect(clients[watched].Create(ctx, newMap("passes"))).To(Succeed())
 		Eventually(ended).Should(Receive(BeTrue()))
 		Expect(writes()).To(ConsistOf(And(
@@ -78,7 +78,7 @@ var _ = Describe("A gate", Ordered, func() {
 		Consistently(ended, "100ms").ShouldNot(Receive())
 	})
 
-	It("tells of a write that passed and was not stored", func(ctx SpecContext) {
+	It("reports a write that was allowed but not stored", func(ctx SpecContext) {
 		stale := newMap("stale")
 		Expect(clients[another].Create(ctx, stale)).To(Succeed())
 		fresh := stale.DeepCopy()
@@ -87,13 +87,13 @@ var _ = Describe("A gate", Ordered, func() {
 		patch := client.MergeFromWithOptions(stale.DeepCopy(), client.MergeFromWithOptimisticLock{})
 		stale.Data = map[string]string{"is": "older"}
 		Expect(apierrors.IsConflict(clients[watched].Patch(ctx, stale, patch))).To(BeTrue())
-		// The API server may find that out before it asks.
+		// The API server may reject it before it calls the webhook.
 		for range writes() {
 			Eventually(ended).Should(Receive(BeFalse()))
 		}
 	})
 
-	It("tells evictions from their dry runs, and takes one for carried out that is refused for the moment", func(ctx SpecContext) {
+	It("distinguishes evictions from dry runs, and counts one that is refused with 429 as carried out", func(ctx SpecContext) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}
 		Expect(client.IgnoreAlreadyExists(clients[another].Create(ctx, account))).To(Succeed())
 		labels := map[string]string{"app": "guest"}
@@ -128,14 +128,14 @@ var _ = Describe("A gate", Ordered, func() {
 		}
 	})
 
-	It("does not see what others write", func(ctx SpecContext) {
+	It("does not see the writes of other users", func(ctx SpecContext) {
 		Expect(clients[another].Create(ctx, newMap("unseen"))).To(Succeed())
 		Expect(writes()).To(BeEmpty())
 	})
 
-	It("tells the programs apart that share a user", func(ctx SpecContext) {
+	It("distinguishes programs that share a user by their field managers", func(ctx SpecContext) {
 		shared := newMap("shared")
-		shared.Data = map[string]string{"by": "first"} // the API server records nobody for an object that has nothing
+		shared.Data = map[string]string{"by": "first"} // the API server records no field manager for an object without fields
 		Expect(clients[another].Create(ctx, shared, client.FieldOwner("first"))).To(Succeed())
 		shared.Data = map[string]string{"by": "second"}
 		Expect(clients[watched].Update(ctx, shared, client.FieldOwner("second"))).To(Succeed())

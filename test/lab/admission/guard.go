@@ -16,16 +16,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 )
 
-// hookName is the name of the gate as a webhook, and the prefix of its audit annotations.
+// hookName is the name of the gate's webhook, and the prefix of its audit annotations.
 const hookName = "gate.lab.elemental"
 
-// stored are the resources of which a write says something about the user: not what it says all the time, and no
-// questions, which are asked by creating reviews.
+// stored matches the resources whose writes are effects of a user: no Events and Leases, which are written
+// continuously, and no reviews, which are queries.
 const stored = `!(request.resource.resource in ["events", "leases"]) &&
 	!(request.resource.group in ["authentication.k8s.io", "authorization.k8s.io"])`
 
-// Guard has the API server of a cluster ask the gate before it stores a write of the user. It returns when the server
-// does, which takes it a moment: it has to see the configuration first.
+// Guard makes the API server of a cluster call the gate before it stores a write of the user. It returns once the API
+// server has observed the webhook configuration, which takes it a moment.
 func (g *Gate) Guard(ctx context.Context, name string, cluster *kube.Cluster, in client.Client, user string) error {
 	g.guarded["/"+name] = guarded{name: name, auditLog: cluster.AuditLog()}
 	scope := admissionregistrationv1.AllScopes
@@ -48,7 +48,7 @@ func (g *Gate) Guard(ctx context.Context, name string, cluster *kube.Cluster, in
 				{Name: "user", Expression: fmt.Sprintf("request.userInfo.username == %q", user)},
 				{Name: "stored", Expression: stored},
 			},
-			// A write that the gate has not seen must not be stored, nor one whose writer is gone before the gate has spoken.
+			// A write that the gate has not seen must not be stored, nor one whose client is gone before the verdict.
 			FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			TimeoutSeconds:          ptr.To(int32(Patience / time.Second)),

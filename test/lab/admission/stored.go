@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// lookAgain is how often the audit log is looked at for a write.
+	// lookAgain is how often the audit log is polled for a write.
 	lookAgain = 5 * time.Millisecond
 	// storing is how long an API server may take to store a write after its verdict.
 	storing = 10 * time.Second
 )
 
-// awaitStored waits until the audit log has the write, and says whether it was carried out.
+// awaitStored waits until the write appears in the audit log, and reports whether it was carried out.
 func (w *Write) awaitStored(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, storing)
 	defer cancel()
@@ -43,14 +43,14 @@ func (w *Write) awaitStored(ctx context.Context) bool {
 	}
 }
 
-// isDone says whether the answer means that the write was carried out. An eviction is refused with 429 where KubeVirt takes
-// it for the order to migrate a virtual machine.
+// isDone reports whether the response means that the write was carried out. KubeVirt rejects an eviction with 429 when
+// it takes it as the request to migrate a virtual machine.
 func (w *Write) isDone(event *auditv1.Event) bool {
 	refused := event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusTooManyRequests
 	return audit.Succeeded(*event) || w.Resource == evictions && refused
 }
 
-// answered is the write in the audit log; nil while it is not there.
+// answered is the audit event of the write; nil while there is none.
 func (w *Write) answered() *auditv1.Event {
 	log, err := os.Open(w.log)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w *Write) answered() *auditv1.Event {
 		if !bytes.Contains(line, []byte(w.id)) || json.Unmarshal(line, event) != nil {
 			continue
 		}
-		// One request can be asked for several times: it is tried again when somebody else was faster.
+		// One request can call the webhook several times: the API server retries an update after a conflict.
 		if _, found := event.Annotations[hookName+"/"+w.id]; found {
 			return event
 		}

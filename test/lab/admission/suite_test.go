@@ -21,7 +21,7 @@ const (
 	another = "another"
 )
 
-// The suite has one API server, with its audit log.
+// The suite has one API server, with an audit log.
 var (
 	cluster *kube.Cluster
 	clients map[string]client.Client

@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// verbUpdate is the verb of a write that has an object before and after.
+	// verbUpdate is the verb of a write that has both an old and a new object.
 	verbUpdate = "update"
-	// evictions are created, and stored by nobody.
+	// evictions are created, but never stored.
 	evictions = "pods/eviction"
 )
 
 // Write that an API server is about to store.
 type Write struct {
-	// Cluster is the name it was guarded under.
+	// Cluster is the name that was given to Guard.
 	Cluster string
 	// User who writes.
 	User string
-	// Verb is create, update, which a patch is too, or delete.
+	// Verb is create, update (which includes patch) or delete.
 	Verb string
 	// Resource with its subresource, such as elementalhosts/status.
 	Resource        string
 	Namespace, Name string
-	// Old is the object as it is stored, New as it will be. Old is nil in a create, New in a delete.
+	// Old is the stored object, New the one to be stored. Old is nil in a create, New in a delete.
 	Old, New map[string]any
-	// Trial says that it is a dry run, which stores nothing.
+	// Trial reports whether it is a dry run, which stores nothing.
 	Trial bool
 
-	// Seen is when the API server asked.
+	// Seen is when the API server called the webhook.
 	Seen time.Time
 
 	id  string
 	log string
-	// offset of the audit log in that file when the write was seen.
+	// offset of the audit log's end when the write was seen.
 	offset int64
 }
 
@@ -64,23 +64,23 @@ func newWrite(request *admissionv1.AdmissionRequest) (*Write, error) {
 	return w, nil
 }
 
-// isTrialEviction says whether it is an eviction that says itself that it is a dry run. The API server finds that out
-// after it has asked.
+// isTrialEviction reports whether it is an eviction with dryRun in its own delete options. The API server evaluates
+// those only after admission.
 func (w *Write) isTrialEviction() bool {
 	options, _ := w.New["deleteOptions"].(map[string]any)
 	dryRun, _ := options["dryRun"].([]any)
 	return w.Resource == evictions && len(dryRun) > 0
 }
 
-// Writer is the field manager of a write: the program that writes, where several share a user. It is empty where the
-// API server does not tell.
+// Writer is the field manager of a write: the program, where several share a user. It is empty where the API server
+// does not record one.
 func (w *Write) Writer() string {
 	before, latest := map[string]manager{}, manager{}
 	for _, entry := range managers(w.Old) {
 		before[entry.key] = entry
 	}
 	for _, entry := range managers(w.New) {
-		// Others lose the fields that are written, but keep their time.
+		// Other managers may lose the fields that are written, but keep their timestamps.
 		if entry != before[entry.key] && entry.at >= latest.at {
 			latest = entry
 		}
@@ -88,7 +88,7 @@ func (w *Write) Writer() string {
 	return latest.name
 }
 
-// manager of fields, as an object records it.
+// manager is an entry of managedFields.
 type manager struct{ key, name, at, fields string }
 
 func managers(object map[string]any) []manager {

@@ -22,7 +22,7 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // microTime is how kube-apiserver writes its timestamps.
 const microTime = "2006-01-02T15:04:05.000000Z07:00"
 
-// at is a moment, in seconds after noon, as it is read from a log.
+// at is a time, in seconds after noon, as parsed from a log.
 func at(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second).Local() }
 
 // line is one line of an audit log, as kube-apiserver writes it.
@@ -34,7 +34,7 @@ func line(second int, verb, resource, name string, code int, response string) st
 		verb, resource, subresource, name, code, response, at(second).UTC().Format(microTime))
 }
 
-// node is a write of a Node, at a second that is its resourceVersion too.
+// node is a write of a Node, at a second that is also its resourceVersion.
 func node(second int, name string, unschedulable bool, ready string) string {
 	return written(second, second, name, unschedulable, ready)
 }
@@ -73,7 +73,7 @@ var _ = Describe("Read", func() {
 		Expect(log(whole, whole[:len(whole)/2])).To(HaveLen(1))
 	})
 
-	It("fails at any other line that it cannot read: something would be missing from every count", func() {
+	It("fails at any other line that it cannot parse, because every count would be incomplete", func() {
 		whole := node(1, "a", true, "True")
 		_, err := audit.Read(write(whole, whole[:len(whole)/2], whole))
 		Expect(err).To(MatchError(ContainSubstring("line 2")))
@@ -86,7 +86,7 @@ var _ = Describe("Read", func() {
 })
 
 var _ = Describe("Cordons", func() {
-	It("are intervals by Node, the last open while it lasts", func() {
+	It("are intervals by Node, the last one without an end while the Node is cordoned", func() {
 		cordons := audit.Cordons(log(
 			node(1, "a", false, "True"), node(2, "a", true, "True"), node(3, "a", true, "False"), node(5, "a", false, "True"),
 			node(8, "a", true, "True"), node(9, "b", false, "True")))
@@ -136,12 +136,12 @@ var _ = Describe("Evictions", func() {
 })
 
 var _ = Describe("Budgets", func() {
-	It("are at their worst after there were enough Pods", func() {
+	It("report their minimum only after there were enough Pods", func() {
 		Expect(audit.Budgets(log(budget(1, 0, 2), budget(2, 3, 2), budget(3, 1, 2), budget(4, 3, 2)))).
 			To(Equal(map[string]audit.Budget{"default/web": {Desired: 2, Minimum: 1}}))
 	})
 
-	It("say nothing of one that never had enough", func() {
+	It("leave out one that never had enough Pods", func() {
 		Expect(audit.Budgets(log(budget(1, 0, 2), budget(2, 1, 2)))).To(BeEmpty())
 	})
 })
@@ -155,13 +155,13 @@ var _ = Describe("Writes", func() {
 		Expect(audit.Writes(events, "somebody-else", at(1), at(5))).To(BeEmpty())
 	})
 
-	It("are those of one of a user's processes", func() {
+	It("are limited to one of a user's processes", func() {
 		one := strings.Replace(line(1, "patch", "nodes", "a", 200, `{}`), `"username":"drainer"`, `"username":"drainer","groups":["drainer-2"]`, 1)
 		events := log(one, line(2, "patch", "nodes", "a", 200, `{}`))
 		Expect(audit.Writes(audit.By(events, "drainer-2"), "drainer", at(1), at(5))).To(Equal(map[string]int{"nodes": 1}))
 	})
 
-	It("tell what was deleted", func() {
+	It("list what was deleted", func() {
 		Expect(audit.Deleted(log(
 			line(1, "delete", "machines", "m-1", 200, `{}`), line(2, "delete", "machines", "m-2", 404, `{}`),
 			line(3, "delete", "nodes", "m-3", 200, `{}`),
@@ -170,7 +170,7 @@ var _ = Describe("Writes", func() {
 })
 
 var _ = Describe("Forbidden", func() {
-	It("names each right that a user lacked, once", func() {
+	It("lists each permission that a user lacked, once", func() {
 		events := log(
 			line(1, "patch", "machines/status", "m", 403, `{}`), line(2, "patch", "machines/status", "n", 403, `{}`),
 			line(3, "delete", "nodes", "n", 403, `{}`), line(4, "delete", "nodes", "n", 409, `{}`))
@@ -178,14 +178,14 @@ var _ = Describe("Forbidden", func() {
 		Expect(audit.Forbidden(events, "somebody-else")).To(BeEmpty())
 	})
 
-	It("does not take a list for missing that was refused only while an API server started", func() {
+	It("leaves out a list that was refused only while an API server started", func() {
 		Expect(audit.Forbidden(log(
 			line(1, "list", "machines", "", 403, `{}`), line(5, "list", "machines", "", 403, `{}`),
 			line(1, "list", "nodes", "", 403, `{}`), line(40, "list", "nodes", "", 403, `{}`), line(1, "patch", "nodes", "n", 403, `{}`),
 		), "drainer")).To(Equal([]string{"list /nodes", "patch /nodes"}))
 	})
 
-	It("does not take a right for missing that was granted at another time", func() {
+	It("leaves out a permission that was granted at another time", func() {
 		Expect(audit.Forbidden(log(
 			line(1, "patch", "machines/status", "m", 403, `{}`), line(2, "patch", "machines/status", "m", 200, `{}`),
 		), "drainer")).To(BeEmpty())
@@ -193,7 +193,7 @@ var _ = Describe("Forbidden", func() {
 })
 
 var _ = Describe("Triggered", func() {
-	It("is a host from the trigger to its outcome", func() {
+	It("is the interval of a host from the trigger to its outcome", func() {
 		host := func(second int, name, label string) string {
 			return line(second, "patch", "elementalhosts", name, 200, fmt.Sprintf(
 				`{"kind":"ElementalHost","metadata":{"name":%q,"resourceVersion":"%d","labels":{%q:%q}}}`, name, second,
@@ -209,7 +209,7 @@ var _ = Describe("Triggered", func() {
 })
 
 var _ = Describe("Offered", func() {
-	It("names each host that was asked to take part with the image, once", func() {
+	It("lists each host that was asked to run an attempt with the image, once", func() {
 		host := func(second int, name, image string) string {
 			return line(second, "patch", "elementalhosts", name, 200, fmt.Sprintf(
 				`{"kind":"ElementalHost","metadata":{"name":%q},"spec":{"upgrade":{"attempt":"x","osVersionManagement":{"osVersion":{"imageUri":%q}}}}}`, name, image))

@@ -1,5 +1,6 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit counts from an API server's audit log, which misses nothing, where polling would.
+// Package audit derives measurements from an API server's audit log, which is complete, unlike
+// polling.
 package audit

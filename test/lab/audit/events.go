@@ -16,11 +16,11 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// maxLine of an audit log, in bytes.
+// maxLine is the maximum length of a line of an audit log, in bytes.
 const maxLine = 16 << 20
 
-// Read reads the events of an audit log, in the order in which the requests were completed. The last line
-// may be in the middle of being written and is left out then.
+// Read reads the events of an audit log, in the order in which the requests completed. The last line may be incomplete
+// because it is being written, and is left out then.
 func Read(file string) ([]auditv1.Event, error) {
 	log, err := os.Open(file)
 	if err != nil {
@@ -48,16 +48,16 @@ func Read(file string) ([]auditv1.Event, error) {
 	return events, nil
 }
 
-// Succeeded says whether a request was carried out.
+// Succeeded reports whether a request was carried out.
 func Succeeded(event auditv1.Event) bool {
 	const firstRedirect = 300
 	return event.ResponseStatus != nil && event.ResponseStatus.Code < firstRedirect
 }
 
-// starting is how long an API server may take at most to read the roles when it starts.
+// starting is the longest time after its start in which an API server may not have read the RBAC roles yet.
 const starting = 20 * time.Second
 
-// answers to requests for a right.
+// answers are the responses to requests that need one permission.
 type answers struct {
 	granted, refused, isList bool
 	// first and last refusal.
@@ -80,10 +80,11 @@ func (a *answers) isLacking() bool {
 	return a.refused && !a.granted && (!a.isList || a.last.Sub(a.first) >= starting)
 }
 
-// Forbidden lists the writes and lists that a user was refused, as "verb group/resource": rights that its roles lack. What
-// was granted at another time is not among them: an API server that starts refuses what is asked before it has read the
-// roles. Nor is a list that was refused for such a while only: who was refused it watches by now, which is not in the log,
-// or would have been refused again. Reads of single objects are in the log only of Pods and virtual machines.
+// Forbidden lists the writes and lists that a user was denied, as "verb group/resource": permissions that its roles
+// lack. Permissions that were granted at another time are left out, because an API server that starts denies requests
+// until it has read the roles. So are lists that were denied only in such a period: the client either watches by now,
+// which is not logged, or would have been denied again. The log contains reads of single objects only for Pods and
+// virtual machines.
 func Forbidden(events []auditv1.Event, user string) []string {
 	asked := map[string]*answers{}
 	for i := range events {
@@ -107,13 +108,13 @@ func Forbidden(events []auditv1.Event, user string) []string {
 	return lacking
 }
 
-// By chooses the requests of users of a group. Each process of the lab that has to be told from others of its user is a
-// group of its own.
+// By selects the requests of the users of a group. Each process of the lab that has to be distinguished from others of
+// the same user has a group of its own.
 func By(events []auditv1.Event, group string) []auditv1.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(event auditv1.Event) bool { return !slices.Contains(event.User.Groups, group) })
 }
 
-// IsWrite says whether a request could change an object.
+// IsWrite reports whether a request could change an object.
 func IsWrite(event auditv1.Event) bool {
 	switch event.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

@@ -13,7 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// Triggered returns when each ElementalHost was told to go: from the label that triggers the upgrade to its outcome.
+// Triggered returns the intervals in which each ElementalHost was upgrading: from the label that triggers the
+// upgrade to its outcome.
 func Triggered(events []auditv1.Event) map[string][]Interval {
 	return intervals(events, func(event auditv1.Event) *sight {
 		host := writtenHost(event)
@@ -38,7 +39,7 @@ func writtenHost(event auditv1.Event) *infrav1.ElementalHost {
 	return host
 }
 
-// Offered lists the ElementalHosts that were ever asked to take part in an attempt with the image, sorted.
+// Offered lists the ElementalHosts that were ever asked to run an attempt with the image, sorted.
 func Offered(events []auditv1.Event, imageURI string) []string {
 	hosts := []string{}
 	for i := range events {

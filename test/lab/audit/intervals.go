@@ -10,10 +10,10 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Interval in which something was so. To is zero while it still is.
+// Interval in which a condition held. To is zero while it still holds.
 type Interval struct{ From, To time.Time }
 
-// Duration of the interval, up to now while it lasts.
+// Duration of the interval, up to now if it has not ended.
 func (i Interval) Duration(now time.Time) time.Duration {
 	if i.To.IsZero() {
 		return now.Sub(i.From)
@@ -27,7 +27,8 @@ type sight struct {
 	holds         func() bool
 }
 
-// intervals returns for each object when it was so, from the objects as the API server stored them.
+// intervals returns for each object the intervals in which a condition held, derived from the objects as the API
+// server stored them.
 func intervals(events []auditv1.Event, see func(auditv1.Event) *sight) map[string][]Interval {
 	found, versions := map[string][]Interval{}, map[string]int64{}
 	for i := range events {
@@ -47,8 +48,8 @@ func intervals(events []auditv1.Event, see func(auditv1.Event) *sight) map[strin
 	return found
 }
 
-// isOutdated says whether a later write of the object has been seen. Requests are logged as they are completed, which
-// for two at the same time need not be as they were stored.
+// isOutdated reports whether a later write of the object has been seen. Requests are logged in the order in which
+// they completed, which for concurrent ones may differ from the order in which they were stored.
 func isOutdated(seen *sight, versions map[string]int64) bool {
 	version, err := strconv.ParseInt(seen.version, 10, 64)
 	if err != nil || version < versions[seen.name] {
@@ -65,7 +66,7 @@ func openInterval(intervals []Interval) *Interval {
 	return &intervals[len(intervals)-1]
 }
 
-// MaxOverlap is the greatest number of objects for which it was so at the same time.
+// MaxOverlap is the greatest number of objects for which the condition held at the same time.
 func MaxOverlap(byName map[string][]Interval) int {
 	most := 0
 	for _, intervals := range byName {

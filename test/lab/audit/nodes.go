@@ -10,12 +10,14 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Cordons returns when each Node was unschedulable, from the Nodes as the API server stored them.
+// Cordons returns the intervals in which each Node was unschedulable, from the Nodes as the API
+// server stored them.
 func Cordons(events []auditv1.Event) map[string][]Interval {
 	return track(events, func(node *corev1.Node) bool { return node.Spec.Unschedulable })
 }
 
-// Downtimes returns when each Node was not Ready. A Node that has never been Ready is not down.
+// Downtimes returns the intervals in which each Node was not Ready. A Node that has never been
+// Ready is not down.
 func Downtimes(events []auditv1.Event) map[string][]Interval {
 	seenReady := map[string]bool{}
 	return track(events, func(node *corev1.Node) bool {

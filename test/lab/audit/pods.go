@@ -33,15 +33,17 @@ func Evictions(events []auditv1.Event) []Eviction {
 	return evictions
 }
 
-// Budget is how far a PodDisruptionBudget got at worst.
+// Budget is the worst state of a PodDisruptionBudget.
 type Budget struct {
-	// Desired is how many healthy Pods it asks for.
+	// Desired is the number of healthy Pods that it requires.
 	Desired int32
-	// Minimum is the fewest healthy Pods that were seen once there had been enough of them.
+	// Minimum is the lowest number of healthy Pods that was observed once there had been enough of
+	// them.
 	Minimum int32
 }
 
-// Budgets returns the worst of each PodDisruptionBudget, from what the disruption controller wrote.
+// Budgets returns the worst state of each PodDisruptionBudget, from the status that the disruption
+// controller wrote.
 func Budgets(events []auditv1.Event) map[string]Budget {
 	budgets := map[string]Budget{}
 	for i := range events {
@@ -74,7 +76,7 @@ func writtenBudget(event auditv1.Event) *policyv1.PodDisruptionBudget {
 	return budget
 }
 
-// Writes counts a user's writes in a window of time, by resource.
+// Writes counts the writes of a user in a time window, by resource.
 func Writes(events []auditv1.Event, user string, from, to time.Time) map[string]int {
 	counts := map[string]int{}
 	for i := range events {
@@ -91,7 +93,7 @@ func Writes(events []auditv1.Event, user string, from, to time.Time) map[string]
 	return counts
 }
 
-// Deleted lists the objects of a resource that were asked to be deleted, as namespace/name.
+// Deleted lists the objects of a resource for which deletion was requested, as namespace/name.
 func Deleted(events []auditv1.Event, resource string) []string {
 	names := []string{}
 	for i := range events {

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Slots returns when each ElementalHostUpgrade of a Cluster had one of its slots.
+// Slots returns the intervals in which each ElementalHostUpgrade of a Cluster held an upgrade slot.
 func Slots(events []auditv1.Event, cluster string) map[string][]Interval {
 	found := map[string][]Interval{}
 	writes := slices.DeleteFunc(slices.Clone(events), func(event auditv1.Event) bool { return writtenCluster(event, cluster) == nil })

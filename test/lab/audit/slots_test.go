@@ -13,7 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 )
 
-// slots is a write of the slots of a cluster, at a second that is its resourceVersion too.
+// slots is a write of the slots of a cluster, at a second that is also its resourceVersion.
 func slots(second int, cluster string, upgrades ...string) string {
 	taken := []string{}
 	for _, upgrade := range upgrades {

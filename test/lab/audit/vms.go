@@ -10,20 +10,20 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// launcherPrefix of the Pods that virtual machines run in; the rest is the machine's name and five characters.
+// launcherPrefix is the name prefix of virt-launcher Pods; the machine's name and a suffix of five characters follow.
 const launcherPrefix = "virt-launcher-"
 
-// VMRequests are the requests to an API server that have to do with virtual machines.
+// VMRequests are the requests to an API server that concern virtual machines.
 type VMRequests struct {
-	// Of one virtual machine, by its namespace/name.
+	// Of counts by virtual machine, as namespace/name.
 	Of map[string]int
-	// Common are those of many at a time, such as lists, and those whose object the server named.
+	// Common counts requests that concern several machines, such as lists, and creates with a generated name.
 	Common int
-	// Kinds counts all, by "verb resource/subresource".
+	// Kinds counts all requests, by "verb resource/subresource".
 	Kinds map[string]int
 }
 
-// Total of all.
+// Total number of requests.
 func (r VMRequests) Total() int {
 	total := r.Common
 	for _, count := range r.Of {
@@ -32,8 +32,8 @@ func (r VMRequests) Total() int {
 	return total
 }
 
-// ForVMs counts what was asked about VirtualMachines, their instances and migrations, and about their launchers: reads,
-// writes and evictions, refused ones included. Watches are not in the log. Choose a user's events first, see ByUser.
+// ForVMs counts requests for VirtualMachines, their instances and migrations, and their virt-launcher Pods: reads,
+// writes and evictions, including denied ones. Watches are not logged. Select the events of a user first; see ByUser.
 func ForVMs(events []auditv1.Event) VMRequests {
 	found := VMRequests{Of: map[string]int{}, Kinds: map[string]int{}}
 	for i := range events {
@@ -55,7 +55,7 @@ func ForVMs(events []auditv1.Event) VMRequests {
 	return found
 }
 
-// machineOf is the virtual machine that a request is about; empty where it is about several or unnamed.
+// machineOf is the virtual machine that a request concerns; empty if it concerns several or an unnamed one.
 func machineOf(ref *auditv1.ObjectReference) (name string, concerned bool) {
 	switch {
 	case ref.APIGroup == "kubevirt.io" && ref.Resource == "virtualmachineinstancemigrations":
@@ -72,7 +72,7 @@ func machineOf(ref *auditv1.ObjectReference) (name string, concerned bool) {
 	return "", false
 }
 
-// ByUser chooses the requests of a user.
+// ByUser selects the requests of a user.
 func ByUser(events []auditv1.Event, user string) []auditv1.Event {
 	chosen := []auditv1.Event{}
 	for i := range events {
@@ -83,7 +83,7 @@ func ByUser(events []auditv1.Event, user string) []auditv1.Event {
 	return chosen
 }
 
-// Starts counts how often a guest of each virtual machine was started, by namespace/name. One more than its restarts.
+// Starts counts how often a guest of each virtual machine was started, by namespace/name: one more than its restarts.
 func Starts(events []auditv1.Event) map[string]int {
 	starts := map[string]int{}
 	for i := range events {

@@ -42,7 +42,7 @@ var _ = Describe("Requests for virtual machines", func() {
 		Expect(ours.Kinds).To(HaveKeyWithValue("create pods/eviction", 2))
 	})
 
-	It("tell how often each was started", func() {
+	It("show how often each was started", func() {
 		Expect(audit.Starts(events)).To(Equal(map[string]int{"vms/db": 1}))
 	})
 })

@@ -40,7 +40,7 @@ func established(ctx context.Context, kube client.Client, name string) (bool, er
 	return hasCondition(crd, "Established"), nil
 }
 
-// hasCondition says whether a condition of an object is True.
+// hasCondition reports whether a condition of an object is True.
 func hasCondition(object *unstructured.Unstructured, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
@@ -52,8 +52,8 @@ func hasCondition(object *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// callAs gives a CRD that exists the conversion of another, and a webhook configuration that exists the webhooks, and keeps
-// cert-manager from changing them back.
+// callAs gives an existing CRD the conversion of another, and an existing webhook configuration its webhooks, and keeps
+// cert-manager from reverting them.
 func callAs(ctx context.Context, kube client.Client, object *unstructured.Unstructured) error {
 	var change map[string]any
 	switch object.GetKind() {
@@ -76,14 +76,14 @@ func callAs(ctx context.Context, kube client.Client, object *unstructured.Unstru
 	return kube.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 }
 
-// conversionOf is the conversion of a CRD, for a merge patch.
+// conversionOf is the conversion of a CRD, as a merge patch.
 func conversionOf(crd *unstructured.Unstructured) (conversion map[string]any, found bool, err error) {
 	conversion, found, err = unstructured.NestedMap(crd.Object, "spec", "conversion")
 	if err != nil || !found {
 		return nil, false, err
 	}
 	if config, isMap, _ := unstructured.NestedMap(conversion, "webhook", "clientConfig"); isMap {
-		config["service"] = nil // a merge patch would leave it beside the URL
+		config["service"] = nil // a merge patch would otherwise keep it besides the URL
 		err = unstructured.SetNestedField(conversion, config, "webhook", "clientConfig")
 	}
 	return conversion, true, err

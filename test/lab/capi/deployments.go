@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Announce creates the Deployment that the provider has in a real cluster, with the feature gates that
-// its process really has: our provider reads Cluster API's gates from there. Nothing runs it.
+// Announce creates the Deployment that the provider has in a real cluster, with the feature gates that its
+// process actually has: our provider reads Cluster API's feature gates from it. No Pods are run for it.
 func (p *Provider) Announce(ctx context.Context, kube client.Client) error {
 	for _, object := range p.loaded.OfKind(kindNamespace, kindDeployment) {
 		if object.GetKind() == kindDeployment {
@@ -30,7 +30,7 @@ func (p *Provider) Announce(ctx context.Context, kube client.Client) error {
 	return nil
 }
 
-// AdoptGates has the manager start with the feature gates of its Deployment, which something else has installed.
+// AdoptGates starts the manager with the feature gates of its Deployment, which something else has installed.
 func (p *Provider) AdoptGates(ctx context.Context, kube client.Client) error {
 	for _, object := range p.loaded.OfKind(kindDeployment) {
 		installed := &appsv1.Deployment{}
@@ -46,7 +46,7 @@ func (p *Provider) AdoptGates(ctx context.Context, kube client.Client) error {
 
 func isGates(arg string) bool { return strings.HasPrefix(arg, "--feature-gates=") }
 
-// gatesIn are those arguments that are feature gates.
+// gatesIn returns the arguments that set feature gates.
 func gatesIn(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return !isGates(arg) })
 }

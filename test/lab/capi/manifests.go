@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kinds that the lab takes from manifests made for a real cluster.
+// Kinds that the lab uses from manifests written for a real cluster.
 const (
 	kindCRD        = "CustomResourceDefinition"
 	kindValidating = "ValidatingWebhookConfiguration"
@@ -81,19 +81,20 @@ func (m Manifests) OfKind(kinds ...string) Manifests {
 	})
 }
 
-// CRDs and Webhooks are created at different times: a webhook must not be called before its server runs.
+// CRDs and Webhooks are separate because they are created at different times: a webhook must not be called before its
+// server runs.
 func (m Manifests) CRDs() Manifests { return m.OfKind(kindCRD) }
 
 // Webhooks returns the webhook configurations.
 func (m Manifests) Webhooks() Manifests { return m.OfKind(kindValidating, kindMutating) }
 
-// Policies returns what the API server refuses by itself.
+// Policies returns the ValidatingAdmissionPolicies and their bindings.
 func (m Manifests) Policies() Manifests { return m.OfKind(kindPolicy, kindBinding) }
 
-// InjectsFrom is the annotation by which cert-manager is asked to name the authority of a Service.
+// InjectsFrom is the annotation that makes cert-manager inject the CA of a Service's certificate.
 const InjectsFrom = "cert-manager.io/inject-ca-from"
 
-// OnLoopback makes every reference to a Service a URL on loopback, with an authority that cert-manager leaves alone.
+// OnLoopback replaces every reference to a Service by a loopback URL, with a CA that cert-manager does not overwrite.
 func (m Manifests) OnLoopback(port int, ca []byte) error {
 	for _, object := range m {
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", InjectsFrom)
@@ -147,8 +148,8 @@ func clientConfig(config map[string]any, port int, ca []byte) map[string]any {
 	}
 }
 
-// Create creates the objects, and takes those that exist for created. What exists and calls a server is made to call it as
-// these objects do: what installed it may have named a Service.
+// Create creates the objects; existing ones are not an error. Existing CRDs and webhook configurations are changed to
+// call the URLs of these objects, because what installed them may refer to a Service.
 func (m Manifests) Create(ctx context.Context, kube client.Client) error {
 	for _, object := range m {
 		err := kube.Create(ctx, object.DeepCopy())

@@ -84,7 +84,7 @@ func named(manifests capi.Manifests, name string) *unstructured.Unstructured {
 }
 
 var _ = Describe("Manifests", func() {
-	It("are told apart by when they may be created", func() {
+	It("are grouped by when they may be created", func() {
 		manifests := parse()
 		Expect(names(manifests)).To(Equal([]string{"capi-system", "converted", "plain", "validating", "mutating"}))
 		Expect(names(manifests.CRDs())).To(Equal([]string{"converted", "plain"}))
@@ -92,7 +92,7 @@ var _ = Describe("Manifests", func() {
 		Expect(names(manifests)).To(HaveLen(5), "choosing some takes none away")
 	})
 
-	It("that are not there are an error that says how to make them", func() {
+	It("that are missing are an error that says how to build them", func() {
 		_, err := capi.Load("/nonexistent/core.yaml")
 		Expect(err).To(MatchError(And(ContainSubstring("make tools manifests"), ContainSubstring("/nonexistent/core.yaml"))))
 	})

@@ -23,28 +23,30 @@ const startTimeout = 2 * time.Minute
 type Provider struct {
 	// Name of the provider, also its user in the audit log.
 	Name string
-	// User in the audit log, if it is one of several replicas, which all have the same.
+	// User in the audit log, if it is one of several replicas, which all share it.
 	User string
 	// Binary of its manager.
 	Binary string
-	// Manifests are files with CRDs and webhook configurations, and the Deployment it has for real.
+	// Manifests are files with CRDs, webhook configurations, and the Deployment of a real cluster.
 	Manifests []string
 	// Args besides those that every manager gets.
 	Args []string
 	// Env is added to the environment.
 	Env []string
-	// Roles are files with the ClusterRoles that the manager's user is granted. None: it may do everything.
+	// Roles are files with the ClusterRoles that the manager's user is granted. If empty, it is a cluster
+	// administrator.
 	Roles []string
 
-	// ByService has the manager find the API server by its Service; Env says how. See kube.Cluster.ServiceName.
+	// ByService makes the manager reach the API server by its Service name, which Env configures. See
+	// kube.Cluster.ServiceName.
 	ByService bool
 
-	// Namespace of the Roles among them.
+	// Namespace of the namespaced Roles among them.
 	Namespace string
 
-	// WebhookPort and healthPort are chosen when the provider is prepared, unless they are given.
+	// WebhookPort and healthPort are chosen by Prepare, unless they are set.
 	WebhookPort int
-	// ServicePort is where webhooks are called. Default WebhookPort.
+	// ServicePort is the port at which webhooks are called. Default WebhookPort.
 	ServicePort int
 	healthPort  int
 	loaded      Manifests
@@ -52,19 +54,20 @@ type Provider struct {
 	Process *process.Process
 }
 
-// Env is what providers start in.
+// Env is the environment that providers run in.
 type Env struct {
 	// Management cluster.
 	Management *kube.Cluster
-	// Client to it.
+	// Client for it.
 	Client client.Client
 	// Dir for files of the providers.
 	Dir string
-	// Died is told of a manager that ends by itself.
+	// Died is called when a manager exits unexpectedly.
 	Died func(failure error)
 }
 
-// Prepare creates the provider's CRDs, which other providers may be waiting for, and its policies, which call nobody.
+// Prepare creates the provider's CRDs, which other providers may wait for, and its policies, which do not call a
+// webhook.
 func (p *Provider) Prepare(ctx context.Context, env Env) error {
 	ports, err := process.Ports(2)
 	if err != nil {
@@ -88,7 +91,7 @@ func (p *Provider) Prepare(ctx context.Context, env Env) error {
 	return p.loaded.Policies().Create(ctx, env.Client)
 }
 
-// Start starts the manager, waits until it is ready and only then has its webhooks called.
+// Start starts the manager, waits until it is ready, and only then registers its webhooks.
 func (p *Provider) Start(ctx context.Context, env Env) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -130,12 +133,12 @@ func (p *Provider) nameServer(kubeconfig string, env Env) error {
 	return os.WriteFile(kubeconfig, env.Management.ByService(content), 0o600)
 }
 
-// AwaitReady waits until the manager says it is ready.
+// AwaitReady waits until the manager reports ready.
 func (p *Provider) AwaitReady(ctx context.Context) error {
 	return p.Process.AwaitOK(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort), nil)
 }
 
-// CertDir is where the provider's serving certificate is.
+// CertDir is the directory of the provider's serving certificate.
 func (p *Provider) CertDir(env Env) string { return filepath.Join(env.Dir, p.Name+"-tls") }
 
 func (p *Provider) certificates(env Env) (string, error) {

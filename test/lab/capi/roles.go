@@ -19,8 +19,8 @@ const (
 	kindRole        = "Role"
 )
 
-// kubeconfig makes the user that the manager acts as. One with manifests of its roles may do what they grant and no
-// more, as in a real cluster.
+// kubeconfig creates the user that the manager acts as. With Roles, it has only the permissions that they grant, as
+// in a real cluster.
 func (p *Provider) kubeconfig(ctx context.Context, env Env) (string, error) {
 	if len(p.Roles) == 0 {
 		return env.Management.WriteKubeconfig(p.Name)

@@ -15,13 +15,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 )
 
-// Exit codes of mount and umount.
+// Exit codes of mount(8) and umount(8).
 const (
 	exitUsage    = 1
 	exitMounting = 32
 )
 
-// losetup is losetup -ln -O COLUMNS, with padded columns, and losetup -d DEVICE.
+// losetup simulates losetup -ln -O COLUMNS, with padded columns, and losetup -d DEVICE.
 func losetup(_ context.Context, c *Call) int {
 	args := c.Argv[1:]
 	switch {
@@ -62,8 +62,8 @@ func listLoops(c *Call, columns []string) int {
 	return 0
 }
 
-// df is df -B1 --output=avail PATH. The state partition has a size of its own; all else is as free as
-// the machine is.
+// df simulates df -B1 --output=avail PATH. The state partition has a simulated size; all other paths
+// report the free space of the machine.
 func df(_ context.Context, c *Call) int {
 	path := c.Argv[len(c.Argv)-1]
 	if len(c.Argv) < 2 || strings.HasPrefix(path, "-") {
@@ -89,8 +89,8 @@ func df(_ context.Context, c *Call) int {
 	return 0
 }
 
-// mount lists the mounts, changes the options of one (-o remount,ro|rw TARGET), makes one, or makes one
-// that is always there (TARGET alone).
+// mount lists the mounts, changes the options of one (-o remount,ro|rw TARGET), adds one, or adds one
+// of the host's fstab (TARGET alone).
 func mount(_ context.Context, c *Call) int {
 	options, args := mountArgs(c.Argv[1:])
 	var err error
@@ -166,7 +166,7 @@ func listMounts(c *Call) int {
 	return 0
 }
 
-// umount takes away the topmost mount of each target.
+// umount removes the topmost mount of each target.
 func umount(_ context.Context, c *Call) int {
 	rc := 0
 	for _, target := range c.Argv[1:] {

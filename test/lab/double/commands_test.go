@@ -72,7 +72,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			Expect(log[0].Env).To(HaveKeyWithValue("ELEMENTAL_UPGRADE_RECOVERY", "true"))
 		})
 
-		It("logs what fails in a stage of its hooks, and goes on", func() {
+		It("logs what fails in a stage of its hooks, and continues", func() {
 			m := booted()
 			m.push("v2", image.OS{Labels: map[string]string{source.LabelFailingStage: "after-upgrade"}})
 			out, rc := m.run("elemental", "upgrade", "--system", m.images["v2"].URI())
@@ -122,11 +122,11 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			Expect(rc).To(Equal(33), out)
 		},
 			Entry("without a system", ""),
-			Entry("for a reference that begins with an address and port, which is no URI", "127.0.0.1:5000/os:v1"),
+			Entry("for a reference that begins with an address and port, which is not a URI", "127.0.0.1:5000/os:v1"),
 		)
 	})
 
-	It("elemental reset works in recovery only, and installs its system anew", func() {
+	It("elemental reset works in recovery only, and reinstalls its system", func() {
 		m := booted()
 		_, rc := m.run("elemental", "reset")
 		Expect(rc).To(Equal(33))
@@ -161,7 +161,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 		Expect(m.Path("/etc/made-in-recovery")).NotTo(BeAnExistingFile())
 	})
 
-	It("elemental state prints state.yaml without its head line, 89 without one", func() {
+	It("elemental state prints state.yaml without its header, and exits 89 without the file", func() {
 		m := booted()
 		out, rc := m.run("elemental", "state")
 		Expect(rc).To(BeZero())
@@ -201,7 +201,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 		Expect(must(m.Loops())).To(HaveLen(1))
 	})
 
-	It("df tells what is free on the state partition, and not reserved", func() {
+	It("df prints the free space of the state partition that is not reserved", func() {
 		m := booted()
 		Expect(m.SetStateBytes(1 << 40)).To(Succeed())
 		out, rc := m.run("df", "-B1", "--output=avail", m.State())
@@ -234,7 +234,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 	})
 
 	Describe("systemctl", func() {
-		It("tells the state of units", func() {
+		It("prints the state of units", func() {
 			m := booted()
 			Expect(units.Set(string(m.Disk), units.Kubelet, units.Active)).To(Succeed())
 			Expect(units.Set(string(m.Disk), units.BootAssessment, units.Failed)).To(Succeed())
@@ -248,7 +248,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			Expect(out).To(HavePrefix("elemental-boot-assessment.service loaded failed failed "))
 		})
 
-		It("tells what triggers units", func() {
+		It("prints what triggers units", func() {
 			m := booted()
 			Expect(units.Set(string(m.Disk), "backup.timer", units.Active)).To(Succeed())
 			out, rc := m.run("systemctl", "show", "--property=Id,TriggeredBy", "--", "backup.service", "other.service")

@@ -35,10 +35,10 @@ var _ = Describe("The double of the elemental CLI", func() {
 	})
 })
 
-// doubled is a host with the doubles.
+// doubled is a host with the test doubles.
 type doubled struct{ *machine }
 
-// killedAt are the moments as the double knows them.
+// killedAt maps moments of the contract to those of the double.
 var killedAt = map[elemental.Moment]string{
 	elemental.InHook: source.OnceInHook, elemental.Packing: source.OncePacking, elemental.Unrecorded: source.OnceUnrecorded,
 }
@@ -107,7 +107,7 @@ func (d doubled) Look() elemental.Disk {
 	return found
 }
 
-// largeBytes is the size of what a large image has.
+// largeBytes is the content size of a large image.
 const largeBytes = 4 << 20
 
 // Fill implements elemental.Host.
@@ -137,7 +137,7 @@ func (d doubled) Mode(snapshot int, path string) int64 {
 	}
 }
 
-// more are the mounts that were not there when the host had booted.
+// more are the mounts that did not exist when the host had booted.
 func (d doubled) more() []string {
 	GinkgoHelper()
 	mounts, err := d.Mounts()

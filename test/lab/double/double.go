@@ -19,7 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 )
 
-// RootEnv names the variable with the root directory of the host. Without it nothing runs.
+// RootEnv is the variable with the root directory of the host. Without it no command runs.
 const RootEnv = "LAB_HOST_ROOT"
 
 // Call is the invocation of a command.
@@ -31,7 +31,7 @@ type Call struct {
 	Disk    disk.Disk
 	Stdout  io.Writer
 	Stderr  io.Writer
-	// Now is the time.
+	// Now is the clock.
 	Now func() time.Time
 }
 
@@ -65,12 +65,12 @@ func Names() []string {
 	return names
 }
 
-// Is says whether a program with this argv[0] is called as one of the commands.
+// Is reports whether argv0 is the name of one of the commands.
 func Is(argv0 string) bool {
 	return slices.Contains(Names(), filepath.Base(argv0))
 }
 
-// Link makes dir with a symlink for each command to the multi-call binary.
+// Link creates dir with a symlink to the multi-call binary for each command.
 func Link(binary, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("linking commands: %w", err)
@@ -106,7 +106,7 @@ func Main() int {
 	})
 }
 
-// Run runs a command, logs the call and returns its exit code. A test may have it wait before and after.
+// Run runs a command, logs the call and returns its exit code. A test may block it before and after.
 func Run(ctx context.Context, c *Call) int {
 	run, ok := commands()[c.Argv[0]]
 	if !ok {

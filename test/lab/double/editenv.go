@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 )
 
-// editenv is grub2-editenv FILE COMMAND; a file that is not there is made.
+// editenv simulates grub2-editenv FILE COMMAND; a missing file is created.
 func editenv(_ context.Context, c *Call) int {
 	if len(c.Argv) < 3 {
 		return c.fail(1, "Usage: %s FILE create|list|set|unset [NAME=VALUE|NAME ...]", c.Argv[0])
@@ -32,7 +32,7 @@ func editenv(_ context.Context, c *Call) int {
 	return 0
 }
 
-// edit changes or prints a block and says what is wrong with the command.
+// edit changes or prints a block, and returns what is wrong with the command.
 func edit(c *Call, env *grub.Env, verb string, args []string) (problem string) {
 	switch verb {
 	case "create":
@@ -59,7 +59,7 @@ func edit(c *Call, env *grub.Env, verb string, args []string) (problem string) {
 	return ""
 }
 
-// real is where a path really is: beneath the root, whether or not it is spelled so.
+// real maps a path to the host's root, unless it is already under it.
 func (c *Call) real(path string) string {
 	host := c.Disk.HostPath(path)
 	if rest, ok := strings.CutPrefix(host, "/run/elemental/efi"); ok {

@@ -20,8 +20,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
-// Exit codes that the real CLI lets through. All that goes wrong once an action runs is 1, whatever
-// the table of exit codes in its documentation says.
+// Exit codes that the real CLI returns. Whatever fails once an action runs exits 1, contrary to the table of exit codes
+// in its documentation.
 const (
 	exitFailed  = 1
 	exitSpec    = 33
@@ -29,7 +29,7 @@ const (
 	exitNoState = 89
 )
 
-// toolkitVersion is the version of the CLI whose behaviour is doubled.
+// toolkitVersion is the version of the CLI whose behaviour is simulated.
 const toolkitVersion = "v2.3.2"
 
 // options of the elemental CLI; flags win over the environment.
@@ -90,7 +90,7 @@ func elementalOptions(c *Call) (options, []string, error) {
 	f.BoolVar(&o.resetPersistent, "reset-persistent", o.resetPersistent, "")
 	f.BoolVar(&o.reboot, "reboot", o.reboot, "")
 	f.BoolVar(&o.powerOff, "poweroff", o.powerOff, "")
-	// These change nothing here; tls-verify changes nothing in the real CLI either.
+	// These have no effect here; tls-verify has no effect in the real CLI either.
 	for _, name := range []string{"debug", "quiet", "bootloader", "strict", "local", "cosign", "verify", "tls-verify"} {
 		f.Bool(name, false, "")
 	}
@@ -116,7 +116,7 @@ func upgrade(ctx context.Context, c *Call, o options) int {
 		return c.fail(exitFailed, "ERRO Upgrading recovery image from the recovery system itself is not supported")
 	}
 	action := c.action(src, o)
-	// A test that cannot be met any more keeps no image from being written.
+	// A test that no longer listens must not keep an image from being written.
 	action.HalfWay = func() { _ = rendezvous.Meet(string(c.Disk), rendezvous.Moment{Argv: c.Argv, HalfWay: true}) }
 	action.CutPower = func() { c.power(power.Request{Action: power.Reboot, Force: true}) }
 	if err := action.Upgrade(ctx); err != nil {
@@ -127,8 +127,8 @@ func upgrade(ctx context.Context, c *Call, o options) int {
 	return c.powerAction(o)
 }
 
-// ranHooks logs the toolkit's hooks. What fails in them is nothing but an error in the log, without --strict: that of the command,
-// behind what it wrote, and a summary.
+// ranHooks logs the toolkit's hooks. Without --strict a failing hook only logs errors: that of the command, after its
+// output, and a summary.
 func (c *Call) ranHooks(failing string) {
 	for _, stage := range source.Stages {
 		c.log(infoLevel, "Running "+stage+" hook")
@@ -144,7 +144,7 @@ const (
 	errorLevel = "\x1b[31mERRO"
 )
 
-// log writes an entry to the standard output, as the CLI does.
+// log writes a log entry to standard output, as the CLI does.
 func (c *Call) log(level, message string) {
 	c.print("%s\x1b[0m[%s] %s \n", level, c.Now().UTC().Format(time.RFC3339), message)
 }
@@ -165,7 +165,7 @@ func reset(ctx context.Context, c *Call, o options) int {
 	return c.powerAction(o)
 }
 
-// failed logs what went wrong, in the order in which it did, to the standard output, as the CLI does.
+// failed logs the errors to standard output in the order in which they occurred, as the CLI does.
 func (c *Call) failed(err error) int {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		c.log(errorLevel, line)
@@ -192,7 +192,7 @@ func hostname(d disk.Disk) string {
 	return strings.TrimSpace(string(name))
 }
 
-// parseLabels takes "name=value,name=value".
+// parseLabels parses "name=value,name=value".
 func parseLabels(text string) map[string]string {
 	if text == "" {
 		return nil
@@ -205,7 +205,7 @@ func parseLabels(text string) map[string]string {
 	return labels
 }
 
-// powerAction is --reboot and --poweroff, which the CLI does without asking systemd.
+// powerAction is --reboot and --poweroff, which the CLI carries out without systemd.
 func (c *Call) powerAction(o options) int {
 	switch {
 	case o.reboot:

@@ -12,7 +12,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
-// installOS is `elemental install [DEVICE]`. The host has the disks whose files are in its /dev.
+// installOS simulates `elemental install [DEVICE]`. The host's disks are the files in its /dev.
 func installOS(ctx context.Context, c *Call, o options, args []string) int {
 	src, err := c.installSource()
 	if err != nil {
@@ -40,7 +40,7 @@ func installOS(ctx context.Context, c *Call, o options, args []string) int {
 	return c.powerAction(o)
 }
 
-// installSource is the tree of the live media, unless another is asked for.
+// installSource is the tree of the live media, unless another source is given.
 func (c *Call) installSource() (source.Source, error) {
 	if system := c.getenv("ELEMENTAL_INSTALL_SYSTEM"); system != "" {
 		return source.Parse(system)

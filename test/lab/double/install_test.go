@@ -24,7 +24,7 @@ var _ = Describe("elemental install", Ordered, func() {
 		DeferCleanup(registry.Close)
 	})
 
-	It("installs the tree of the media, and files under names of its own; what the media keeps is gone with the boot", func() {
+	It("installs the tree of the media, and cloud-init files under generated names; what is written on the media does not survive a reboot", func() {
 		m := newLiveMachine(registry)
 		Expect(m.Path("/run/elemental/live_mode")).To(BeAnExistingFile())
 		Expect(m.WriteFile("/oem/set-hostname.yaml", []byte("name"))).To(Succeed())
@@ -44,7 +44,7 @@ var _ = Describe("elemental install", Ordered, func() {
 		Expect(m.mounts()).To(Equal(idle))
 	})
 
-	It("installs the image that it is told to", func() {
+	It("installs the image that it is given", func() {
 		m := newLiveMachine(registry)
 		out, rc := m.runEnv([]string{"ELEMENTAL_INSTALL_SYSTEM=" + m.images["v1"].URI()}, "elemental", "install", "/dev/vda")
 		Expect(rc).To(BeZero(), out)
@@ -70,7 +70,7 @@ var _ = Describe("elemental install", Ordered, func() {
 		Expect(m.powerOn()).To(Equal("active=1"))
 	})
 
-	It("killed half-way, leaves a disk without a boot loader, in use until it is unmounted or the media is booted again", func() {
+	It("killed halfway, leaves a disk without a boot loader, in use until it is unmounted or the media is booted again", func() {
 		for _, clean := range []func(*machine){
 			func(m *machine) {
 				m.ok("umount", disk.WorkingTree)

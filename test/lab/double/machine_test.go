@@ -24,7 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// machine is a host without a supervisor: the test powers it on and plays the boot assessment.
+// machine is a host without a supervisor: the test powers it on and runs the boot assessment.
 type machine struct {
 	disk.Disk
 	bin      string
@@ -33,7 +33,7 @@ type machine struct {
 	boots    int
 }
 
-// newMachine makes a host with snapshot 1 of the image "v1" installed; it is off.
+// newMachine creates a host with snapshot 1 of the image "v1" installed; it is off.
 func newMachine(registry *image.Registry) *machine {
 	m := newHost(registry)
 	src, err := source.Parse(m.images["v1"].URI())
@@ -43,7 +43,8 @@ func newMachine(registry *image.Registry) *machine {
 	return m
 }
 
-// newLiveMachine makes a host with the empty disk /dev/vda and live media of the image "v1", from which it has booted.
+// newLiveMachine creates a host with the empty disk /dev/vda and live media of the image "v1", from which it has
+// booted.
 func newLiveMachine(registry *image.Registry) *machine {
 	m := newHost(registry)
 	src, err := source.Parse(m.images["v1"].URI())
@@ -54,7 +55,7 @@ func newLiveMachine(registry *image.Registry) *machine {
 	return m
 }
 
-// newHost makes a host with nothing on it but its commands, and the image "v1".
+// newHost creates a host with only its commands, and the image "v1".
 func newHost(registry *image.Registry) *machine {
 	m := &machine{Disk: disk.Disk(GinkgoT().TempDir()), registry: registry, images: map[string]image.Image{}}
 	m.bin = m.Path("bin")
@@ -73,7 +74,7 @@ func (m *machine) push(version string, os image.OS) {
 	m.images[version] = img
 }
 
-// run runs a command as a process of its own and returns its output and exit code, -1 if it was killed.
+// run runs a command in a process and returns its output and exit code, -1 if it was killed.
 func (m *machine) run(argv ...string) (string, int) { return m.runEnv(nil, argv...) }
 
 func (m *machine) runEnv(env []string, argv ...string) (string, int) {
@@ -97,7 +98,7 @@ func (m *machine) upgrade(version string) int {
 	return rc
 }
 
-// powerOn boots until a system stays up: panics reboot, a failed assessment reboots. It returns the
+// powerOn boots until a system stays up: it reboots after a panic and after a failed assessment. It returns the
 // entries that were tried.
 func (m *machine) powerOn() string {
 	GinkgoHelper()
@@ -124,7 +125,7 @@ func (m *machine) powerOn() string {
 
 var dates = regexp.MustCompile(`date: "?[0-9T:Z+-]+"?`)
 
-// stateYAML is state.yaml with the things that differ from run to run named.
+// stateYAML is state.yaml with placeholders for what differs between runs.
 func (m *machine) stateYAML() string {
 	data, err := os.ReadFile(m.State(disk.StateFile))
 	Expect(err).NotTo(HaveOccurred())
@@ -141,7 +142,7 @@ func (m *machine) env(path string) string {
 	return strings.TrimSpace(out)
 }
 
-// snapshots lists what is in .snapshots, and what of each.
+// snapshots lists the files of each snapshot in .snapshots.
 func (m *machine) snapshots() string {
 	ids, err := m.Snapshots()
 	Expect(err).NotTo(HaveOccurred())
@@ -164,7 +165,7 @@ func (m *machine) booted() string {
 	return fmt.Sprintf("%s=%d", b.Mode, b.Snapshot)
 }
 
-// mounts are all but the snapshot that is the root file system.
+// mounts are all mounts except the root file system.
 func (m *machine) mounts() string {
 	mounts, err := m.Mounts()
 	Expect(err).NotTo(HaveOccurred())

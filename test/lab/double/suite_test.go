@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
 )
 
-// TestMain lets the test binary be the multi-call binary: what has to be a process of its own, because
-// it is killed, is this binary by another name.
+// TestMain lets the test binary act as the multi-call binary, because commands that a test kills must
+// run in a process of their own.
 func TestMain(m *testing.M) {
 	if double.Is(os.Args[0]) {
 		os.Exit(double.Main())

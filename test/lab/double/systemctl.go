@@ -99,7 +99,7 @@ func listUnits(c *Call, flags []string) int {
 	return 0
 }
 
-// listJobs prints one for each unit that is still to be started.
+// listJobs prints a job for each unit that is still to be started.
 func listJobs(c *Call) int {
 	all, err := units.Read(string(c.Disk))
 	if err != nil {
@@ -113,7 +113,8 @@ func listJobs(c *Call) int {
 	return 0
 }
 
-// showTriggers is "show --property=Id,TriggeredBy": as with systemd, a timer triggers the service of its name.
+// showTriggers simulates "show --property=Id,TriggeredBy": as with systemd, a timer triggers the service of
+// the same name.
 func showTriggers(c *Call, names []string) int {
 	all, err := units.Read(string(c.Disk))
 	if err != nil {
@@ -132,7 +133,7 @@ func showTriggers(c *Call, names []string) int {
 	return 0
 }
 
-// powerCommand is reboot, poweroff and halt.
+// powerCommand simulates reboot, poweroff and halt.
 func powerCommand(_ context.Context, c *Call) int {
 	action := power.Reboot
 	if c.Argv[0] != power.Reboot {
@@ -142,7 +143,7 @@ func powerCommand(_ context.Context, c *Call) int {
 	return c.power(power.Request{Action: action, Force: force})
 }
 
-// shutdown takes "-r" for a reboot; when it is to happen is ignored: it is now.
+// shutdown accepts "-r" for a reboot; the time argument is ignored and the shutdown is immediate.
 func shutdown(_ context.Context, c *Call) int {
 	action := power.Off
 	if slices.Contains(c.Argv, "-r") || slices.Contains(c.Argv, "--reboot") {

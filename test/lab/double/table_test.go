@@ -14,7 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// want is what a host's disk has to hold. The facts behind it were observed on the real CLI, v2.3.2.
+// want is the expected state of a host's disk. The expectations were observed with the real CLI,
+// v2.3.2.
 type want struct {
 	state     string // state.yaml from "state:" on
 	grubenv   string
@@ -110,7 +111,7 @@ var _ = Describe("The disk of a host", Ordered, func() {
 			snapshots: "1/snapshot.img active->1/snapshot.img",
 			booted:    "=0", mounts: off,
 		}),
-		Entry("the first boot: no check is due any more", func(m *machine) {
+		Entry("the first boot: no check is due afterwards", func(m *machine) {
 			Expect(m.powerOn()).To(Equal("active=1"))
 		}, want{
 			state:     installed(active),
@@ -178,7 +179,7 @@ var _ = Describe("The disk of a host", Ordered, func() {
 			snapshots: "1/snapshot.img 2/snapshot.img active->2/snapshot.img",
 			booted:    "active=2", mounts: idle,
 		}),
-		Entry("an upgrade killed half-way (0.4)", func(m *machine) {
+		Entry("an upgrade killed halfway (0.4)", func(m *machine) {
 			killed3(m)
 		}, want{
 			state:     installed(passive) + upgraded("2", "v2", active),
@@ -201,7 +202,7 @@ var _ = Describe("The disk of a host", Ordered, func() {
 			mounts: "/run/initramfs/elemental-state:rw /oem:rw /run/elemental/efi:rw " +
 				"/run/elemental/recovery:rw /run/elemental/workingtree:rw,bind",
 		}),
-		Entry("a clean retry: as if nothing had been", func(m *machine) {
+		Entry("a retry after a cleanup: as if there had been no failure", func(m *machine) {
 			killed3(m)
 			m.ok("umount", "/run/elemental/workingtree")
 			m.ok("umount", m.Path("/run/elemental/recovery"))
@@ -252,7 +253,7 @@ var _ = Describe("The disk of a host", Ordered, func() {
 		}),
 	)
 
-	It("boots past a broken first fallback, by way of the bad system again", func() {
+	It("boots past a broken first fallback, after trying the bad system again", func() {
 		m := newMachine(registry)
 		good2(m)
 		m.powerOn()
@@ -290,7 +291,7 @@ func bad3(m *machine, how string) {
 	Expect(m.upgrade("v3")).To(BeZero())
 }
 
-// killed3 runs v2 and has been killed while it wrote v3.
+// killed3 runs v2 and was killed while it wrote v3.
 func killed3(m *machine) {
 	good2(m)
 	m.powerOn()

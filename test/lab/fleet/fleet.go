@@ -50,7 +50,7 @@ func New(options Options) (*Fleet, error) {
 		return nil, fmt.Errorf("reading the configuration of the agents: %w", err)
 	}
 	workload := rest.CopyConfig(options.Workload)
-	workload.QPS = -1 // each kubelet has a limit of its own
+	workload.QPS = -1 // every kubelet has its own rate limit
 	kube, err := kubernetes.NewForConfig(workload)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the workload cluster: %w", err)
@@ -61,13 +61,13 @@ func New(options Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Close ends all hosts.
+// Close stops all hosts.
 func (f *Fleet) Close() {
 	f.stop()
 	f.running.Wait()
 }
 
-// Add switches on a host, which registers.
+// Add powers a host on, which registers.
 func (f *Fleet) Add(name string) error {
 	api, err := f.connect(name)
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *Fleet) Add(name string) error {
 	return nil
 }
 
-// connect returns a client with an identity and a transport of its own, as in a process of its own.
+// connect returns a client with its own identity and transport, like that of a separate process.
 func (f *Fleet) connect(name string) (*client.Client, error) {
 	workDir := filepath.Join(f.options.Dir, name)
 	if err := os.MkdirAll(workDir, 0o700); err != nil {

@@ -25,7 +25,7 @@ const (
 	freeBytes  = 20 << 30
 )
 
-// host is the actor of an agent's loop: it does what is desired at once, and never fails.
+// host implements the actor of an agent's loop: it carries out the desired state immediately, and never fails.
 type host struct {
 	name  string
 	api   *client.Client
@@ -47,7 +47,7 @@ func newHost(name, image string, api *client.Client, nodes *nodes) *host {
 	return h
 }
 
-// run is the life of the agent, until ctx ends.
+// run runs the agent until ctx ends.
 func (h *host) run(ctx context.Context) {
 	_ = loop.New(loop.Options{
 		API: h.api, Actor: h, Board: h.board, Clock: system.WallClock{}, Log: slog.New(slog.DiscardHandler),
@@ -55,7 +55,7 @@ func (h *host) run(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// Act does what is desired.
+// Act carries out the desired state.
 func (h *host) Act(ctx context.Context, desired wire.Desired, _, _ <-chan struct{}) error {
 	if desired.Bootstrap && !h.bootstrapped {
 		if err := h.bootstrap(ctx); err != nil {
@@ -69,13 +69,13 @@ func (h *host) Act(ctx context.Context, desired wire.Desired, _, _ <-chan struct
 	return h.upgrade(ctx, desired.Upgrade)
 }
 
-// Resume has nothing to go on with.
+// Resume has no attempt to resume.
 func (h *host) Resume(context.Context) error { return nil }
 
-// Refresh has nothing to look at.
+// Refresh has no state to refresh.
 func (h *host) Refresh() {}
 
-// Failed is not reported: the loop tries again.
+// Failed does not report: the loop retries.
 func (h *host) Failed(error) {}
 
 func (h *host) bootstrap(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (h *host) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// upgrade goes through the phases of an attempt that the host has not been through, each of which is reported.
+// upgrade goes through the remaining phases of an attempt and reports each of them.
 func (h *host) upgrade(ctx context.Context, wanted *wire.Upgrade) error {
 	image, err := imageOf(wanted)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *host) upgrade(ctx context.Context, wanted *wire.Upgrade) error {
 	return nil
 }
 
-// tell reports a phase, and returns when the API has it.
+// tell reports a phase, and returns once the API has accepted it.
 func (h *host) tell(ctx context.Context, wanted *wire.Upgrade, phase, image string) {
 	said := &wire.Attempt{Attempt: wanted.Attempt, Phase: phase, FreeBytes: freeBytes}
 	if phase != wire.PhaseAcknowledged && phase != wire.PhaseFetching {
@@ -154,7 +154,7 @@ func imageOf(wanted *wire.Upgrade) (string, error) {
 	return version.ImageURI, nil
 }
 
-// Digest of an image: that of its name, since there is no registry.
+// Digest of an image, derived from its name because there is no registry.
 func Digest(image string) string {
 	sum := sha256.Sum256([]byte(image))
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -13,18 +13,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// joiners is how many idle Nodes join at a time.
+// joiners is the number of idle Nodes that join concurrently.
 const joiners = 8
 
-// Idle are Nodes of hosts that nobody registers, and on which nothing happens: there is no more to them than a cluster of
-// their size.
+// Idle are Nodes of hosts that do not register, and on which nothing happens: they only give the cluster its size.
 type Idle struct {
 	nodes   *nodes
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// NewIdle joins that many Nodes to a cluster, which are Ready until Close.
+// NewIdle adds the given number of Nodes to a cluster. They are Ready until Close.
 func NewIdle(ctx context.Context, workload *rest.Config, kubeletVersion string, count int) (*Idle, error) {
 	kube, err := kubernetes.NewForConfig(workload)
 	if err != nil {

@@ -28,11 +28,11 @@ const (
 	// renewEvery and leaseSeconds are a kubelet's.
 	renewEvery   = 10 * time.Second
 	leaseSeconds = 40
-	// renewers is how many Leases are renewed at a time.
+	// renewers is the number of Leases that are renewed concurrently.
 	renewers = 4
 )
 
-// nodes are what there is of the kubelets of all hosts.
+// nodes simulates the kubelets of all hosts.
 type nodes struct {
 	kube    kubernetes.Interface
 	version string
@@ -45,7 +45,7 @@ func newNodes(kube kubernetes.Interface, version string) *nodes {
 	return &nodes{kube: kube, version: version}
 }
 
-// join makes the Node of a host with its Lease. It can be repeated.
+// join creates the Node of a host with its Lease. It is idempotent.
 func (n *nodes) join(ctx context.Context, name, bootID string) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH,
@@ -72,7 +72,7 @@ func (n *nodes) join(ctx context.Context, name, bootID string) error {
 	return nil
 }
 
-// booted has a Node be Ready in a boot.
+// booted makes a Node Ready with a boot ID.
 func (n *nodes) booted(ctx context.Context, name, bootID string) error {
 	now := metav1.Now()
 	status := corev1.NodeStatus{
@@ -94,7 +94,7 @@ func (n *nodes) booted(ctx context.Context, name, bootID string) error {
 	return nil
 }
 
-// renew the Leases of all Nodes until ctx ends.
+// renew renews the Leases of all Nodes until ctx ends.
 func (n *nodes) renew(ctx context.Context) {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -109,7 +109,7 @@ func (n *nodes) renew(ctx context.Context) {
 		for _, name := range n.names() {
 			renewing.Go(func() error { return n.renewLease(ctx, name) })
 		}
-		_ = renewing.Wait() // what was not renewed is in ten seconds
+		_ = renewing.Wait() // Leases that failed are renewed in the next period
 	}
 }
 
@@ -126,7 +126,8 @@ func (n *nodes) renewLease(ctx context.Context, name string) error {
 	return err
 }
 
-// conditionsAt are those that a kubelet reports. Without any of them Cluster API takes a Machine for unavailable.
+// conditionsAt are those that a kubelet reports. If any of them is missing, Cluster API considers the Machine
+// unavailable.
 func conditionsAt(now metav1.Time) []corev1.NodeCondition {
 	conditions := []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",

@@ -20,14 +20,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
 )
 
-// agent is a process of the agent, with a process group of its own.
+// agent is a process of the agent, in its own process group.
 type agent struct {
 	pid   int
 	ended chan struct{}
 	err   error
 }
 
-// launch starts the agent with these arguments.
+// launch starts the agent with the given arguments.
 func (h *Host) launch(args []string) (*agent, error) {
 	log, err := os.OpenFile(h.disk.Path(agentLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -44,7 +44,8 @@ func (h *Host) launch(args []string) (*agent, error) {
 	return a, <-started
 }
 
-// run starts and awaits the process in one thread: it dies with the thread that started it.
+// run starts the process and waits for it in one locked thread, because Pdeathsig kills the process
+// when the thread that started it exits.
 func (a *agent) run(cmd *exec.Cmd, log io.Closer, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -57,12 +58,12 @@ func (a *agent) run(cmd *exec.Cmd, log io.Closer, started chan<- error) {
 	if err == nil {
 		err = cmd.Wait()
 	}
-	// Nothing of the agent outlives it, as in a unit's control group.
+	// No child of the agent outlives it, as in a systemd unit's control group.
 	a.signal(syscall.SIGKILL)
 	a.err = errors.Join(err, log.Close())
 }
 
-// environment of the agent and of what it runs; nothing is inherited.
+// environment of the agent and its children; nothing is inherited.
 func (h *Host) environment() []string {
 	path := append([]string{h.disk.Path(binDir)}, h.opts.Path...)
 	env := []string{
@@ -83,10 +84,10 @@ func (a *agent) signal(s syscall.Signal) {
 	}
 }
 
-// kill ends the process group at once.
+// kill kills the process group.
 func (a *agent) kill() { a.signal(syscall.SIGKILL) }
 
-// stop asks the agent to end and kills it when it has not after a while.
+// stop asks the agent to exit and kills it when it has not after the timeout.
 func (a *agent) stop(ctx context.Context, timeout time.Duration) {
 	if a == nil {
 		return
@@ -122,7 +123,7 @@ func (r *running) startAgent() {
 	r.event(AgentStarted, "pid %d", a.pid)
 }
 
-// service is what the agent's unit does: another one on live media.
+// service is the command line of the agent's unit; live media has another unit.
 func (r *running) service() []string {
 	if r.system.Mode == boot.Live {
 		return []string{"register", "--install"}
@@ -130,7 +131,7 @@ func (r *running) service() []string {
 	return []string{"run"}
 }
 
-// agentEnded is closed when the agent that runs has ended; nil, when none runs.
+// agentEnded is closed when the running agent has exited; nil if none runs.
 func (r *running) agentEnded() <-chan struct{} {
 	if r.agent == nil {
 		return nil
@@ -138,7 +139,7 @@ func (r *running) agentEnded() <-chan struct{} {
 	return r.agent.ended
 }
 
-// agentGone returns how the agent ended.
+// agentGone returns the exit error of the agent.
 func (r *running) agentGone() error {
 	err := r.agent.err
 	r.agent = nil

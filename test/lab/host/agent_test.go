@@ -127,7 +127,7 @@ var _ = Describe("The real agent on a host", Ordered, func() {
 		Expect(l.Disk().Mounts()).To(Equal(disk.BootMounts()))
 	})
 
-	It("is killed in the middle of an upgrade and goes on", func() {
+	It("resumes an upgrade after it was killed in the middle of it", func() {
 		desire("a1", l.push("v2", image.OS{UpgradeSeconds: 2}))
 		Eventually(l.Upgrades).WithTimeout(patience).Should(Equal(1))
 		Expect(l.KillAgent(GinkgoT().Context())).To(Succeed())

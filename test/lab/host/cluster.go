@@ -19,13 +19,13 @@ import (
 
 const (
 	joinTimeout = 30 * time.Second
-	// planeTimeout is for a control plane to join: a process of etcd has to start and to learn.
+	// planeTimeout is for a control plane to join: an etcd process has to start and to catch up as a learner.
 	planeTimeout    = 2 * time.Minute
 	farewellTimeout = 3 * time.Second
 )
 
-// cloudInit runs the yip files with what the host has besides files: kubeadm, the agent, and the
-// commands that are doubled anyway.
+// cloudInit runs the yip files with the commands that the host has besides those for files: kubeadm, the agent, and
+// the test doubles.
 func (r *running) cloudInit() *cloudinit.Runner {
 	commands := map[string]cloudinit.Command{
 		"kubeadm":         r.kubeadm,
@@ -44,7 +44,7 @@ func (r *running) doubled(ctx context.Context, argv []string, stdout io.Writer) 
 	})
 }
 
-// agentCommand runs the real agent, beneath the root and with a configuration beneath it.
+// agentCommand runs the real agent with this host's root and a configuration under it.
 func (r *running) agentCommand(ctx context.Context, argv []string, _ io.Writer) int {
 	args := slices.Clone(argv[1:])
 	for i := range args {
@@ -75,8 +75,8 @@ func (r *running) agentCommand(ctx context.Context, argv []string, _ io.Writer) 
 	return 0
 }
 
-// kubeadm is `kubeadm init|join --config FILE`: it succeeds once the Node is registered, and before it the etcd member
-// of a control plane.
+// kubeadm simulates `kubeadm init|join --config FILE`: it succeeds once the Node is registered and, on a control
+// plane, its etcd member has joined before that.
 func (r *running) kubeadm(ctx context.Context, argv []string, _ io.Writer) int {
 	data, join, err := r.readKubeadm(argv)
 	if err == nil && join.ControlPlane {
@@ -168,7 +168,7 @@ func (r *running) startKubelet() {
 	r.wg.Go(func() { r.opts.Kubelet.Run(ctx, r.report(join)) })
 }
 
-// leaveCluster is the kubelet's end in a shutdown in good order.
+// leaveCluster is what the kubelet does in a graceful shutdown.
 func (r *running) leaveCluster() {
 	if r.joined == nil {
 		return

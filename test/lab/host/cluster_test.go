@@ -33,8 +33,8 @@ nodeRegistration:
     effect: NoSchedule
 `
 
-// bootstrapFile is what Cluster API's kubeadm provider makes of a configuration, as a yip file that
-// deletes itself once it has worked.
+// bootstrapFile is what Cluster API's kubeadm provider generates from a configuration, as a yip
+// file that deletes itself on success.
 func bootstrapFile(configuration string) []byte {
 	GinkgoHelper()
 	data, err := cloudinit.NewNode(&cloudinit.NodeInput{
@@ -66,7 +66,7 @@ var _ = Describe("The Node of a host", func() {
 		return l
 	}
 
-	It("joins in the boot that finds the bootstrap file, once", func() {
+	It("joins once, in the boot that finds the bootstrap file", func() {
 		l := joined()
 		Expect(read(l.Path(disk.BootstrapOK))).To(Equal("success"))
 		Expect(l.Path(bootstrapPath)).NotTo(BeAnExistingFile())
@@ -95,7 +95,7 @@ var _ = Describe("The Node of a host", func() {
 		Expect(l.Path(disk.BootstrapOK)).NotTo(BeAnExistingFile(), "/run is new")
 	})
 
-	It("just falls silent when its host loses power", func() {
+	It("is no longer updated when its host loses power", func() {
 		l := joined()
 		Expect(l.PowerOff(GinkgoT().Context())).To(Succeed())
 		Expect(l.kubelet.Log()).To(Equal([]string{"register host-1", "up v1", "gone"}))
@@ -112,12 +112,12 @@ var _ = Describe("The Node of a host", func() {
 		Expect(l.Path(bootstrapPath)).To(BeAnExistingFile())
 		Expect(l.kubelet.Log()).To(BeEmpty())
 	},
-		Entry("with a configuration that is none", "kind: [", nil),
+		Entry("with an invalid configuration", "kind: [", nil),
 		Entry("without a discovery", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n", nil),
 		Entry("where the API server refuses it", joinConfiguration, errors.New("forbidden")),
 	)
 
-	It("is no more after a reset in recovery", func() {
+	It("does not come back after a reset in recovery", func() {
 		l := joined()
 		Expect(l.Disk().WriteFile(disk.OEMDir+"/reset-cloud-config.yaml", []byte(`
 name: Elemental reset

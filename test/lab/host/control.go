@@ -18,13 +18,13 @@ const (
 	startAgent
 )
 
-// control is what a test does to a host from the outside.
+// control is a request of a test to a host.
 type control struct {
 	kind controlKind
 	done chan struct{}
 }
 
-// ErrStopped says that the host was stopped.
+// ErrStopped means that the host was stopped.
 var ErrStopped = errors.New("host is stopped")
 
 func (h *Host) send(ctx context.Context, kind controlKind) error {
@@ -44,18 +44,18 @@ func (h *Host) send(ctx context.Context, kind controlKind) error {
 	}
 }
 
-// PowerOff pulls the plug: everything on the host dies at once and nobody is told. The host stays off
-// until PowerOn.
+// PowerOff cuts the power: all processes on the host are killed, without a graceful shutdown. The host
+// stays off until PowerOn.
 func (h *Host) PowerOff(ctx context.Context) error { return h.send(ctx, powerOff) }
 
 // PowerOn boots a host that is off.
 func (h *Host) PowerOn(ctx context.Context) error { return h.send(ctx, powerOn) }
 
-// KillAgent kills the agent and what it runs, as the kernel's out-of-memory killer would. It is started
-// again after Options.RestartDelay.
+// KillAgent kills the agent and its children, as the kernel's OOM killer would. It is restarted after
+// Options.RestartDelay.
 func (h *Host) KillAgent(ctx context.Context) error { return h.send(ctx, killAgent) }
 
-// StopAgent kills the agent and keeps it from being started again, until StartAgent or the next boot.
+// StopAgent kills the agent, which is not restarted until StartAgent or the next boot.
 func (h *Host) StopAgent(ctx context.Context) error { return h.send(ctx, stopAgent) }
 
 // StartAgent starts an agent that was stopped.

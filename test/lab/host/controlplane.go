@@ -12,8 +12,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 )
 
-// becomeControlPlane is what kubeadm does on a control plane host besides registering its Node: it brings etcd up, and
-// the first one stores how the cluster was made.
+// becomeControlPlane is what kubeadm does on a control plane host besides registering its Node: it starts etcd, and
+// the first host uploads the ClusterConfiguration.
 func (r *running) becomeControlPlane(ctx context.Context, config []byte, join kubelet.Join, first bool) error {
 	if r.opts.Kubelet == nil {
 		return nil
@@ -68,7 +68,7 @@ func (r *running) runEtcd(member *etcd.Member) {
 	r.wg.Go(func() { member.Run(r.ctx) })
 }
 
-// startEtcd starts the member that the host got in an earlier boot; kubeadm has started it in this one.
+// startEtcd starts the member that the host joined with in an earlier boot; kubeadm has started it in this one.
 func (r *running) startEtcd(join kubelet.Join) error {
 	if r.etcd != nil || !join.ControlPlane || r.opts.Kubelet == nil || r.opts.Etcd == "" {
 		return nil

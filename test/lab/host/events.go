@@ -41,7 +41,7 @@ type Outcome string
 const (
 	// Booting is a boot that has not come up yet.
 	Booting Outcome = "booting"
-	// Up is a boot that came up, and was not found bad.
+	// Up is a boot that came up, and has not failed its assessment.
 	Up Outcome = "up"
 	// Panicked is a boot that never came up.
 	Panicked Outcome = "panicked"
@@ -53,17 +53,18 @@ const (
 type Boot struct {
 	// Number counts from 1.
 	Number int
-	// ID is the kernel's boot id; empty for one that panicked.
+	// ID is the kernel's boot ID; empty for a boot that panicked.
 	ID string
-	// Entry of GRUB's menu, Mode and Snapshot that were chosen.
+	// Entry of GRUB's menu, with its Mode and Snapshot.
 	Entry    string
 	Mode     string
 	Snapshot int
 	// Version is the PRETTY_NAME.
 	Version string
-	// HealthCheck says that the boot was on trial.
+	// HealthCheck reports whether the boot was on trial.
 	HealthCheck bool
 	Outcome     Outcome
-	// Started, Up and Down are when GRUB chose, the system was up, and it was down again.
+	// Started, Up and Down are when GRUB chose the entry, the system was up, and the host was down
+	// again.
 	Started, Up, Down time.Time
 }

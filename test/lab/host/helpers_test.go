@@ -28,7 +28,7 @@ type fakeKubelet struct {
 	log    []string
 	boots  []kubelet.Boot
 	refuse error
-	// endpoints of etcd that the cluster has.
+	// endpoints of the cluster's etcd.
 	endpoints []string
 }
 
@@ -76,7 +76,7 @@ func (k *fakeKubelet) last() kubelet.Boot {
 	return k.boots[len(k.boots)-1]
 }
 
-// events collects what a host tells.
+// events collects the events of a host.
 type events struct {
 	mu  sync.Mutex
 	all []host.Event
@@ -108,7 +108,7 @@ func (e *events) count(t host.EventType) int {
 	return n
 }
 
-// lab is a registry and a host with the stub of the agent.
+// lab is a registry and a host with a stub of the agent.
 type lab struct {
 	*host.Host
 	registry *image.Registry
@@ -195,7 +195,7 @@ func (l *lab) awaitBoot(n int) host.Boot {
 	return last
 }
 
-// said is what the stub said, over all boots: nothing while its file is there and empty.
+// said is the output of the stub, over all boots: nothing while its file exists and is empty.
 func (l *lab) said() []string {
 	data, err := os.ReadFile(l.Path("/lab/stub"))
 	if err != nil {

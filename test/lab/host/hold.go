@@ -15,11 +15,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 )
 
-// agentDir is where the agent keeps what it must remember.
+// agentDir is the agent's state directory.
 const agentDir = "/var/lib/elemental/agent"
 
-// holds are the moments of commands at which a host can be held in a phase of its upgrade: it does not leave the phase
-// without them.
+// holds are the moments of commands at which a host can be blocked in a phase of its upgrade: it cannot leave the phase
+// without these commands.
 var holds = map[string]struct {
 	command string
 	halfWay bool
@@ -30,26 +30,27 @@ var holds = map[string]struct {
 	wire.PhaseAssessing: {command: "systemctl is-active"},
 }
 
-// Held is a host that stops in phases of its upgrade until it is let go. Its agent reports the phase meanwhile, which the
-// host leaves at once otherwise.
+// Held is a host that blocks in phases of its upgrade until it is released. Its agent reports a phase meanwhile that
+// the host otherwise leaves immediately.
 type Held struct {
 	host   *Host
 	phases map[string]*heldPhase
 	close  func() error
 
 	mu sync.Mutex
-	// left is how many phases it is still held in.
+	// left is the number of phases that it still has to be released from.
 	left int
 }
 
 type heldPhase struct {
-	// came is closed when the host stops in the phase, goOn when it may go on.
+	// came is closed when the host blocks in the phase, goOn when it is released.
 	came, goOn           chan struct{}
 	closeCame, closeGoOn func()
 }
 
-// Hold holds the host in phases of wire: Fetching, at its beginning, Applying, when half of the image is written, Rebooting,
-// before it asks for that, and Assessing. The host can be held again when it has been let go from all of them.
+// Hold blocks the host in phases of package wire: Fetching, at its beginning; Applying, when half of the image is
+// written; Rebooting, before the reboot is requested; and Assessing. Hold can be called again after the host was
+// released from all of them.
 func (h *Host) Hold(phases ...string) (*Held, error) {
 	held := &Held{host: h, phases: map[string]*heldPhase{}}
 	for _, phase := range phases {
@@ -70,17 +71,17 @@ func (h *Host) Hold(phases ...string) (*Held, error) {
 	return held, nil
 }
 
-// Came is closed when the host has stopped in the phase.
+// Came is closed when the host is blocked in the phase.
 func (h *Held) Came(phase string) <-chan struct{} { return h.phases[phase].came }
 
-// LetGo lets the host go on from the phase, now or when it comes to it.
+// LetGo releases the host from the phase, or lets it pass if it has not reached it yet.
 func (h *Held) LetGo(phase string) {
 	if p := h.phases[phase]; p != nil {
 		p.closeGoOn()
 	}
 }
 
-// Close lets the host go on from all phases.
+// Close releases the host from all phases.
 func (h *Held) Close() error {
 	for phase := range h.phases {
 		h.LetGo(phase)
@@ -88,7 +89,7 @@ func (h *Held) Close() error {
 	return h.close()
 }
 
-// release makes place for whoever holds the host next.
+// release allows the next Hold.
 func (h *Held) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +98,7 @@ func (h *Held) release() {
 	}
 }
 
-// meet returns when the command may go on.
+// meet returns when the command may continue.
 func (h *Held) meet(moment rendezvous.Moment) {
 	phase := h.phase()
 	hold, held := holds[phase], h.phases[phase]
@@ -108,7 +109,7 @@ func (h *Held) meet(moment rendezvous.Moment) {
 	<-held.goOn
 }
 
-// phase that the agent is in by its own marker; empty without one.
+// phase that the agent is in according to its own marker file; empty without one.
 func (h *Held) phase() string {
 	marker := upgrade.Marker{}
 	content, err := os.ReadFile(h.host.Path(agentDir, upgrade.MarkerFile))

@@ -29,7 +29,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
 )
 
-// AgentConfig is where the agent's configuration lies on a host.
+// AgentConfig is the path of the agent's configuration on a host.
 const AgentConfig = "/etc/elemental/agent/config.yaml"
 
 const (
@@ -47,7 +47,7 @@ type Host struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	stopped sync.Once
-	// isOff is closed when the host is down, for the one who took its power.
+	// isOff is closed when the host is down, for the test that has cut its power.
 	isOff chan struct{}
 
 	mu       sync.Mutex
@@ -56,8 +56,8 @@ type Host struct {
 	agentPID int
 }
 
-// New returns a host with an installed OS, or with live media; it is off. A root directory that has one already is taken as
-// it is.
+// New returns a host with an installed OS, or with live media; it is powered off. An existing root directory of a host
+// is reused.
 func New(ctx context.Context, o Options) (*Host, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -79,10 +79,10 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	return h, nil
 }
 
-// SerialNumber of a host that runs from live media, in its firmware.
+// SerialNumber is the firmware serial number of a host that runs from live media.
 func SerialNumber(name string) string { return "SN-" + name }
 
-// insertMedia puts live media into the drive of a bare machine.
+// insertMedia puts live media into the drive of an uninstalled host.
 func (h *Host) insertMedia(ctx context.Context) error {
 	src, err := source.Parse(h.opts.Image)
 	if err != nil {
@@ -124,8 +124,8 @@ func (h *Host) install(ctx context.Context) error {
 	return errors.Join(h.nameMachine(), h.disk.WriteFile(AgentConfig, h.opts.Config))
 }
 
-// nameMachine gives the host a machine id and the name that its network gives it, if it has none: it is
-// new, or it was reset.
+// nameMachine gives the host a machine ID and the host name that its network assigns, if it has none because it is new
+// or was reset.
 func (h *Host) nameMachine() error {
 	id, err := newID()
 	if err != nil {
@@ -157,14 +157,14 @@ func (h *Host) transport() (http.RoundTripper, error) {
 	return t, nil
 }
 
-// newID is a random id of 32 hexadecimal digits.
+// newID is a random ID of 32 hexadecimal digits.
 func newID() (string, error) {
 	id := make([]byte, 16)
 	_, err := rand.Read(id)
 	return hex.EncodeToString(id), err
 }
 
-// Start powers the host on and returns at once; Stop ends it, whatever becomes of ctx.
+// Start powers the host on and returns immediately. The host runs until Stop, even if ctx ends.
 func (h *Host) Start(ctx context.Context) error {
 	listener, err := power.Listen(h.opts.Root)
 	if err != nil {
@@ -177,7 +177,7 @@ func (h *Host) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop pulls the plug and ends the host. It can be made anew over the same root directory.
+// Stop cuts the power and ends the host. It can be recreated with the same root directory.
 func (h *Host) Stop() error {
 	if h.stop == nil {
 		return nil
@@ -191,10 +191,10 @@ func (h *Host) Stop() error {
 	return err
 }
 
-// Name is the hostname that the host was made with.
+// Name is the initial hostname.
 func (h *Host) Name() string { return h.opts.Name }
 
-// Path is where a path of the host really is.
+// Path maps a path of the host to the machine.
 func (h *Host) Path(parts ...string) string { return h.disk.Path(parts...) }
 
 // Disk of the host.
@@ -207,7 +207,7 @@ func (h *Host) Boots() []Boot {
 	return slices.Clone(h.boots)
 }
 
-// AgentPID is the process id of the agent; 0 when none runs.
+// AgentPID is the process ID of the agent; 0 if none runs.
 func (h *Host) AgentPID() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,15 +247,15 @@ func (h *Host) GrubEnv() (*grub.Env, error) { return grub.Read(h.disk.GrubEnv())
 // GrubOEMEnv are the variables of grub_oem_env.
 func (h *Host) GrubOEMEnv() (*grub.Env, error) { return grub.Read(h.disk.GrubOEMEnv()) }
 
-// SetUnit gives a systemd unit a state until the next boot, to have one fail.
+// SetUnit sets the state of a systemd unit until the next boot, for example to make one fail.
 func (h *Host) SetUnit(name, state string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return units.Set(h.opts.Root, name, state)
 }
 
-// HangShutdown makes systemd accept a request for a reboot or power-off in good order and do nothing,
-// until a forced one is asked for.
+// HangShutdown makes systemd accept requests for a graceful reboot or power-off without acting on them, until a forced
+// one is requested.
 func (h *Host) HangShutdown(hang bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -46,7 +46,7 @@ var _ = Describe("A host", func() {
 		Expect(l.kubelet.Log()).To(BeEmpty(), "it has not joined a cluster")
 	})
 
-	It("reboots in good order when a command on it asks for that", func() {
+	It("reboots gracefully when a command on it requests that", func() {
 		l := newLab()
 		before := l.awaitBoot(1)
 		Expect(l.Disk().WriteFile("/run/something", nil)).To(Succeed())
@@ -66,7 +66,7 @@ var _ = Describe("A host", func() {
 		Expect(calls[0].Is("systemctl", "reboot")).To(BeTrue())
 	})
 
-	It("kills an agent that does not stop", func() {
+	It("kills an agent that does not stop in time", func() {
 		l := newLab(func(o *host.Options) { o.ShutdownTimeout = 100 * time.Millisecond })
 		Expect(l.Disk().WriteFile("/lab/stubborn", nil)).To(Succeed())
 		pid := l.AgentPID()
@@ -86,7 +86,7 @@ var _ = Describe("A host", func() {
 		Expect(l.said()).NotTo(ContainElement("terminated"))
 	})
 
-	It("starts the agent again when it dies", func() {
+	It("restarts the agent when it exits", func() {
 		l := newLab()
 		pid := l.AgentPID()
 		Expect(l.KillAgent(GinkgoT().Context())).To(Succeed())
@@ -97,7 +97,7 @@ var _ = Describe("A host", func() {
 		Expect(l.Boots()).To(HaveLen(1))
 	})
 
-	It("leaves an agent that was stopped, until it is told otherwise", func() {
+	It("does not restart an agent that was stopped, until it is started", func() {
 		l := newLab()
 		Expect(l.StopAgent(GinkgoT().Context())).To(Succeed())
 		Eventually(l.AgentPID).Should(BeZero())
@@ -106,7 +106,7 @@ var _ = Describe("A host", func() {
 		Eventually(l.AgentPID).ShouldNot(BeZero())
 	})
 
-	DescribeTable("falls back from an image that is bad, each time anew", func(how string, bad host.Outcome) {
+	DescribeTable("falls back from a bad image, in every boot", func(how string, bad host.Outcome) {
 		l := newLab()
 		l.upgrade(l.push("v2", image.OS{Boot: how}))
 		Expect(l.Upgrades()).To(Equal(1))
@@ -124,7 +124,7 @@ var _ = Describe("A host", func() {
 		Expect(l.outcomes()[3:]).To(Equal([]string{"active " + string(bad), "passive1 up"}))
 	},
 		Entry("unhealthy", source.BootUnhealthy, host.Unhealthy),
-		Entry("no kernel that lives", source.BootNone, host.Panicked),
+		Entry("a kernel that panics", source.BootNone, host.Panicked),
 	)
 
 	It("loses power and gets it back", func() {
@@ -139,7 +139,7 @@ var _ = Describe("A host", func() {
 		l.awaitBoot(2)
 	})
 
-	It("is over when it is stopped, and can be made anew", func() {
+	It("ends when it is stopped, and can be recreated", func() {
 		l := newLab()
 		pid := l.AgentPID()
 		Expect(l.Stop()).To(Succeed())
@@ -156,7 +156,7 @@ var _ = Describe("A host", func() {
 		Expect(b.Up.Sub(b.Started)).To(BeNumerically(">=", 500*time.Millisecond))
 	})
 
-	It("goes off when there is nothing to boot", func() {
+	It("powers off when there is nothing to boot", func() {
 		l := newLab()
 		Expect(os.RemoveAll(l.Disk().State(disk.SnapshotsDir))).To(Succeed())
 		Expect(os.RemoveAll(l.Disk().Recovery())).To(Succeed())

@@ -20,14 +20,15 @@ import (
 
 const kubeletConfig = "/var/lib/kubelet/config.yaml"
 
-// A kubelet that flaps lives for so long, and is started again after so long, as one that systemd restarts: what it lives is a sixth of it.
+// A flapping kubelet runs for flapLives and is restarted after flapPause, as systemd restarts it: it runs for a sixth
+// of the time.
 const (
 	flapLives = 50 * time.Millisecond
 	flapPause = 250 * time.Millisecond
 )
 
-// runKubelet has what an agent finds of a kubelet on its host until the boot ends: the process, its configuration, and where it says that
-// it is well. Its unit is active all the time.
+// runKubelet provides what an agent observes of a kubelet until the boot ends: the process, its configuration, and its
+// health endpoint. Its unit is always active.
 func (r *running) runKubelet() error {
 	if r.system.Image.Labels[source.LabelKubeletFlaps] != "" {
 		r.wg.Go(r.flap)
@@ -39,7 +40,7 @@ func (r *running) runKubelet() error {
 	return nil
 }
 
-// flap starts a kubelet again and again, until the boot ends.
+// flap restarts a kubelet repeatedly, until the boot ends.
 func (r *running) flap() {
 	for r.ctx.Err() == nil {
 		life, end := context.WithTimeout(r.ctx, flapLives)
@@ -48,14 +49,14 @@ func (r *running) flap() {
 		}
 		<-life.Done()
 		end()
-		_ = os.RemoveAll(r.disk.Path(boot.KubeletProcess)) // of a host whose files go at its end
+		_ = os.RemoveAll(r.disk.Path(boot.KubeletProcess)) // fails only if the host's files are being deleted
 		pause, end := context.WithTimeout(r.ctx, flapPause)
 		<-pause.Done()
 		end()
 	}
 }
 
-// startKubeletProcess starts a process whose health is asked for until ctx ends.
+// startKubeletProcess starts a process with a health endpoint that serves until ctx ends.
 func (r *running) startKubeletProcess(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(r.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -72,7 +73,7 @@ func (r *running) startKubeletProcess(ctx context.Context) error {
 	pid := filepath.Base(boot.KubeletProcess)
 	files := map[string]string{
 		kubeletConfig: fmt.Sprintf("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nhealthzPort: %d\n", listener.Addr().(*net.TCPAddr).Port),
-		// Fields of which nobody asks are 0.
+		// Fields that nothing reads are 0.
 		boot.KubeletProcess + "/stat":    fmt.Sprintf("%s (kubelet) S 1%s %d 0\n", pid, strings.Repeat(" 0", 17), time.Now().UnixMilli()),
 		boot.KubeletProcess + "/cmdline": "/usr/bin/kubelet\x00--config=" + kubeletConfig + "\x00",
 		boot.KubeletProcess + "/status":  "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t" + pid + "\n",

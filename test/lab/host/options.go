@@ -25,8 +25,8 @@ const (
 // LiveDevice is the disk of a host that runs from live media.
 const LiveDevice = "/dev/vda"
 
-// assessmentTries is how often the toolkit's service tries before it reboots.
-// Source: elemental-toolkit v2.3.2, elemental-boot-assessment.service (StartLimitBurst).
+// assessmentTries is how often the toolkit's service tries before it reboots. Source: elemental-toolkit v2.3.2,
+// elemental-boot-assessment.service (StartLimitBurst).
 const assessmentTries = 5
 
 // Options of a host.
@@ -35,10 +35,10 @@ type Options struct {
 	Name string
 	// Root is the directory of the host.
 	Root string
-	// Image is what is installed on an empty disk, as a URI.
+	// Image is the URI of the image that is installed on an empty disk.
 	Image string
-	// Live leaves the disk, LiveDevice, empty. Image is on live media in the drive, with Config and the agent, which installs
-	// the host. The media is booted whenever the disk has no boot loader.
+	// Live leaves the disk, LiveDevice, empty. Image is then on live media in the drive, with Config and the agent,
+	// which installs the host. The media is booted whenever the disk has no boot loader.
 	Live bool
 	// Double is the multi-call binary with the host's commands (test/lab/cmd/hostdouble).
 	Double string
@@ -46,42 +46,41 @@ type Options struct {
 	Agent string
 	// Etcd is the etcd binary. Without one the host cannot be a control plane.
 	Etcd string
-	// AgentArgs start it; default: run --root ROOT --config ROOT/etc/elemental/agent/config.yaml.
+	// AgentArgs are the agent's arguments; default: run --root ROOT --config ROOT/etc/elemental/agent/config.yaml.
 	AgentArgs []string
 	// Config is the content of the agent's configuration file.
 	Config []byte
-	// CABundle is a file with the certificate authorities that the host trusts, for image registries.
+	// CABundle is a file with the CAs that the host trusts for image registries.
 	CABundle string
-	// Path has directories with further commands for the agent, besides the doubles'.
+	// Path has directories with further commands for the agent, besides the test doubles.
 	Path []string
 	// Env has further variables for the agent.
 	Env []string
-	// Kubelet plays the Node. Without one the host has no Node.
+	// Kubelet simulates the kubelet. Without one the host has no Node.
 	Kubelet Kubelet
-	// KubeletVersion where the image names none. Default DefaultKubeletVersion.
+	// KubeletVersion of images that do not name one. Default DefaultKubeletVersion.
 	KubeletVersion string
-	// BootTime from power-on to a running system, and of the reboot of a panicked kernel.
+	// BootTime is the time from power-on to a running system, and that of the reboot of a panicked kernel.
 	BootTime time.Duration
 	// AssessmentTry is how long one try of the boot assessment takes. It is 30 s on a real host.
 	AssessmentTry time.Duration
-	// ShutdownTimeout is how long the agent may take to stop before it is killed.
+	// ShutdownTimeout is the time in which the agent must stop before it is killed.
 	ShutdownTimeout time.Duration
-	// RestartDelay is after what time an agent that ended is started again.
+	// RestartDelay is the delay after which an agent that exited is restarted.
 	RestartDelay time.Duration
 	// StateBytes is the size of the state partition. Default 8 GiB.
 	StateBytes int64
-	// OnEvent is told what happens. It can be called from several goroutines at once, and must not wait
-	// for the host.
+	// OnEvent is called with events. It can be called concurrently, and must not wait for the host.
 	OnEvent func(Event)
 }
 
-// Kubelet plays the Node of a host; *kubelet.Writer is one.
+// Kubelet simulates the kubelet of a host; *kubelet.Writer implements it.
 type Kubelet interface {
-	// Register makes the Node, as `kubeadm join` waits for the kubelet to do.
+	// Register creates the Node, which `kubeadm join` waits for.
 	Register(ctx context.Context, b kubelet.Boot) error
-	// Run is the kubelet, until ctx ends.
+	// Run runs the kubelet until ctx ends.
 	Run(ctx context.Context, b kubelet.Boot)
-	// ShutDown says on the Node that the host goes down.
+	// ShutDown reports on the Node that the host shuts down.
 	ShutDown(ctx context.Context, name string) error
 
 	// Address that the host of a Node has.
@@ -101,7 +100,7 @@ func (o *Options) complete() error {
 	case o.Double == "" || o.Agent == "":
 		return errors.New("a host needs the hostdouble and elemental-agent binaries")
 	}
-	// The agent runs in another directory.
+	// The agent runs in another working directory.
 	for _, path := range []*string{&o.Root, &o.Double, &o.Agent} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {

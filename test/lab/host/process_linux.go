@@ -5,7 +5,7 @@ package host
 
 import "syscall"
 
-// ownGroup gives a process a group of its own, and ends it with this process.
+// ownGroup puts a process into its own group, and kills it when the thread that started it exits.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

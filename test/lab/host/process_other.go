@@ -7,5 +7,5 @@ package host
 
 import "syscall"
 
-// ownGroup gives a process a group of its own.
+// ownGroup puts a process into its own group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

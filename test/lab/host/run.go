@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/power"
 )
 
-// next is what comes after a boot.
+// next is what follows a boot.
 type next int
 
 const (
@@ -24,7 +24,7 @@ const (
 	stopNext
 )
 
-// run is the life of the host: one boot after the other.
+// run runs one boot after the other.
 func (h *Host) run(ctx context.Context) {
 	defer close(h.done)
 	for {
@@ -40,13 +40,13 @@ func (h *Host) run(ctx context.Context) {
 	}
 }
 
-// waitForPower returns false when the host is stopped instead.
+// waitForPower returns false if the host is stopped instead.
 func (h *Host) waitForPower(ctx context.Context) bool {
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-h.power.Requests: // asked while it still ran
+		case <-h.power.Requests: // requested while it was still running
 		case c := <-h.control:
 			close(c.done)
 			if c.kind == powerOn {
@@ -56,7 +56,7 @@ func (h *Host) waitForPower(ctx context.Context) bool {
 	}
 }
 
-// boot is one boot from power-on until the host is down again.
+// boot runs one boot from power-on until the host is down again.
 func (h *Host) boot(ctx context.Context) next {
 	system, err := boot.Firmware(h.disk)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *Host) begin(s boot.System) {
 	h.event(GrubChose, "%s (snapshot %d)", s.ID, s.Snapshot)
 }
 
-// pass lets time pass in which nothing runs yet; the plug can be pulled all the same.
+// pass waits while nothing runs yet; the power can still be cut.
 func (h *Host) pass(ctx context.Context, d time.Duration) (then next, interrupted bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -107,7 +107,7 @@ func (h *Host) pass(ctx context.Context, d time.Duration) (then next, interrupte
 			return stopNext, true
 		case <-timer.C:
 			return 0, false
-		case <-h.power.Requests: // of the boot before
+		case <-h.power.Requests: // from the previous boot
 		case c := <-h.control:
 			if c.kind == powerOff {
 				h.event(LostPower, "while booting")
@@ -119,7 +119,7 @@ func (h *Host) pass(ctx context.Context, d time.Duration) (then next, interrupte
 	}
 }
 
-// down leaves nothing running behind, and nothing in /run.
+// down kills all processes and empties /run.
 func (h *Host) down(then next) next {
 	if err := boot.Down(h.disk); err != nil {
 		h.event(WentDown, "%v", err)
@@ -133,7 +133,7 @@ func (h *Host) down(then next) next {
 	return then
 }
 
-// start lays out the booted system and starts what runs on it.
+// start prepares the booted system and starts its services.
 func (h *Host) start(ctx context.Context, system boot.System) (*running, error) {
 	raw, err := newID()
 	if err != nil {
@@ -158,7 +158,7 @@ func (h *Host) start(ctx context.Context, system boot.System) (*running, error) 
 	return newRunning(ctx, h, system, id, console), nil
 }
 
-// isReboot tells a reboot from a power-off.
+// isReboot distinguishes a reboot from a power-off.
 func isReboot(r power.Request) next {
 	if r.Action == power.Off {
 		return offNext

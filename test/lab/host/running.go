@@ -17,26 +17,26 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 )
 
-// running is a booted system: what runs on the host until it goes down.
+// running is a booted system: all that runs on the host until it goes down.
 type running struct {
 	*Host
 	system  boot.System
 	bootID  string
 	console *os.File
 
-	// ctx ends when the power is gone.
+	// ctx ends when the power is cut.
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	// ready is closed when the yip files have run.
 	ready chan struct{}
-	// assessed is closed when the boot assessment has its verdict; nil from then on.
+	// assessed is closed when the boot assessment has completed, and then set to nil.
 	assessed chan struct{}
 
 	agent   *agent
 	restart *time.Timer
-	// agentStopped says that the agent is not to be started again.
+	// agentStopped keeps the agent from being restarted.
 	agentStopped bool
 	joined       *kubelet.Join
 	// etcd is the member of a control plane host; nil on others.
@@ -57,13 +57,13 @@ func newRunning(ctx context.Context, h *Host, system boot.System, id string, con
 	return r
 }
 
-// setUp runs the yip files; the kubelet and the agent come after it.
+// setUp runs the yip files; the kubelet and the agent start after them.
 func (r *running) setUp() {
 	defer close(r.ready)
 	r.cloudInit().Run(r.ctx)
 }
 
-// loop waits for what ends the boot, and does what comes up before.
+// loop handles events until one of them ends the boot.
 func (r *running) loop(ctx context.Context) next {
 	ready := r.ready
 	for {
@@ -91,7 +91,8 @@ func (r *running) loop(ctx context.Context) next {
 	}
 }
 
-// restartLater is systemd's Restart=always with a delay, on live media Restart=on-failure, unless the unit was stopped.
+// restartLater simulates systemd's Restart=always with a delay, on live media Restart=on-failure, unless the unit was
+// stopped.
 func (r *running) restartLater() {
 	err := r.agentGone()
 	done := err == nil && r.system.Mode == boot.Live
@@ -106,13 +107,13 @@ func (r *running) restartAgent() {
 	}
 }
 
-// accepts says whether a request for a shutdown has any effect.
+// accepts reports whether a shutdown request has any effect.
 func (r *running) accepts(request power.Request) bool {
 	r.event(PowerRequested, "%s", request.By)
 	return request.Force || !r.hangs()
 }
 
-// startServices starts what is wanted after the network is up.
+// startServices starts the services that depend on the network.
 func (r *running) startServices() {
 	if r.ctx.Err() != nil || r.system.Mode == grub.Recovery {
 		return
@@ -125,7 +126,7 @@ func (r *running) startServices() {
 	}
 }
 
-// obey does what a test asks for and says whether it took the power away.
+// obey carries out a request of a test and reports whether it cut the power.
 func (r *running) obey(c control) bool {
 	switch c.kind {
 	case killAgent:
@@ -146,7 +147,7 @@ func (r *running) obey(c control) bool {
 	return false
 }
 
-// shutDown stops everything in good order, unless the request or a later one forces it.
+// shutDown stops everything gracefully, unless the request or a later one forces it.
 func (r *running) shutDown(ctx context.Context, request power.Request) next {
 	if request.Force {
 		return isReboot(request)
@@ -177,7 +178,7 @@ func (r *running) shutDown(ctx context.Context, request power.Request) next {
 	}
 }
 
-// end takes the power away: whatever runs yet is gone when it returns. It can be called twice.
+// end cuts the power: no process is left when it returns. It can be called twice.
 func (r *running) end() {
 	r.cancel()
 	r.agent.kill()
@@ -190,7 +191,7 @@ func (r *running) end() {
 	_ = r.console.Close()
 }
 
-// assess is the toolkit's service, which runs only where GRUB asked for it.
+// assess is the toolkit's assessment service, which runs only if GRUB requested it.
 func (r *running) assess() {
 	tries := 1
 	if !r.system.Healthy() {
@@ -203,8 +204,8 @@ func (r *running) assess() {
 	}
 }
 
-// verdict records how the boot was judged, and asks for a reboot if it was not good, as systemd does
-// when the service has failed too often (StartLimitAction=reboot).
+// verdict records the result of the assessment and, if it failed, requests a reboot, as systemd does when the service
+// has failed too often (StartLimitAction=reboot).
 func (r *running) verdict() {
 	r.assessed = nil
 	if !r.system.Healthy() {

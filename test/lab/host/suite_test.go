@@ -19,10 +19,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
 )
 
-// stubName is the name by which the test binary is the agent.
+// stubName is the name under which the test binary acts as the agent.
 const stubName = "stub-agent"
 
-// TestMain lets the test binary be the host's commands and a stub of the agent.
+// TestMain lets the test binary act as the host's commands and as a stub of the agent.
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == stubName:
@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// stub is an agent that says how it was started and how it was asked to stop. As "reset" it resets.
+// stub is an agent that prints its arguments and how it was asked to stop. With "reset" it resets
+// the host.
 func stub() int {
 	root := os.Getenv(double.RootEnv)
 	say(root, strings.Join(os.Args[1:], " "))

@@ -24,11 +24,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
-// DefaultBytes is the size of an image unless it says another.
+// DefaultBytes is the default size of an image.
 const DefaultBytes = 1 << 20
 
-// blobs is into how many files the random part of an image is split, which is how finely its writing
-// can be slowed down or killed.
+// blobs is the number of files that the random content of an image is split into, which is the
+// granularity at which its writing can be slowed down or killed.
 const blobs = 8
 
 // OS is an image to build. Two builds of the same OS have different digests.
@@ -41,17 +41,17 @@ type OS struct {
 	Boot string
 	// UpgradeSeconds is how long writing the image takes.
 	UpgradeSeconds float64
-	// BootSeconds is how long it takes to boot; 0 is the host's default.
+	// BootSeconds is how long the image takes to boot; 0 is the host's default.
 	BootSeconds float64
-	// UpgradeKilled kills the first upgrade to it on each host half-way.
+	// UpgradeKilled kills the first upgrade to it on each host halfway.
 	UpgradeKilled bool
 	// Bytes is the size of its random content. Default DefaultBytes.
 	Bytes int64
-	// MultiArch makes an index of this machine's architecture and another one.
+	// MultiArch creates an index of this machine's architecture and another one.
 	MultiArch bool
-	// Modes are those of more files, which are empty, by path: as chmod has them.
+	// Modes adds empty files, with their modes as for chmod, by path.
 	Modes map[string]int64
-	// Labels to add.
+	// Labels are additional labels.
 	Labels map[string]string
 }
 
@@ -60,13 +60,13 @@ type Image struct {
 	Repository, Tag string
 	// Ref is host:port/repository:tag.
 	Ref string
-	// Digest of what the tag names: the index's, of an image with several architectures.
+	// Digest of what the tag refers to: for several architectures, that of the index.
 	Digest string
-	// PlatformDigest of the manifest for this machine: what state.yaml records.
+	// PlatformDigest of the manifest for this machine, which state.yaml records.
 	PlatformDigest string
 }
 
-// URI is the image as an imageUri names it.
+// URI is the image as written in imageUri.
 func (i Image) URI() string { return "oci://" + i.Ref }
 
 // Push builds an image and pushes it.

@@ -25,17 +25,17 @@ const (
 	bundleType    = "application/vnd.dev.sigstore.bundle.v0.3+json"
 	statementType = "application/vnd.in-toto+json"
 
-	// SignPredicate is the type of what "cosign sign" states about an image.
+	// SignPredicate is the predicate type of the statement that "cosign sign" signs about an image.
 	SignPredicate = "https://sigstore.dev/cosign/sign/v1"
 )
 
-// Statement about the image with a digest, of a type of predicate.
+// Statement about the image with a digest, with a predicate type.
 func Statement(digest, predicate string) []byte {
 	return fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":%q}}],"predicateType":%q,"predicate":{}}`,
 		strings.TrimPrefix(digest, "sha256:"), predicate)
 }
 
-// Bundle of a statement that is signed with the key, as "cosign sign --key" makes it.
+// Bundle of a statement that is signed with the key, as "cosign sign --key" creates it.
 func (s *Signer) Bundle(statement []byte) ([]byte, error) {
 	signature, err := signWith(s.key, preAuthenticated(statement))
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Signer) Bundle(statement []byte) ([]byte, error) {
 	return bundleOf(statement, signature, map[string]any{"publicKey": map[string]any{"hint": "of nobody"}})
 }
 
-// Bundle of a statement that is signed by a certificate, as "cosign sign" makes it.
+// Bundle of a statement that is signed by a certificate, as "cosign sign" creates it.
 func (s *Sigstore) Bundle(statement []byte, by Identity) ([]byte, error) {
 	issued := time.Now().Add(-time.Hour)
 	key, certificate, err := s.issue(by, issued)
@@ -75,7 +75,8 @@ func (s *Sigstore) Bundle(statement []byte, by Identity) ([]byte, error) {
 	})
 }
 
-// proven is an entry of the log with the log's promise, and with the proof that it is the only one in its tree.
+// proven is a log entry with the log's signed entry timestamp, and with the inclusion proof of the only entry
+// of its tree.
 func (s *Sigstore) proven(body []byte, at time.Time) (map[string]any, error) {
 	_, promise, err := s.promise(body, at)
 	if err != nil {
@@ -101,8 +102,8 @@ func (s *Sigstore) proven(body []byte, at time.Time) (map[string]any, error) {
 	}, nil
 }
 
-// preAuthenticated is what is signed of a statement.
-// Source: secure-systems-lab/dsse, protocol.md.
+// preAuthenticated is the pre-authentication encoding that is signed for a statement. Source:
+// secure-systems-lab/dsse, protocol.md.
 func preAuthenticated(statement []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(statementType), statementType, len(statement), statement)
 }
@@ -117,7 +118,7 @@ func bundleOf(statement, signature []byte, material map[string]any) ([]byte, err
 	})
 }
 
-// BundleArtifact is a bundle as cosign pushes it: an artifact that refers to an image or an index.
+// BundleArtifact is a bundle as cosign pushes it: an artifact whose subject is an image or an index.
 func BundleArtifact(content []byte, subject v1.Descriptor) (v1.Image, error) {
 	artifact, err := mutate.Append(mutate.MediaType(empty.Image, types.OCIManifestSchema1), mutate.Addendum{Layer: static.NewLayer(content, bundleType)})
 	if err != nil {
@@ -130,7 +131,7 @@ func BundleArtifact(content []byte, subject v1.Descriptor) (v1.Image, error) {
 	return refers, nil
 }
 
-// Refer pushes a bundle that refers to what the tag of an image names.
+// Refer pushes a bundle whose subject is what the tag of an image refers to.
 func (r *Registry) Refer(ctx context.Context, pushed Image, bundle []byte) error {
 	subject, err := name.NewDigest(r.addr+"/"+pushed.Repository+"@"+pushed.Digest, name.Insecure)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 const certificateLifetime = 30 * 24 * time.Hour
 
-// serverCertificate makes a certificate authority and a certificate for the loopback that it signs.
+// serverCertificate creates a CA and a certificate for loopback that it signs.
 func serverCertificate() (tls.Certificate, []byte, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

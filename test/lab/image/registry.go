@@ -67,13 +67,13 @@ func Start(o Options) (*Registry, error) {
 	return r, nil
 }
 
-// Host is the address and port of the registry, as an image reference begins with.
+// Host is the host:port of the registry, with which its image references begin.
 func (r *Registry) Host() string { return r.addr }
 
-// CA is the PEM-encoded certificate authority of the registry; nil over plain HTTP.
+// CA is the PEM-encoded CA of the registry; nil over plain HTTP.
 func (r *Registry) CA() []byte { return bytes.Clone(r.ca) }
 
-// WriteCA writes the certificate authority to a file, for SSL_CERT_FILE.
+// WriteCA writes the CA to a file, for SSL_CERT_FILE.
 func (r *Registry) WriteCA(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("writing registry CA: %w", err)
@@ -81,7 +81,7 @@ func (r *Registry) WriteCA(path string) error {
 	return os.WriteFile(path, r.ca, 0o644)
 }
 
-// Transport trusts the registry.
+// Transport trusts the registry's CA.
 func (r *Registry) Transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if !r.plain {

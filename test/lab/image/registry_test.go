@@ -35,7 +35,7 @@ var _ = Describe("The registry", Ordered, func() {
 		Expect(answer.StatusCode).To(Equal(http.StatusOK))
 	})
 
-	It("holds images that say how they behave", func() {
+	It("serves images whose labels say how they behave", func() {
 		img, err := registry.Push(GinkgoT().Context(), "elemental/os", "v2", image.OS{
 			Version: "v2", KubeletVersion: "v1.36.3", Boot: source.BootUnhealthy,
 			UpgradeSeconds: 1.5, UpgradeKilled: true, Labels: map[string]string{"a": "b"},
@@ -54,7 +54,7 @@ var _ = Describe("The registry", Ordered, func() {
 		}))
 	})
 
-	It("makes every build another image, and knows who asked for it", func() {
+	It("builds a different image each time, and logs who asked for it", func() {
 		one, err := registry.Push(GinkgoT().Context(), "elemental/os", "a", image.OS{Version: "same"})
 		Expect(err).NotTo(HaveOccurred())
 		two, err := registry.Push(GinkgoT().Context(), "elemental/os", "b", image.OS{Version: "same"})
@@ -70,7 +70,7 @@ var _ = Describe("The registry", Ordered, func() {
 		Expect(registry.Asked(two)).To(HaveLen(asked))
 	})
 
-	It("holds content back, but not what an image is", func() {
+	It("can delay the content of images, but not their manifests", func() {
 		held, err := registry.Push(GinkgoT().Context(), "elemental/os", "held", image.OS{})
 		Expect(err).NotTo(HaveOccurred())
 		letGo := registry.Hold()

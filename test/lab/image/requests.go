@@ -29,15 +29,15 @@ func (r Request) Manifest() (repository, reference string, ok bool) {
 	return strings.Cut(path, "/manifests/")
 }
 
-// requestLog is what a registry was asked.
+// requestLog is the log of requests to a registry.
 type requestLog struct {
 	mu       sync.Mutex
 	requests []Request
-	// held is closed when content is given out again; nil while it is.
+	// held is closed when content is served again; nil while it is served.
 	held chan struct{}
 }
 
-// Hold keeps the content of images from whoever asks for it, until the returned function is called or he
+// Hold delays all requests for the content of images until the returned function is called or the client
 // gives up.
 func (l *requestLog) Hold() (letGo func()) {
 	held := make(chan struct{})
@@ -52,7 +52,7 @@ func (l *requestLog) Hold() (letGo func()) {
 	})
 }
 
-// await waits while content is held. It says whether there is still somebody to give it to.
+// await waits while content is held. It reports whether the client still waits for it.
 func (l *requestLog) await(r *http.Request) bool {
 	l.mu.Lock()
 	held := l.held
@@ -85,16 +85,16 @@ func (l *requestLog) logged(next http.Handler) http.Handler {
 	})
 }
 
-// Requests are all requests so far, pushes too.
+// Requests are all requests so far, pushes included.
 func (l *requestLog) Requests() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
 }
 
-// Asked are the requests for the manifest of an image by its tag or one of its digests: the first thing
-// that anybody does who resolves or pulls it. The user agent tells who it was; hosts name themselves
-// in theirs.
+// Asked are the requests for the manifest of an image by its tag or one of its digests: the first
+// request of any client that resolves or pulls it. The user agent identifies the client; hosts include
+// their names in it.
 func (l *requestLog) Asked(img Image) []Request {
 	return slices.DeleteFunc(l.Requests(), func(r Request) bool {
 		repository, reference, ok := r.Manifest()

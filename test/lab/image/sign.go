@@ -23,15 +23,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Signer signs images as "cosign sign --key" does, by hand: what verifies is not what signs.
-// Source: cosign, specs/SIGNATURE_SPEC.md.
+// Signer signs images as "cosign sign --key" does. It does not use cosign's code, so that the code that
+// verifies is not tested against itself. Source: cosign, specs/SIGNATURE_SPEC.md.
 type Signer struct {
-	// PublicKey is what cosign writes to cosign.pub.
+	// PublicKey is the content of cosign.pub.
 	PublicKey string
 	key       *ecdsa.PrivateKey
 }
 
-// NewSigner makes a key.
+// NewSigner generates a key.
 func NewSigner() (*Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,7 +44,7 @@ func NewSigner() (*Signer, error) {
 	return &Signer{PublicKey: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: encoded})), key: key}, nil
 }
 
-// Payload is what is signed of an image.
+// Payload is what is signed for an image.
 func Payload(digest string) []byte {
 	return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":"registry.test/os"},"image":{"docker-manifest-digest":%q},`+
 		`"type":"cosign container image signature"},"optional":null}`, digest)
@@ -58,12 +58,12 @@ func (s *Signer) Signature(payload []byte) (string, error) {
 
 const signatureAnnotation = "dev.cosignproject.cosign/signature"
 
-// AppendSignature adds a signature to what lies under an image's tag of signatures, empty.Image at first.
+// AppendSignature adds a signature to the image under the signature tag, empty.Image at first.
 func AppendSignature(to v1.Image, payload []byte, signature string) (v1.Image, error) {
 	return AppendAnnotated(to, payload, map[string]string{signatureAnnotation: signature})
 }
 
-// AppendAnnotated adds a signature with all its annotations: see Sigstore.Annotations.
+// AppendAnnotated adds a signature with all its annotations; see Sigstore.Annotations.
 func AppendAnnotated(to v1.Image, payload []byte, annotations map[string]string) (v1.Image, error) {
 	return mutate.Append(mutate.MediaType(to, types.OCIManifestSchema1), mutate.Addendum{
 		Layer:       static.NewLayer(payload, "application/vnd.dev.cosign.simplesigning.v1+json"),
@@ -71,12 +71,13 @@ func AppendAnnotated(to v1.Image, payload []byte, annotations map[string]string)
 	})
 }
 
-// SignatureTag is the tag under which the signatures of a digest lie.
+// SignatureTag is the tag of the signatures of a digest.
 func SignatureTag(digest string) string {
 	return strings.Replace(digest, "sha256:", "sha256-", 1) + ".sig"
 }
 
-// Sign signs what the tag of an image names, and nothing in it, as cosign does unless it is told otherwise.
+// Sign signs what the tag of an image refers to, but not the manifests of an index, which is cosign's
+// default.
 func (r *Registry) Sign(ctx context.Context, pushed Image, by *Signer) error {
 	payload := Payload(pushed.Digest)
 	signature, err := by.Signature(payload)

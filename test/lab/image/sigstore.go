@@ -23,34 +23,36 @@ import (
 
 const (
 	certificateLife = 10 * time.Minute
-	// logName ends in the id of a tree, as that of sigstore's first log does.
+	// logName ends in a tree ID, as that of sigstore's first log does.
 	logName = "rekor.test - 1"
-	// logIndex of all entries: each is the only one of its tree.
+	// logIndex of all entries: each is the only one in its tree.
 	logIndex = 0
 )
 
-// oidIssuer is where sigstore's certificates say who has authenticated their subject.
-// Source: fulcio, docs/oid-info.md.
+// oidIssuer is the extension of sigstore's certificates with the OIDC issuer that authenticated the subject. Source:
+// fulcio, docs/oid-info.md.
 var oidIssuer = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}
 
-// Sigstore issues certificates and keeps a log, as an instance of sigstore does, by hand: what verifies is not what signs.
+// Sigstore issues certificates and keeps a log, as an instance of sigstore does. It does not use sigstore's code, so
+// that the code that verifies is not tested against itself.
 type Sigstore struct {
 	authority    *x509.Certificate
 	authorityKey *ecdsa.PrivateKey
 	logKey       *ecdsa.PrivateKey
 }
 
-// Identity is who signs without a key.
+// Identity of a keyless signature.
 type Identity struct {
-	// Issuer that has authenticated the subject.
+	// Issuer that authenticated the subject.
 	Issuer string
 	// Subject is a URI.
 	Subject string
-	// LoggedAfter is how long after the certificate was issued the signature was logged. Certificates are good for 10 minutes.
+	// LoggedAfter is the time from the issue of the certificate to the log entry of the signature. Certificates are
+	// valid for 10 minutes.
 	LoggedAfter time.Duration
 }
 
-// NewSigstore makes an instance.
+// NewSigstore creates an instance.
 func NewSigstore() (*Sigstore, error) {
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,7 +75,7 @@ func NewSigstore() (*Sigstore, error) {
 	return &Sigstore{authority: authority, authorityKey: authorityKey, logKey: logKey}, err
 }
 
-// TrustedRoot is what verifies the instance's signatures, as "cosign trusted-root create" writes it.
+// TrustedRoot is the trust root that verifies the instance's signatures, as "cosign trusted-root create" writes it.
 func (s *Sigstore) TrustedRoot() (string, error) {
 	public, id, err := s.log()
 	if err != nil {
@@ -96,7 +98,7 @@ func (s *Sigstore) TrustedRoot() (string, error) {
 	return string(content), err
 }
 
-// log is the public key of the log, and its id.
+// log is the public key of the log, and its ID.
 func (s *Sigstore) log() (public, id []byte, err error) {
 	public, err = x509.MarshalPKIXPublicKey(s.logKey.Public())
 	if err != nil {
@@ -106,7 +108,7 @@ func (s *Sigstore) log() (public, id []byte, err error) {
 	return public, sum[:], nil
 }
 
-// issue makes a key and a certificate for it.
+// issue generates a key and a certificate for it.
 func (s *Sigstore) issue(to Identity, issued time.Time) (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -128,7 +130,7 @@ func (s *Sigstore) issue(to Identity, issued time.Time) (*ecdsa.PrivateKey, []by
 	return key, certificate, err
 }
 
-// Annotations are those that cosign writes beside the payload of a signature without a key.
+// Annotations are those that cosign adds to the payload of a keyless signature.
 func (s *Sigstore) Annotations(payload []byte, by Identity) (map[string]string, error) {
 	issued := time.Now().Add(-time.Hour)
 	key, certificate, err := s.issue(by, issued)
@@ -158,14 +160,14 @@ func (s *Sigstore) Annotations(payload []byte, by Identity) (map[string]string, 
 	}, err
 }
 
-// promise is that of the log that an entry will be in it, and what it is about.
+// promise is the log's signed entry timestamp for an entry, and the content that it signs.
 func (s *Sigstore) promise(body []byte, at time.Time) (promised map[string]any, signature []byte, err error) {
 	_, id, err := s.log()
 	if err != nil {
 		return nil, nil, err
 	}
 	promised = map[string]any{"body": body, "integratedTime": at.Unix(), "logIndex": logIndex, "logID": hex.EncodeToString(id)}
-	canonical, err := json.Marshal(promised) // sorted, and without anything that Go escapes
+	canonical, err := json.Marshal(promised) // canonical: keys are sorted, and nothing in it is escaped by Go
 	if err != nil {
 		return nil, nil, fmt.Errorf("encoding a promise: %w", err)
 	}

@@ -23,10 +23,11 @@ import (
 // startTimeout is for one process to become ready on a busy machine.
 const startTimeout = 2 * time.Minute
 
-// admins is the group that may do everything.
+// admins is the group of cluster administrators.
 const admins = "system:masters"
 
-// kubeletClient is the API server as a client of kubelets, frontProxy as one of the API servers behind it.
+// kubeletClient is the API server's user as a client of kubelets, frontProxy its user as a client of aggregated API
+// servers.
 const (
 	kubeletClient = "apiserver-kubelet-client"
 	frontProxy    = "front-proxy-client"
@@ -40,15 +41,15 @@ type Options struct {
 	Dir string
 	// Binaries is the folder with etcd, kube-apiserver and the others.
 	Binaries string
-	// Controllers of kube-controller-manager to run. None: it is not started.
+	// Controllers of kube-controller-manager to run. If empty, it is not started.
 	Controllers []string
 	// Pods starts kube-scheduler and kwok.
 	Pods bool
 	// PodStages is the file with kwok's stages for Pods.
 	PodStages string
-	// PlayedElsewhere selects the Pods, by label, that somebody else plays than kwok. Default: none.
+	// PlayedElsewhere selects, by label, the Pods that are not left to kwok. Default: none.
 	PlayedElsewhere string
-	// Died is told of a process that ends by itself.
+	// Died is called when a process exits unexpectedly.
 	Died func(failure error)
 }
 
@@ -76,7 +77,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Stop ends all processes, those that depend on others first.
+// Stop stops all processes in reverse order of their dependencies.
 func (c *Cluster) Stop() {
 	for i := len(c.processes) - 1; i >= 0; i-- {
 		c.processes[i].Stop()
@@ -89,7 +90,7 @@ func (c *Cluster) Processes() []*process.Process { return c.processes }
 // Name of the cluster.
 func (c *Cluster) Name() string { return c.options.Name }
 
-// Host and Port of the API server.
+// Host of the API server.
 func (c *Cluster) Host() string { return "127.0.0.1" }
 
 // Port of the API server.
@@ -98,11 +99,11 @@ func (c *Cluster) Port() int { return c.port }
 // URL of the API server.
 func (c *Cluster) URL() string { return fmt.Sprintf("https://%s:%d", c.Host(), c.port) }
 
-// ServiceName is the host and port by which processes that ask a process.Proxy find the API server. It is another for each
+// ServiceName is the host:port by which processes that use a process.Proxy reach the API server. It differs for each
 // cluster of a lab.
 func (c *Cluster) ServiceName() string { return fmt.Sprintf("kubernetes.default.svc:%d", c.port) }
 
-// ByService has a kubeconfig of the cluster name the API server so.
+// ByService replaces the API server in a kubeconfig of the cluster by its ServiceName.
 func (c *Cluster) ByService(kubeconfig []byte) []byte {
 	return bytes.ReplaceAll(kubeconfig, []byte(c.URL()), []byte("https://"+c.ServiceName()))
 }
@@ -113,7 +114,7 @@ func (c *Cluster) Authority() *pki.Authority { return c.authority }
 // AuditLog is the file of the API server's audit log.
 func (c *Cluster) AuditLog() string { return c.path("audit.log") }
 
-// Through is the cluster as it is reached by another port on loopback.
+// Through is the cluster reached through another loopback port.
 func (c *Cluster) Through(port int) *Cluster {
 	through := *c
 	through.port = port
@@ -151,11 +152,10 @@ func (c *Cluster) makeCertificates(context.Context) error {
 	return pki.WriteFiles(c.path("tls"), files)
 }
 
-// tls is the file with that name among the cluster's certificates.
+// tls is a file among the cluster's certificates.
 func (c *Cluster) tls(name string) string { return filepath.Join(c.path("tls"), name) }
 
-// Kubeconfig makes a kubeconfig for a user of the group system:masters. The user's name shows in the
-// audit log.
+// Kubeconfig creates a kubeconfig for a user of the group system:masters. The user's name appears in the audit log.
 func (c *Cluster) Kubeconfig(user string) ([]byte, error) { return c.kubeconfig(user, admins) }
 
 func (c *Cluster) kubeconfig(user string, groups ...string) ([]byte, error) {
@@ -176,8 +176,8 @@ func (c *Cluster) WriteKubeconfig(user string) (string, error) {
 	return c.writeKubeconfig(user, user, admins)
 }
 
-// WriteUserKubeconfig does so for a process that may do only what was granted to its user's name. The file, and a group
-// of the user, have the process's name: the audit log tells by it the processes of one user.
+// WriteUserKubeconfig does the same for a process whose user has only the permissions granted to its name. The file and
+// a group of the user have the process's name, by which the audit log distinguishes processes of one user.
 func (c *Cluster) WriteUserKubeconfig(user, process string) (string, error) {
 	return c.writeKubeconfig(process, user, process)
 }
@@ -197,7 +197,7 @@ func (c *Cluster) writeKubeconfig(name, user string, groups ...string) (string, 
 // RESTConfig of a user of the group system:masters, without a rate limit.
 func (c *Cluster) RESTConfig(user string) (*rest.Config, error) { return c.restConfig(user, admins) }
 
-// UserRESTConfig does so for a user that may do only what was granted to its name.
+// UserRESTConfig does the same for a user that has only the permissions granted to its name.
 func (c *Cluster) UserRESTConfig(user string) (*rest.Config, error) { return c.restConfig(user) }
 
 func (c *Cluster) restConfig(user string, groups ...string) (*rest.Config, error) {
@@ -213,7 +213,7 @@ func (c *Cluster) restConfig(user string, groups ...string) (*rest.Config, error
 	return config, nil
 }
 
-// clientTLS trusts the cluster and is trusted by it.
+// clientTLS trusts the cluster's CA and has a client certificate of it.
 func (c *Cluster) clientTLS(user string) (*tls.Config, error) {
 	pair, err := c.authority.Client(user, admins)
 	if err != nil {

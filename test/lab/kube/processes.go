@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
-// auditPolicy records every write, and those of interest with their bodies.
+// auditPolicy records every write, and those that tests use with their bodies.
 //
 //go:embed audit-policy.yaml
 var auditPolicy []byte
@@ -49,11 +49,11 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--service-account-issuer="+c.URL(),
 		"--service-account-key-file="+c.tls("tls.key"),
 		"--service-account-signing-key-file="+c.tls("tls.key"),
-		// Kubelets of the lab have no names that resolve.
+		// The host names of the lab's kubelets do not resolve.
 		"--kubelet-preferred-address-types=InternalIP",
 		"--kubelet-client-certificate="+c.tls(kubeletClient+".crt"),
 		"--kubelet-client-key="+c.tls(kubeletClient+".key"),
-		// API servers behind this one learn by these who asks.
+		// Aggregated API servers identify the original user by these.
 		"--requestheader-client-ca-file="+c.tls("ca.crt"),
 		"--requestheader-allowed-names="+frontProxy,
 		"--requestheader-username-headers=X-Remote-User",
@@ -66,10 +66,10 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--allow-privileged=true",
 		"--audit-policy-file="+c.path("audit-policy.yaml"),
 		"--audit-log-path="+c.AuditLog(),
-		// Never rotated: what is counted from it must be all there. The default is 100 (MB), zero included.
+		// Never rotated: counts need the complete log. The default is 100 (MB), which 0 selects too.
 		"--audit-log-maxsize=10240",
 		"--shutdown-delay-duration=0s",
-		// Watches end at once when a lab stops, rather than after a minute.
+		// Watches end immediately when a lab stops, rather than after a minute.
 		"--shutdown-watch-termination-grace-period=1s",
 	)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Cluster) awaitAPIServer(ctx context.Context) error {
 	return c.APIServer.AwaitOK(ctx, c.URL()+"/readyz", config)
 }
 
-// RestartAPIServer starts the API server again after it was killed.
+// RestartAPIServer restarts the API server after it was killed.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	if err := c.APIServer.Restart(); err != nil {
 		return err

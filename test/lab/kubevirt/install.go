@@ -20,11 +20,11 @@ import (
 const (
 	kindAPIService = "APIService"
 	kindNamespace  = "Namespace"
-	// apiService is the name of virt-api's Service, and of the certificate that it must have.
+	// apiService is the name of virt-api's Service, for which its certificate must be valid.
 	apiService = "virt-api"
 )
 
-// installObjects creates all that does not need virt-api.
+// installObjects creates everything that does not need virt-api.
 func (k *KubeVirt) installObjects(ctx context.Context) error {
 	crds := k.manifests.CRDs()
 	if err := crds.Create(ctx, k.options.Kube); err != nil {
@@ -41,8 +41,8 @@ func (k *KubeVirt) installObjects(ctx context.Context) error {
 	return capi.AwaitEstablished(ctx, k.options.Kube, crds)
 }
 
-// trust publishes the authority of KubeVirt's certificates, which is the cluster's.
-// Source: KubeVirt 1.7, pkg/virt-operator/resource/generate/components/secrets.go.
+// trust publishes the CA of KubeVirt's certificates, which is the cluster's. Source: KubeVirt 1.7,
+// pkg/virt-operator/resource/generate/components/secrets.go.
 func (k *KubeVirt) trust(ctx context.Context) error {
 	return k.create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "kubevirt-ca"},
@@ -50,7 +50,7 @@ func (k *KubeVirt) trust(ctx context.Context) error {
 	})
 }
 
-// installWebhooks has the API server ask virt-api, which runs on loopback rather than behind a Service.
+// installWebhooks makes the API server call virt-api, which runs on loopback rather than behind a Service.
 func (k *KubeVirt) installWebhooks(ctx context.Context) error {
 	webhooks := k.manifests.Webhooks()
 	if err := webhooks.OnLoopback(int(k.api), k.options.Cluster.Authority().CertPEM); err != nil {
@@ -62,8 +62,8 @@ func (k *KubeVirt) installWebhooks(ctx context.Context) error {
 	return k.installSubresources(ctx)
 }
 
-// installSubresources puts the API with start, stop and the like behind the API server. It knows such an API only by a
-// Service; one that has an external name may be on loopback.
+// installSubresources registers virt-api as the aggregated API for the subresources. An APIService can refer only to a
+// Service; one of type ExternalName can resolve to loopback.
 func (k *KubeVirt) installSubresources(ctx context.Context) error {
 	err := k.create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: apiService},

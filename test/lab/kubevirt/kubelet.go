@@ -13,8 +13,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 )
 
-// Kubelet plays the Node of a host that can run virtual machines: a kubelet, and with it virt-handler. Both live from
-// boot to shutdown, or until the power is gone.
+// Kubelet simulates the kubelet and the virt-handler of a host that can run virtual machines. Both run from boot to
+// shutdown, or until the power is cut.
 type Kubelet struct {
 	*kubelet.Writer
 	kubevirt *KubeVirt
@@ -25,7 +25,7 @@ func (k *KubeVirt) Kubelet(writer *kubelet.Writer) *Kubelet {
 	return &Kubelet{Writer: writer, kubevirt: k}
 }
 
-// Run is the kubelet and virt-handler, until ctx ends.
+// Run runs the kubelet and virt-handler until ctx ends.
 func (k *Kubelet) Run(ctx context.Context, boot kubelet.Boot) {
 	over := make(chan struct{})
 	go func() {
@@ -36,8 +36,8 @@ func (k *Kubelet) Run(ctx context.Context, boot kubelet.Boot) {
 	<-over
 }
 
-// Devices adds to the resources of a Node those that virt-handler's device plugins give it.
-// Source: KubeVirt 1.7, pkg/virt-handler/device-manager.
+// Devices adds the resources that virt-handler's device plugins provide to those of a Node. Source: KubeVirt 1.7,
+// pkg/virt-handler/device-manager.
 func Devices(allocatable corev1.ResourceList) corev1.ResourceList {
 	with := maps.Clone(allocatable)
 	for _, device := range []corev1.ResourceName{"devices.kubevirt.io/kvm", "devices.kubevirt.io/tun", "devices.kubevirt.io/vhost-net"} {

@@ -26,21 +26,22 @@ const (
 	// Version of KubeVirt.
 	Version = "v1.7.0"
 
-	// startTimeout is for all of it to be ready on a busy machine.
+	// startTimeout is for all components to become ready on a busy machine.
 	startTimeout = 3 * time.Minute
 )
 
 // Options of a KubeVirt.
 type Options struct {
-	// Cluster to put it on, with kube-scheduler and kwok, which must leave hypervisor.LauncherSelector to it.
+	// Cluster to install it on, with kube-scheduler and kwok. kwok must not handle the Pods of
+	// hypervisor.LauncherSelector.
 	Cluster *kube.Cluster
-	// Kube is a client to the cluster that knows KubeVirt's kinds.
+	// Kube is a client for the cluster with KubeVirt's kinds in its scheme.
 	Kube client.WithWatch
 	// Dir for its files.
 	Dir string
-	// Binaries is the folder with virt-api and virt-controller, Manifests the file that the generator printed.
+	// Binaries is the folder with virt-api and virt-controller, Manifests the file that the generator wrote.
 	Binaries, Manifests string
-	// Died is told of a process that ends by itself.
+	// Died is called when a process exits unexpectedly.
 	Died func(failure error)
 }
 
@@ -52,11 +53,12 @@ type KubeVirt struct {
 
 	// API is virt-api and Controller virt-controller. Each can be killed, frozen and restarted.
 	API, Controller *process.Process
-	// Hypervisor plays virt-handler and virt-launcher on the hosts.
+	// Hypervisor simulates virt-handler and virt-launcher on the hosts.
 	Hypervisor *hypervisor.Hypervisor
 }
 
-// Start installs KubeVirt and returns when it decides. No node can run a virtual machine yet: see Kubelet.
+// Start installs KubeVirt and returns once virt-api serves and virt-controller leads. No node can run a
+// virtual machine yet: see Kubelet.
 func Start(ctx context.Context, options Options) (*KubeVirt, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -72,7 +74,7 @@ func Start(ctx context.Context, options Options) (*KubeVirt, error) {
 	return k, nil
 }
 
-// load reads the manifests and finds ports.
+// load reads the manifests and allocates ports.
 func (k *KubeVirt) load(context.Context) error {
 	if _, err := os.Stat(k.binary(virtAPI)); err != nil {
 		return fmt.Errorf("%s is not built: run 'make tools-kubevirt'", virtAPI)
@@ -106,7 +108,7 @@ func (k *KubeVirt) startHypervisor(ctx context.Context) error {
 	return err
 }
 
-// Stop ends everything.
+// Stop stops all components.
 func (k *KubeVirt) Stop() {
 	if k.Hypervisor != nil {
 		k.Hypervisor.Stop()
@@ -122,5 +124,5 @@ func (k *KubeVirt) path(name string) string { return filepath.Join(k.options.Dir
 
 func (k *KubeVirt) binary(name string) string { return filepath.Join(k.options.Binaries, name) }
 
-// serviceAccount is the user that a component of KubeVirt is.
+// serviceAccount is the user of a component of KubeVirt.
 func serviceAccount(name string) string { return "system:serviceaccount:" + Namespace + ":" + name }

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deploymentID is what the operator made of its configuration; any string.
+// deploymentID identifies the operator's configuration; any string.
 const deploymentID = "lab"
 
-// deploy creates the KubeVirt object, and says of it what the operator does when all is well.
+// deploy creates the KubeVirt object, and sets the status that the operator sets when it is healthy.
 func (k *KubeVirt) deploy(ctx context.Context) error {
 	err := k.create(ctx, &kubevirtv1.KubeVirt{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name},
@@ -35,8 +35,8 @@ func (k *KubeVirt) deploy(ctx context.Context) error {
 	return k.Report(ctx, Healthy)
 }
 
-// Configure changes the KubeVirt object's specification, as `kubectl edit kubevirt` would, and has the operator observe
-// it. virt-api and virt-controller follow within a second or so.
+// Configure changes the spec of the KubeVirt object, as `kubectl edit kubevirt` would, and sets its observed
+// generation. virt-api and virt-controller follow within about a second.
 func (k *KubeVirt) Configure(ctx context.Context, change func(*kubevirtv1.KubeVirtConfiguration)) error {
 	object := &kubevirtv1.KubeVirt{}
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -52,7 +52,7 @@ func (k *KubeVirt) Configure(ctx context.Context, change func(*kubevirtv1.KubeVi
 	return k.Report(ctx, func(object *kubevirtv1.KubeVirt) { object.Status.ObservedGeneration = ptr.To(object.Generation) })
 }
 
-// Report changes what the operator says in the KubeVirt object's status. Nobody changes it back: end with Healthy.
+// Report changes the status of the KubeVirt object. Nothing reverts it: call it with Healthy in the end.
 func (k *KubeVirt) Report(ctx context.Context, change func(*kubevirtv1.KubeVirt)) error {
 	object := &kubevirtv1.KubeVirt{}
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -68,8 +68,8 @@ func (k *KubeVirt) Report(ctx context.Context, change func(*kubevirtv1.KubeVirt)
 	return nil
 }
 
-// Healthy is a KubeVirt that is deployed and not in the middle of anything.
-// Source: KubeVirt 1.7, pkg/virt-operator/util/client.go.
+// Healthy sets the status of a KubeVirt that is deployed and not being changed. Source: KubeVirt 1.7,
+// pkg/virt-operator/util/client.go.
 func Healthy(object *kubevirtv1.KubeVirt) {
 	object.Status.Phase = kubevirtv1.KubeVirtPhaseDeployed
 	object.Status.DefaultArchitecture = runtime.GOARCH
@@ -85,7 +85,7 @@ func Healthy(object *kubevirtv1.KubeVirt) {
 	setCondition(object, kubevirtv1.KubeVirtConditionCreated, corev1.ConditionTrue, "AllResourcesCreated", "All resources were created.")
 }
 
-// Upgrading is a KubeVirt in the middle of an upgrade of itself to a version.
+// Upgrading sets the status of a KubeVirt that is being upgraded to a version.
 func Upgrading(version string) func(*kubevirtv1.KubeVirt) {
 	return func(object *kubevirtv1.KubeVirt) {
 		object.Status.TargetKubeVirtVersion, object.Status.TargetDeploymentID = version, version

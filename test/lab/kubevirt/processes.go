@@ -24,7 +24,7 @@ const (
 	virtController = "virt-controller"
 )
 
-// maxAnswer of a probe, in bytes.
+// maxAnswer is the maximum size of a probe's response, in bytes.
 const maxAnswer = 4 << 10
 
 // endpoint is a port on loopback.
@@ -32,7 +32,7 @@ type endpoint int
 
 func (e endpoint) url(path string) string { return "https://127.0.0.1:" + strconv.Itoa(int(e)) + path }
 
-// startProcesses starts virt-api and virt-controller, and waits until the one serves and the other leads.
+// startProcesses starts virt-api and virt-controller, and waits until the former serves and the latter leads.
 func (k *KubeVirt) startProcesses(ctx context.Context) error {
 	if err := k.makeCertificates(); err != nil {
 		return err
@@ -46,13 +46,13 @@ func (k *KubeVirt) startProcesses(ctx context.Context) error {
 	return k.AwaitReady(ctx)
 }
 
-// AwaitReady waits until virt-api serves and virt-controller leads, as after a restart of them.
+// AwaitReady waits until virt-api serves and virt-controller leads, for example after a restart.
 func (k *KubeVirt) AwaitReady(ctx context.Context) error {
 	config := k.probeTLS()
 	if err := k.API.AwaitOK(ctx, k.api.url("/healthz"), config); err != nil {
 		return err
 	}
-	// It is healthy before it leads.
+	// Its health endpoint succeeds before it leads.
 	return k.Controller.Await(ctx, "the election", func(ctx context.Context) error { return k.leads(ctx, config) })
 }
 
@@ -72,7 +72,7 @@ func (k *KubeVirt) startController() (err error) {
 	if err != nil {
 		return err
 	}
-	const registry = "quay.io/kubevirt/" // nothing is ever pulled
+	const registry = "quay.io/kubevirt/" // no image is ever pulled
 	k.Controller, err = k.run(virtController, "--kubeconfig="+kubeconfig, "--port="+strconv.Itoa(int(k.main)),
 		"--launcher-image="+registry+"virt-launcher:"+Version, "--exporter-image="+registry+"virt-exportserver:"+Version,
 		"--prom-cert-file="+k.tls("tls.crt"), "--prom-key-file="+k.tls("tls.key"))
@@ -95,14 +95,15 @@ func (k *KubeVirt) makeCertificates() error {
 
 func (k *KubeVirt) tls(name string) string { return k.path("kubevirt-tls/" + name) }
 
-// probeTLS trusts KubeVirt's certificates. Without one of its own: virt-api takes only those of the API server.
+// probeTLS trusts KubeVirt's certificates. It has no client certificate, because virt-api accepts only that of
+// the API server.
 func (k *KubeVirt) probeTLS() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(k.options.Cluster.Authority().CertPEM)
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
-// leads asks virt-controller whether it was elected.
+// leads asks virt-controller whether it is the leader.
 func (k *KubeVirt) leads(ctx context.Context, config *tls.Config) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.main.url("/leader"), nil)
 	if err != nil {
@@ -124,7 +125,7 @@ func (k *KubeVirt) leads(ctx context.Context, config *tls.Config) error {
 	return nil
 }
 
-// awaitSubresources waits until the API server finds virt-api behind it.
+// awaitSubresources waits until the API server reaches virt-api as an aggregated API.
 func (k *KubeVirt) awaitSubresources(ctx context.Context) error {
 	config, err := k.options.Cluster.RESTConfig("lab")
 	if err != nil {

@@ -24,18 +24,18 @@ import (
 
 const lifetime = 365 * 24 * time.Hour
 
-// Authority signs certificates.
+// Authority is a CA.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
-	// CertPEM and KeyPEM of the authority itself.
+	// CertPEM and KeyPEM of the CA itself.
 	CertPEM, KeyPEM []byte
 }
 
 // Pair is a certificate and its key, PEM-encoded.
 type Pair struct{ CertPEM, KeyPEM []byte }
 
-// NewAuthority makes a self-signed authority.
+// NewAuthority creates a self-signed CA.
 func NewAuthority(name string) (*Authority, error) {
 	template, err := newTemplate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -54,7 +54,7 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{certificate: template, key: key, CertPEM: pair.CertPEM, KeyPEM: pair.KeyPEM}, nil
 }
 
-// LoadAuthority returns an authority that somebody else made, from its certificate and key.
+// LoadAuthority returns an existing CA from its certificate and key.
 func LoadAuthority(certPEM, keyPEM []byte) (*Authority, error) {
 	block, _ := pem.Decode(certPEM)
 	if block == nil {
@@ -75,8 +75,8 @@ func LoadAuthority(certPEM, keyPEM []byte) (*Authority, error) {
 	return &Authority{certificate: certificate, key: signer, CertPEM: certPEM, KeyPEM: keyPEM}, nil
 }
 
-// Server signs a certificate for servers on loopback and under the given names and addresses. It is good for clients
-// too, as etcd's members are one another's.
+// Server signs a certificate for servers on loopback and under the given names and addresses. It is also valid for
+// clients, as etcd's members need it for one another.
 func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	template, err := newTemplate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -142,7 +142,7 @@ func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer cryp
 	}, nil
 }
 
-// WriteServing writes what the servers of Kubernetes expect in a directory: ca.crt, tls.crt, tls.key.
+// WriteServing writes the files that Kubernetes servers expect in a directory: ca.crt, tls.crt, tls.key.
 func (a *Authority) WriteServing(dir string, pair Pair) error {
 	return WriteFiles(dir, map[string][]byte{"ca.crt": a.CertPEM, "tls.crt": pair.CertPEM, "tls.key": pair.KeyPEM})
 }

@@ -40,7 +40,7 @@ func pairOf(pair pki.Pair, err error) tls.Certificate {
 	return certificate
 }
 
-// serve answers with the user and groups that a client's certificate names.
+// serve answers with the user and groups in a client's certificate.
 func serve(authority *pki.Authority) string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		subject := r.TLS.PeerCertificates[0].Subject
@@ -70,13 +70,13 @@ func get(url string, trusted *pki.Authority, client tls.Certificate) (string, er
 }
 
 var _ = Describe("An authority", func() {
-	It("lets servers and clients on loopback know each other", func() {
+	It("lets servers and clients on loopback authenticate each other", func() {
 		authority := newAuthority("ca")
 		Expect(get(serve(authority), authority, pairOf(authority.Client("alice", "system:masters")))).
 			To(Equal("alice in system:masters"))
 	})
 
-	It("vouches for nobody of another authority", func() {
+	It("rejects certificates of another authority", func() {
 		authority, other := newAuthority("ca"), newAuthority("ca")
 		url := serve(authority)
 		_, err := get(url, other, pairOf(authority.Client("alice")))

@@ -5,7 +5,7 @@ package process
 
 import "syscall"
 
-// attributes make a child end with the lab, and keep a Ctrl-C at the terminal for the lab alone.
+// attributes make a child die with the lab, and keep a Ctrl-C at the terminal from reaching it.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

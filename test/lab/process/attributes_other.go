@@ -7,7 +7,7 @@ package process
 
 import "syscall"
 
-// attributes keep a Ctrl-C at the terminal for the lab, which then stops its children.
+// attributes keep a Ctrl-C at the terminal from reaching a child, which the lab stops then.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -12,14 +12,14 @@ import (
 	"sync"
 )
 
-// Balancer forwards connections on a loopback port to replicas of a server in turn, as a Service does for Pods. A
-// replica that takes no connections is passed over.
+// Balancer forwards connections on a loopback port to replicas of a server in round-robin order, as a Service
+// does for Pods. A replica that does not accept connections is skipped.
 type Balancer struct {
 	port     int
 	listener net.Listener
 
 	mu sync.Mutex
-	// backends are ports; those without are out of service.
+	// backends are ports; out of service are those in without.
 	backends []int
 	without  map[int]bool
 	next     int
@@ -47,7 +47,7 @@ func Balance(backends ...int) (*Balancer, error) {
 // Port on which the Balancer listens.
 func (b *Balancer) Port() int { return b.port }
 
-// Exclude takes a backend out of service and cuts its connections.
+// Exclude takes a backend out of service and closes its connections.
 func (b *Balancer) Exclude(backend int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,14 +57,14 @@ func (b *Balancer) Exclude(backend int) {
 	}
 }
 
-// Include puts a backend into service again.
+// Include puts a backend back into service.
 func (b *Balancer) Include(backend int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.without, backend)
 }
 
-// Replace has the balancer lead to other backends, and closes the connections to those it led to.
+// Replace replaces the backends, and closes the connections to the former ones.
 func (b *Balancer) Replace(backends ...int) {
 	b.mu.Lock()
 	former := b.backends
@@ -80,7 +80,7 @@ func (b *Balancer) Replace(backends ...int) {
 	}
 }
 
-// Close takes no more connections and cuts those there are.
+// Close stops accepting connections and closes the existing ones.
 func (b *Balancer) Close() {
 	_ = b.listener.Close()
 	for _, backend := range b.backends {
@@ -115,7 +115,7 @@ func (b *Balancer) forward(client net.Conn) {
 	}
 }
 
-// inTurn returns the backends that are in service, beginning with another one each time.
+// inTurn returns the backends that are in service, each time beginning with the next one.
 func (b *Balancer) inTurn() []int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +144,8 @@ func (b *Balancer) closed(backend int, connection net.Conn) {
 	delete(b.open[backend], connection)
 }
 
-// join copies both ways until one side closes, and then closes both: the end of a server must be felt at once.
+// join copies in both directions until one side closes, and then closes both: a client must notice immediately
+// when a server ends.
 func join(a, b net.Conn) {
 	done := make(chan struct{}, 2)
 	oneWay := func(to, from net.Conn) {

@@ -42,7 +42,7 @@ var _ = Describe("Balancer", func() {
 	}
 	anew := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-	It("asks replicas in turn, and only those that take connections and are in service", func() {
+	It("uses replicas in turn, and only those that accept connections and are in service", func() {
 		first, firstPort := replica("first")
 		_, secondPort := replica("second")
 		b, err := process.Balance(firstPort, secondPort)
@@ -65,7 +65,7 @@ var _ = Describe("Balancer", func() {
 		Expect(ask(b, anew)).To(Equal("second"))
 	})
 
-	It("cuts the connections to a replica that is taken out of service", func() {
+	It("closes the connections to a replica that is taken out of service", func() {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(listener.Close)

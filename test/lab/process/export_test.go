@@ -3,13 +3,13 @@
 
 package process
 
-// FirstPort and LastPort that there are.
+// FirstPort and LastPort are the limits of the port range.
 const (
 	FirstPort = firstPort
 	LastPort  = lastPort
 )
 
-// AnotherProcess takes ports, of those from first to last, as another process does.
+// AnotherProcess allocates ports from first to last as another process would.
 func AnotherProcess(first, last int) (take func(count int) ([]int, error), end func()) {
 	other := &ports{first: first, last: last}
 	return other.take, func() {

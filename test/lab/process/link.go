@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Link forwards connections on a loopback port to a server, and can have all that the server says arrive later, as over a
-// link with a long delay.
+// Link forwards connections on a loopback port to a server, and can delay all that the server sends, as a connection
+// with a high latency does.
 type Link struct {
 	port, server int
 	listener     net.Listener
@@ -40,10 +40,10 @@ func NewLink(server int) (*Link, error) {
 // Port on which the Link listens.
 func (l *Link) Port() int { return l.port }
 
-// Delay has what the server says from now on arrive that much later, on connections that are open too.
+// Delay delays what the server sends from now on, on open connections too.
 func (l *Link) Delay(by time.Duration) { l.delay.Store(int64(by)) }
 
-// Close takes no more connections and cuts those there are.
+// Close stops accepting connections and closes the existing ones.
 func (l *Link) Close() {
 	_ = l.listener.Close()
 	l.mu.Lock()
@@ -78,14 +78,14 @@ func (l *Link) forward(client net.Conn) {
 	l.mu.Unlock()
 }
 
-// delayed is a connection to a server of which each piece is read as long after it came as the delay was then. Pieces
-// follow each other as they came: it is a long link, not a narrow one.
+// delayed is a connection to a server that delivers each chunk after the delay that was set when the chunk arrived.
+// Chunks are delayed concurrently: latency is simulated, not bandwidth.
 type delayed struct {
 	net.Conn
 	pieces chan piece
 	ended  chan struct{}
 	end    sync.Once
-	// rest of a piece that did not fit.
+	// rest of a chunk that did not fit into the reader's buffer.
 	rest []byte
 }
 
@@ -119,7 +119,7 @@ func (d *delayed) receive(delay *atomic.Int64) {
 	}
 }
 
-// Read waits until the next piece is due.
+// Read waits until the next chunk is due.
 func (d *delayed) Read(into []byte) (int, error) {
 	if len(d.rest) == 0 {
 		var next piece
@@ -143,7 +143,7 @@ func (d *delayed) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends what waits, too.
+// Close also ends waiting reads.
 func (d *delayed) Close() error {
 	d.end.Do(func() { close(d.ended) })
 	return d.Conn.Close()

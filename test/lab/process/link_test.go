@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("A link", func() {
-	It("delays what its server says, on connections that are open too", func() {
+	It("delays what its server sends, on open connections too", func() {
 		server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(answer, "hello") }))
 		DeferCleanup(server.Close)
 		behind, err := url.Parse(server.URL)

@@ -13,12 +13,13 @@ import (
 )
 
 var _ = Describe("The death of a thread", func() {
-	// Without a thread of its own for starting children, a child dies with whichever thread had started it.
-	It("does not end the children that were started by its goroutine", func(ctx SpecContext) {
+	// Without a dedicated thread for starting children, a child would die with whichever thread had started
+	// it.
+	It("does not kill the children that were started by its goroutine", func(ctx SpecContext) {
 		started := make(chan *process.Process)
 		go func() {
 			defer GinkgoRecover()
-			runtime.LockOSThread() // a goroutine that ends while it is locked takes its thread along
+			runtime.LockOSThread() // the thread of a goroutine that exits while locked is terminated
 			started <- shell(`echo up; exec sleep 60`)
 		}()
 		p := <-started

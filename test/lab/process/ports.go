@@ -12,33 +12,33 @@ import (
 	"sync"
 )
 
-// Ports are looked for below the range that kernels take the local ports of outgoing connections from (32768 and
-// up on Linux, 49152 elsewhere). In it, a connection can take a port between the moment it is found free and the
-// moment its server listens, or while its server is being restarted.
+// Ports are allocated below the range from which kernels choose the local ports of outgoing connections (32768 and up
+// on Linux, 49152 elsewhere). Within it, a connection could take a port after it was found free and before its server
+// listens, or while its server is restarted.
 const (
 	firstPort = 12000
 	lastPort  = 32000
-	// blockSize is how many ports a process takes at once. A lab needs about fifty.
+	// blockSize is how many ports a process allocates at once. A lab needs about fifty.
 	blockSize = 100
 )
 
-// own is what this process hands out.
+// own is the allocator of this process.
 var own = &ports{first: firstPort, last: lastPort}
 
-// Ports returns free loopback ports. None is returned twice in the life of this process, nor by another process that
-// calls it meanwhile.
+// Ports returns free loopback ports. None is returned twice, neither by this process nor by a concurrent process that
+// calls it.
 func Ports(count int) ([]int, error) { return own.take(count) }
 
-// ports hands out ports from blocks that are its own, because many labs start at the same time and a server may listen
-// seconds after its port was found free. A block is leased by listening on its first port, so that a process which ends in
-// whatever way has given its blocks back.
+// ports allocates ports from blocks that are leased by this process, because many labs start at the same time and a
+// server may listen seconds after its port was found free. A block is leased by listening on its first port, so that
+// the lease ends with the process in any case.
 type ports struct {
-	// first and last of all ports that there are.
+	// first and last of the port range.
 	first, last int
 
 	mu     sync.Mutex
 	leases []net.Listener
-	// next port to look at, and the end of its block.
+	// next port to try, and the end of its block.
 	next, end int
 }
 
@@ -63,7 +63,7 @@ func (p *ports) take(count int) ([]int, error) {
 
 var errNoFreePort = errors.New("too many are taken")
 
-// lease a block that is nobody's.
+// lease leases a block that no process has leased.
 func (p *ports) lease() error {
 	for _, block := range rand.Perm((p.last - p.first) / blockSize) {
 		first := p.first + block*blockSize

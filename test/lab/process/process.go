@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// stopGrace is how long a process may take to end after SIGTERM.
+// stopGrace is how long a process may take to exit after SIGTERM.
 const stopGrace = 10 * time.Second
 
-// Spec says what to run.
+// Spec of a process to run.
 type Spec struct {
 	// Name of the process, also of its log file.
 	Name string
@@ -28,7 +28,7 @@ type Spec struct {
 	Env []string
 	// LogDir is where <Name>.log is written.
 	LogDir string
-	// Died is told when the child ends without having been stopped or killed. Default: nobody.
+	// Died is called when the child exits without having been stopped or killed. Default: none.
 	Died func(failure error)
 }
 
@@ -40,11 +40,11 @@ type Process struct {
 	command *exec.Cmd
 	done    chan struct{}
 	err     error
-	// ending says that the child was stopped or killed.
+	// ending reports that the child was stopped or killed on purpose.
 	ending bool
 }
 
-// Start starts a child. Its output goes to its log file, which is appended to after a restart.
+// Start starts a child. Its output is appended to its log file.
 func Start(spec Spec) (*Process, error) {
 	p := &Process{spec: spec}
 	return p, p.start()
@@ -71,7 +71,7 @@ func (p *Process) start() error {
 	return nil
 }
 
-// watch notices the end of a child.
+// watch waits for the exit of a child.
 func (p *Process) watch(command *exec.Cmd, log *os.File, done chan<- struct{}) {
 	err := command.Wait()
 	_ = log.Close()
@@ -105,7 +105,7 @@ func (p *Process) Exited() <-chan struct{} {
 	return p.done
 }
 
-// Failure describes why a child ended by itself, with the end of its log.
+// Failure describes why a child exited unexpectedly, with the end of its log.
 func (p *Process) Failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func errOrZero(err error) error {
 	return err
 }
 
-// Stop asks the child to end, and kills it when it does not.
+// Stop sends SIGTERM to the child, and kills it if it does not exit.
 func (p *Process) Stop() {
 	p.signal(syscall.SIGTERM)
 	timer := time.NewTimer(stopGrace)
@@ -131,27 +131,27 @@ func (p *Process) Stop() {
 	}
 }
 
-// Kill ends the child at once, as a power cut would, and waits until it is gone.
+// Kill kills the child, as a power cut would, and waits until it has exited.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.Exited()
 }
 
-// Freeze stops the child where it is, until Thaw: it misses all its deadlines, as a process on a machine that hangs
-// does. A child that ends after it was frozen, because it notices, has not ended by itself.
+// Freeze stops the child until Thaw: it misses all its deadlines, like a process on a machine that hangs. A child
+// that then exits because it missed one has not exited unexpectedly.
 func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen child go on.
+// Thaw lets a frozen child continue.
 func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
 
-// Result of a child that has ended: nil if it said that all was well.
+// Result of a child that has exited: nil if its exit code was 0.
 func (p *Process) Result() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// Restart starts the child again after it has ended.
+// Restart starts the child again after it has exited.
 func (p *Process) Restart() error {
 	select {
 	case <-p.Exited():
@@ -165,7 +165,7 @@ func (p *Process) signal(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ending = true
-	_ = p.command.Process.Signal(signal) // it may have ended meanwhile
+	_ = p.command.Process.Signal(signal) // it may have exited already
 }
 
 // Tail returns the last lines of a file.

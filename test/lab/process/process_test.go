@@ -22,7 +22,7 @@ const patience = 20 * time.Second
 
 var errNotYet = errors.New("not yet")
 
-// shell starts a shell script that is killed at the end of the spec, should it still run.
+// shell starts a shell script that is killed at the end of the spec if it is still running.
 func shell(script string) *process.Process {
 	GinkgoHelper()
 	p, err := process.Start(process.Spec{
@@ -33,7 +33,7 @@ func shell(script string) *process.Process {
 	return p
 }
 
-// logged says that the child got as far as writing a line.
+// logged waits until the child has written a line.
 func logged(p *process.Process, line string) func(context.Context) error {
 	return func(context.Context) error {
 		if content, err := os.ReadFile(p.LogFile()); err != nil || string(content) != line {
@@ -52,7 +52,7 @@ var _ = Describe("A child", func() {
 		Expect(filepath.Base(p.LogFile())).To(Equal("child.log"))
 	}, SpecTimeout(patience))
 
-	It("is asked to end, and may tidy up", func(ctx SpecContext) {
+	It("is asked to exit, and may clean up", func(ctx SpecContext) {
 		p := shell(`trap 'echo tidied; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
 		Expect(p.Await(ctx, "the trap", logged(p, "up\n"))).To(Succeed())
 		p.Stop()
@@ -60,7 +60,7 @@ var _ = Describe("A child", func() {
 		Expect(process.Tail(p.LogFile())).To(Equal("up\ntidied\n"))
 	}, SpecTimeout(patience))
 
-	It("is killed without being asked, and can be started again", func(ctx SpecContext) {
+	It("is killed without a signal before, and can be restarted", func(ctx SpecContext) {
 		p := shell(`trap 'echo tidied; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
 		Expect(p.Await(ctx, "the trap", logged(p, "up\n"))).To(Succeed())
 		Expect(p.Restart()).To(MatchError(ContainSubstring("still running")))
@@ -73,14 +73,14 @@ var _ = Describe("A child", func() {
 		Expect(p.Await(ctx, "the second run", logged(p, "up\nup\n"))).To(Succeed(), "the log is appended to, and nothing tidied up")
 	}, SpecTimeout(patience))
 
-	It("that ends before it is ready ends the wait, with the end of its log", func(ctx SpecContext) {
+	It("that exits before it is ready ends the wait, with the end of its log", func(ctx SpecContext) {
 		p := shell(`echo "bind: address already in use" >&2; exit 3`)
 		err := p.Await(ctx, "readiness", func(context.Context) error { return errNotYet })
 		Expect(err).To(MatchError(And(
 			ContainSubstring("child ended by itself"), ContainSubstring("exit status 3"), ContainSubstring("address already in use"))))
 	}, SpecTimeout(patience))
 
-	It("that never becomes ready is named with what it was waited for", func(ctx SpecContext) {
+	It("that never becomes ready is named in the error, with the condition", func(ctx SpecContext) {
 		p := shell(`echo thinking; exec sleep 60`)
 		Expect(p.Await(ctx, "the log", logged(p, "thinking\n"))).To(Succeed())
 		short, cancel := context.WithCancel(ctx)
@@ -92,7 +92,7 @@ var _ = Describe("A child", func() {
 		Expect(errors.Is(err, errNotYet)).To(BeTrue())
 	}, SpecTimeout(patience))
 
-	DescribeTable("that ends tells so, unless it was asked to",
+	DescribeTable("that exits is reported, unless it was asked to",
 		func(ctx SpecContext, script string, end func(*process.Process), told []types.GomegaMatcher) {
 			failures := make(chan error, 1)
 			p, err := process.Start(process.Spec{
@@ -134,7 +134,7 @@ var _ = Describe("Ports", func() {
 		}
 	})
 
-	It("are nobody else's, before their servers listen", func() {
+	It("are not allocated by another process before their servers listen", func() {
 		seen := map[int]bool{}
 		for range 8 {
 			take, end := process.AnotherProcess(process.FirstPort, process.LastPort)
@@ -148,7 +148,7 @@ var _ = Describe("Ports", func() {
 		}
 	})
 
-	It("can be had again when their process has ended, and run out with an error", func() {
+	It("can be allocated again when their process has ended, and are exhausted with an error", func() {
 		const first, last = process.FirstPort - 300, process.FirstPort
 		take, end := process.AnotherProcess(first, last)
 		DeferCleanup(end)

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// Proxy connects processes to servers that they know by the name of a Service, as DNS and kube-proxy do for Pods. It is an
-// HTTP proxy for nothing but CONNECT.
+// Proxy connects processes to servers by Service names, as DNS and kube-proxy do for Pods. It is an HTTP proxy that
+// supports only CONNECT.
 type Proxy struct {
 	server  *http.Server
 	address string
 
 	mu sync.Mutex
-	// services by host and port of what is asked for.
+	// services by requested host:port.
 	services map[string]*service
 }
 
-// service is a server on loopback, and what has been exchanged with it.
+// service is a server on loopback with its traffic.
 type service struct {
 	port           int
 	received, sent atomic.Int64
 }
 
-// Traffic is how many bytes processes have received from a server and sent to it, TLS included.
+// Traffic is the number of bytes that processes have received from a server and sent to it, TLS included.
 type Traffic struct{ Received, Sent int64 }
 
 // NewProxy starts a Proxy.
@@ -52,7 +52,7 @@ func NewProxy(services map[string]int) (*Proxy, error) {
 	return p, nil
 }
 
-// Add a Service.
+// Add adds a Service.
 func (p *Proxy) Add(name string, port int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,12 +74,12 @@ func (p *Proxy) service(name string) *service {
 	return p.services[name]
 }
 
-// Env has a process of Go ask the proxy, but for what is on loopback.
+// Env makes a Go process use the proxy, except for loopback addresses.
 func (p *Proxy) Env() []string {
 	return []string{"HTTPS_PROXY=http://" + p.address, "NO_PROXY=localhost"}
 }
 
-// Close takes no more connections.
+// Close stops accepting connections.
 func (p *Proxy) Close() { _ = p.server.Close() }
 
 func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("Proxy", func() {
-	It("leads to the server of a Service by its name, and nowhere else", func() {
+	It("connects to the server of a Service by its name, and to nothing else", func() {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) }))
 		DeferCleanup(server.Close)
 		listens, isTCP := server.Listener.Addr().(*net.TCPAddr)

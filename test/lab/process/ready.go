@@ -16,13 +16,13 @@ const (
 	readyRequest = 5 * time.Second
 )
 
-// AwaitOK waits until the URL answers 200. It fails as soon as the process ends.
+// AwaitOK waits until the URL returns 200. It fails as soon as the process exits.
 func (p *Process) AwaitOK(ctx context.Context, url string, config *tls.Config) error {
 	client := &http.Client{Timeout: readyRequest, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 	return p.Await(ctx, url, func(ctx context.Context) error { return get(ctx, client, url) })
 }
 
-// Await waits until the condition holds. It fails as soon as the process ends.
+// Await waits until the condition holds. It fails as soon as the process exits.
 func (p *Process) Await(ctx context.Context, what string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(readyPoll)
 	defer ticker.Stop()

@@ -14,7 +14,7 @@ import (
 var spawner = sync.OnceValue(func() chan<- spawn {
 	requests := make(chan spawn)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: nobody else may end this thread
+		runtime.LockOSThread() // never unlocked: no other goroutine may end this thread
 		for request := range requests {
 			request.started <- request.command.Start()
 		}
@@ -27,7 +27,7 @@ type spawn struct {
 	started chan<- error
 }
 
-// startChild starts a command whose parent-death signal tells of the death of the lab.
+// startChild starts a command whose parent-death signal is sent when the lab's process dies.
 func startChild(command *exec.Cmd) error {
 	started := make(chan error, 1)
 	spawner() <- spawn{command: command, started: started}

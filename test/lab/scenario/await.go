@@ -19,21 +19,21 @@ import (
 
 const (
 	lookAgain = 200 * time.Millisecond
-	// lookAtEach is how much later many objects are listed again, for each of them.
+	// lookAtEach is how much the poll interval of many objects grows with each of them.
 	lookAtEach = 5 * time.Millisecond
-	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to get through it.
+	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to complete.
 	createTimeout = 3 * time.Minute
-	// controlPlaneTimeout is for one whose nodes come up one after the other.
+	// controlPlaneTimeout is for a control plane to come up, whose nodes join one after the other.
 	controlPlaneTimeout = 5 * time.Minute
 	upgradeTimeout      = 6 * time.Minute
 )
 
-// Await waits for a condition, and fails with what it last said.
+// Await waits for a condition, and fails with its last error.
 func Await(ctx context.Context, what string, timeout time.Duration, condition func(ctx context.Context) (missing string, err error)) error {
 	return awaitMany(ctx, what, 1, timeout, condition)
 }
 
-// awaitMany waits for a condition of so many objects, which are all listed each time.
+// awaitMany waits for a condition on many objects, all of which are listed each time.
 func awaitMany(ctx context.Context, what string, many int, timeout time.Duration, condition func(ctx context.Context) (missing string, err error)) error {
 	missing := ""
 	err := wait.PollUntilContextTimeout(ctx, max(lookAgain, time.Duration(many)*lookAtEach), timeout, true, func(ctx context.Context) (bool, error) {
@@ -47,7 +47,7 @@ func awaitMany(ctx context.Context, what string, many int, timeout time.Duration
 	return nil
 }
 
-// AwaitHosts waits until all hosts have registered and can be taken.
+// AwaitHosts waits until all hosts have registered and are available.
 func (c *Cluster) AwaitHosts(ctx context.Context) error {
 	want := c.Options.Workers + c.Options.Spare + c.Options.ControlPlane
 	return awaitMany(ctx, "hosts to register", want, c.Options.Patience, func(ctx context.Context) (string, error) {
@@ -62,7 +62,8 @@ func (c *Cluster) AwaitHosts(ctx context.Context) error {
 	})
 }
 
-// AwaitWorkers waits until every Machine runs and its Node is Ready, those of the control plane included.
+// AwaitWorkers waits until every Machine is Running and its Node is Ready, control plane Machines
+// included.
 func (c *Cluster) AwaitWorkers(ctx context.Context) error {
 	want := c.Options.Workers + c.Options.ControlPlane
 	return awaitMany(ctx, "Machines to run", want, c.Options.Patience, func(ctx context.Context) (string, error) {
@@ -85,14 +86,14 @@ func (c *Cluster) AwaitWeb(ctx context.Context) error {
 	})
 }
 
-// AwaitImage waits until every worker's host runs the image and no Machine of a worker is being updated.
+// AwaitImage waits until every worker's host runs the image and no worker Machine is being updated.
 func (c *Cluster) AwaitImage(ctx context.Context, os image.Image) error {
 	return Await(ctx, "all workers to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
 		return c.missingImage(ctx, os, false)
 	})
 }
 
-// AwaitControlPlaneImage does so for the control plane.
+// AwaitControlPlaneImage does the same for the control plane.
 func (c *Cluster) AwaitControlPlaneImage(ctx context.Context, os image.Image) error {
 	return Await(ctx, "the control plane to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
 		return c.missingImage(ctx, os, true)
@@ -137,7 +138,7 @@ func (c *Cluster) AwaitPool(ctx context.Context, pool string, os image.Image) er
 	})
 }
 
-// missingOn says what a Machine lacks of running the image.
+// missingOn describes why a Machine does not run the image yet.
 func (c *Cluster) missingOn(ctx context.Context, machine *clusterv1.Machine, os image.Image) (string, error) {
 	hosts, err := c.Hosts(ctx)
 	if err != nil {
@@ -172,7 +173,8 @@ func (c *Cluster) AwaitEnd(ctx context.Context, os image.Image, phase infrav1.Up
 	return found, err
 }
 
-// AwaitMessage waits until an attempt for the image, which goes on, says a text at a step, and returns it.
+// AwaitMessage waits until an unfinished attempt for the image has a message with the text at a step, and
+// returns it.
 func (c *Cluster) AwaitMessage(ctx context.Context, os image.Image, step, text string) (*infrav1.ElementalHostUpgrade, error) {
 	var found *infrav1.ElementalHostUpgrade
 	err := Await(ctx, fmt.Sprintf("an attempt to say %q at step %s", text, step), upgradeTimeout, func(ctx context.Context) (string, error) {

@@ -16,18 +16,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// Names of what the manifests of a ClusterClass create.
+// Names of the objects that the manifests of a ClusterClass create.
 const (
 	ClassName = "edge"
 	// ClassTemplate is the ElementalMachineTemplate, and the KubeadmConfigTemplate, of the class's workers.
 	ClassTemplate = "edge-workers"
-	// InlineVariable names the OS image, by a patch in the class itself.
+	// InlineVariable is the variable of the OS image, which a patch in the class itself applies.
 	InlineVariable = "osImage"
-	// FileVariable is the content of a file that kubeadm's configuration writes.
+	// FileVariable is the variable with the content of a file in the kubeadm configuration.
 	FileVariable = "motd"
 )
 
-// applyClass applies the class and a cluster of it. The control plane has a name of the topology's making.
+// applyClass applies the class and a cluster of it. The topology chooses the name of the control plane.
 func (c *Cluster) applyClass(ctx context.Context) error {
 	for _, manifest := range []string{"class.yaml.tmpl", "topology.yaml.tmpl"} {
 		if err := c.ApplyManifest(ctx, manifest); err != nil {
@@ -50,7 +50,7 @@ func (c *Cluster) applyClass(ctx context.Context) error {
 	return c.FinishControlPlane(ctx)
 }
 
-// FinishControlPlane says of the stand-in for the control plane that it is up, and of the version that the topology wants.
+// FinishControlPlane sets the control plane stand-in initialized, at the version that the topology wants.
 func (c *Cluster) FinishControlPlane(ctx context.Context) error {
 	cluster, err := c.object(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Cluster) FinishControlPlane(ctx context.Context) error {
 	return c.Lab.InitializeControlPlane(ctx, c.Namespace(), cluster.Spec.ControlPlaneRef.Name)
 }
 
-// ControlPlaneVersion is the version of Kubernetes that the topology wants the stand-in for the control plane to have.
+// ControlPlaneVersion is the Kubernetes version that the topology sets on the control plane stand-in.
 func (c *Cluster) ControlPlaneVersion(ctx context.Context) (string, error) {
 	cluster, err := c.object(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func topologySays(cluster *clusterv1.Cluster) string {
 	return conditions.GetMessage(cluster, clusterv1.ClusterTopologyReconciledCondition)
 }
 
-// TopologyError is what the condition TopologyReconciled of the Cluster says while it is not True.
+// TopologyError is the message of the condition TopologyReconciled of the Cluster while it is not True.
 func (c *Cluster) TopologyError(ctx context.Context) (string, error) {
 	cluster, err := c.object(ctx)
 	if err != nil {
@@ -93,12 +93,12 @@ func (c *Cluster) TopologyError(ctx context.Context) (string, error) {
 	return topologySays(cluster), nil
 }
 
-// Touch annotates the Cluster, so that the topology controller reconciles it.
+// Touch annotates the Cluster, which triggers the topology controller.
 func (c *Cluster) Touch(ctx context.Context, value string) error {
 	return c.patch(ctx, "cluster", c.Options.Name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":%q}}}`, value))
 }
 
-// SetVariables sets the variables of the Cluster's topology, and no others.
+// SetVariables replaces the variables of the Cluster's topology.
 func (c *Cluster) SetVariables(ctx context.Context, values map[string]string) error {
 	variables := []map[string]string{}
 	for name, value := range values {
@@ -116,7 +116,7 @@ func (c *Cluster) PatchTopology(ctx context.Context, topology map[string]any) er
 	return c.patch(ctx, "cluster", c.Options.Name, string(encoded))
 }
 
-// SetMaxSurge sets it in the topology of the first pool.
+// SetMaxSurge sets maxSurge in the topology of the first pool.
 func (c *Cluster) SetMaxSurge(ctx context.Context, surge int) error {
 	const path = "/spec/topology/workers/machineDeployments/0/rollout"
 	strategy := fmt.Sprintf(`{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":%d,"maxUnavailable":1}}}`, surge)

@@ -24,13 +24,13 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// Names of what the manifests create, unless there are pools of other names.
+// Names of the objects that the manifests create, unless Pools sets others.
 const (
 	Registration = "racks"
 	Template     = "workers"
 	Deployment   = "workers"
-	// ControlPlaneRegistration takes the hosts of the control plane, ControlPlaneTemplate is what they are made from,
-	// and ControlPlane the KubeadmControlPlane.
+	// ControlPlaneRegistration registers the hosts of the control plane, ControlPlaneTemplate is their
+	// ElementalMachineTemplate, and ControlPlane the KubeadmControlPlane.
 	ControlPlaneRegistration = "control-planes"
 	ControlPlaneTemplate     = "control-plane"
 	ControlPlane             = "control-plane"
@@ -42,43 +42,45 @@ const (
 
 // Options of a cluster.
 type Options struct {
-	// Name of the Cluster and its Namespace. Default demo.
+	// Name of the Cluster, and of its Namespace by default. Default demo.
 	Name string
-	// Namespace, if several clusters share one. They need pools of different names then.
+	// Namespace, if several clusters share one. Their pools then need different names.
 	Namespace string
-	// Workload cluster; nil is the lab's first. Two Clusters that share one take the nodes of both for their own.
+	// Workload cluster; nil is the lab's first. Clusters that share one each see the nodes of all of
+	// them as their own.
 	Workload *lab.Workload
-	// Workers of its MachineDeployment. Default 3, or none where there is a control plane on hosts.
+	// Workers of its MachineDeployment. Default 3, or 0 with a control plane on hosts.
 	Workers int
-	// Pools are its MachineDeployments. Default one of that many workers.
+	// Pools are its MachineDeployments. Default one with that many workers.
 	Pools []Pool
-	// ControlPlane is how many replicas its KubeadmControlPlane has, on hosts of their own. 0: there is none, and the
-	// lab's API server stands for a control plane that is managed elsewhere. One cluster of a Namespace can have it.
+	// ControlPlane is the number of replicas of its KubeadmControlPlane, on hosts of their own. 0: there is none, and
+	// the lab's API server stands in for an externally managed control plane. Only one cluster of a Namespace can have
+	// it.
 	ControlPlane int
 	// ControlPlaneMaxSurge of the KubeadmControlPlane. Default 0.
 	ControlPlaneMaxSurge int
-	// Spare hosts that register and are not needed.
+	// Spare is the number of hosts that register and are not needed.
 	Spare int
 	// MaxSurge of the MachineDeployment. Default 0.
 	MaxSurge int
-	// Class makes the cluster from a ClusterClass of its Namespace, ClassName. MaxSurge is that of the topology then.
+	// Class creates the cluster from a ClusterClass of its Namespace, ClassName. MaxSurge is then that of the topology.
 	Class bool
-	// Manifest of the Cluster to apply instead of the scenario's own: it returns a file. The names in it are its own.
+	// Manifest returns a file with the Cluster to apply instead of the scenario's own. The names in it are its own.
 	Manifest func(ctx context.Context, c *Cluster) (file string, err error)
-	// Replacement policy; empty is the default.
+	// Replacement policy; if empty, the default applies.
 	Replacement string
-	// MaxConcurrent upgrades; zero is the default.
+	// MaxConcurrent is the limit on concurrent upgrades; if zero, the default applies.
 	MaxConcurrent int
 	// MaxUnavailable of the MachineDeployments. Default 1.
 	MaxUnavailable int
-	// Hosts switches on the hosts of the workers, given the configuration of their agents. Default: those of the lab, each
-	// with the real agent in a process.
+	// Hosts powers on the hosts of the workers, given the configuration of their agents. Default: hosts of the lab,
+	// each with the real agent in a process.
 	Hosts func(ctx context.Context, c *Cluster, agentConfig []byte) error
-	// Patience is how long the cluster may take to come up. Default three minutes, or five with a control plane on hosts.
+	// Patience is the timeout for the cluster to come up. Default three minutes, or five with a control plane on hosts.
 	Patience time.Duration
 }
 
-// Pool is a MachineDeployment with a template of its own, both of that name.
+// Pool is a MachineDeployment with its own template, both of that name.
 type Pool struct {
 	Name    string
 	Workers int
@@ -88,13 +90,13 @@ type Pool struct {
 type Cluster struct {
 	Lab     *lab.Lab
 	Options Options
-	// Image that the hosts were installed with.
+	// Image that the hosts are installed with.
 	Image image.Image
-	// Told is called with each command before it is run. Default: nobody.
+	// Told is called with each command before it is run. Default: none.
 	Told func(command string)
 }
 
-// New completes the options. Nothing is created yet.
+// New completes the options. It creates nothing.
 func New(l *lab.Lab, options Options) *Cluster {
 	if options.Name == "" {
 		options.Name = "demo"
@@ -127,7 +129,7 @@ func New(l *lab.Lab, options Options) *Cluster {
 // Namespace of everything.
 func (c *Cluster) Namespace() string { return cmp.Or(c.Options.Namespace, c.Options.Name) }
 
-// registration is the name of the ElementalRegistration, and rack the label of the hosts that come in by it.
+// registration is the name of the ElementalRegistration, and rack the label of the hosts that register with it.
 func (c *Cluster) registration() (name, rack string) {
 	if c.Namespace() == c.Options.Name {
 		return Registration, "r1"
@@ -159,7 +161,7 @@ func (c *Cluster) ControlPlaneHostName(n int) string {
 	return fmt.Sprintf("%s-cp-%d", c.Options.Name, n)
 }
 
-// PushImage builds an OS image and pushes it under a tag.
+// PushImage builds an OS image and pushes it with a tag.
 func (c *Cluster) PushImage(ctx context.Context, tag string, os image.OS) (image.Image, error) {
 	if os.Version == "" {
 		os.Version = "Elemental OS " + tag
@@ -170,7 +172,7 @@ func (c *Cluster) PushImage(ctx context.Context, tag string, os image.OS) (image
 	return c.Lab.Registry.Push(ctx, Repository+"/"+c.Options.Name, tag, os)
 }
 
-// Create has the hosts register, applies the manifests with kubectl and waits until all workers are up.
+// Create lets the hosts register, applies the manifests with kubectl and waits until all workers are up.
 func (c *Cluster) Create(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		c.installImage, c.register, c.apply, c.AwaitWorkers,
@@ -187,7 +189,7 @@ func (c *Cluster) installImage(ctx context.Context) (err error) {
 	return err
 }
 
-// register creates the registration and switches the hosts on.
+// register creates the registration and powers the hosts on.
 func (c *Cluster) register(ctx context.Context) error {
 	if err := c.Lab.CreateNamespace(ctx, c.Namespace()); err != nil {
 		return err
@@ -256,7 +258,7 @@ func (c *Cluster) ApplyManifest(ctx context.Context, name string) error {
 	return err
 }
 
-// render writes a manifest to where a person can read it.
+// render writes a manifest to a file that a person can read.
 func (c *Cluster) render(name string) (string, error) {
 	parsed, err := template.ParseFS(manifests, "manifests/"+name)
 	if err != nil {

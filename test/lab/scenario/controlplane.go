@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// registerControlPlane switches the hosts of the control plane on, and approves each once it has registered.
+// registerControlPlane powers the hosts of the control plane on, and approves each once it has registered.
 func (c *Cluster) registerControlPlane(ctx context.Context) error {
 	if c.Options.ControlPlane == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (c *Cluster) registerControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// approve says that a host is what it claims to be, as an operator does.
+// approve approves a host, as an operator does who has verified its identity.
 func (c *Cluster) approve(ctx context.Context, name string) error {
 	err := Await(ctx, "ElementalHost "+name+" to register", createTimeout, func(ctx context.Context) (string, error) {
 		err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, &infrav1.ElementalHost{})
@@ -53,7 +53,7 @@ func (c *Cluster) approve(ctx context.Context, name string) error {
 	return err
 }
 
-// controlPlaneRack is the label of the hosts that are for the control plane.
+// controlPlaneRack is the label of the hosts of the control plane.
 func (c *Cluster) controlPlaneRack() string { return c.Options.Name + "-control-plane" }
 
 func (c *Cluster) isOfControlPlane(host *infrav1.ElementalHost) bool {

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// crowdTimeout is for hundreds of virtual machines to run.
+// crowdTimeout is for hundreds of virtual machines to start.
 const crowdTimeout = 20 * time.Minute
 
 // Crowd is many virtual machines in a Namespace of their own.
@@ -26,11 +26,11 @@ type Crowd struct {
 	cluster   *Cluster
 	namespace string
 	size      int
-	// Instances are their UIDs, by name.
+	// Instances are the UIDs of their VirtualMachineInstances, by name.
 	Instances map[string]string
 }
 
-// CreateCrowd makes virtual machines that can be migrated, and waits until all run on a node. All other nodes are
+// CreateCrowd creates migratable virtual machines, and waits until all run on a node. All other nodes are
 // cordoned meanwhile, because the scheduler would spread them.
 func (c *Cluster) CreateCrowd(ctx context.Context, namespace string, size int, node string) (*Crowd, error) {
 	nodes, err := c.Nodes(ctx)
@@ -71,7 +71,7 @@ func (c *Crowd) await(ctx context.Context) error {
 	})
 }
 
-// Running are the UIDs of those that run and can be migrated, by name.
+// Running are the UIDs of those that run and are migratable, by name.
 func (c *Crowd) Running(ctx context.Context) (map[string]string, error) {
 	instances := &kubevirtv1.VirtualMachineInstanceList{}
 	if err := c.cluster.WorkloadKube().List(ctx, instances, client.InNamespace(c.namespace)); err != nil {
@@ -86,7 +86,7 @@ func (c *Crowd) Running(ctx context.Context) (map[string]string, error) {
 	return running, nil
 }
 
-// Delete removes all of them.
+// Delete deletes all of them.
 func (c *Crowd) Delete(ctx context.Context) error {
 	if err := c.cluster.WorkloadKube().DeleteAllOf(ctx, &kubevirtv1.VirtualMachine{}, client.InNamespace(c.namespace)); err != nil {
 		return fmt.Errorf("deleting a crowd: %w", err)
@@ -98,7 +98,7 @@ func (c *Crowd) Delete(ctx context.Context) error {
 	})
 }
 
-// Moves counts how often an upgrade to an image moved one of them.
+// Moves counts how often an upgrade to an image migrated one of them.
 func (c *Crowd) Moves(ctx context.Context, wanted image.Image) (int, error) {
 	attempts, err := c.cluster.Attempts(ctx)
 	moves := 0
@@ -115,8 +115,8 @@ func (c *Crowd) Moves(ctx context.Context, wanted image.Image) (int, error) {
 	return moves, err
 }
 
-// Calls counts what a user asked of the workload cluster since a time, by "verb resource/subresource": writes,
-// lists, and reads of what has to do with virtual machines.
+// Calls counts the requests of a user to the workload cluster since a time, by "verb resource/subresource":
+// writes, lists, and reads that concern virtual machines.
 func Calls(events []auditv1.Event, user string, since time.Time) map[string]int {
 	calls := map[string]int{}
 	for _, event := range audit.ByUser(events, user) {

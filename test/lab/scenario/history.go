@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// attemptsPerHost are kept.
+	// attemptsPerHost is the history limit of the controller.
 	attemptsPerHost = 10
-	// writers of history at a time.
+	// writers is the number of attempts that are written concurrently.
 	writers = 8
 )
 
-// AddHistory gives the hosts of a Cluster in the namespace, each with the Machine that it serves, as many ended attempts as are
-// kept, which are copies of one that has ended. Neither Cluster nor hosts nor Machines have to exist.
+// AddHistory gives each host of a Cluster in the namespace, with the Machine that it serves, as many ended attempts as
+// the controller keeps, copied from one that has ended. The Cluster, hosts and Machines do not have to exist.
 func (c *Cluster) AddHistory(ctx context.Context, model *infrav1.ElementalHostUpgrade, cluster string, hosts map[string]string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -53,7 +53,7 @@ func (c *Cluster) addEnded(ctx context.Context, made, model *infrav1.ElementalHo
 	if err := c.Lab.Kube.Create(ctx, made); err != nil {
 		return fmt.Errorf("adding an ended attempt of host %s: %w", host, err)
 	}
-	before := made.DeepCopy() // the manager may have seen it by now
+	before := made.DeepCopy() // the manager may already have changed it
 	made.Status = *model.Status.DeepCopy()
 	made.Status.NodeName = host
 	if err := c.Lab.Kube.Status().Patch(ctx, made, client.MergeFrom(before)); err != nil {

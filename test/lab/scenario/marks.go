@@ -14,27 +14,27 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Marks are what attempts leave on the objects of a worker while they run. It lists all of them.
+// Marks are all changes that attempts make to the objects of a worker while they run.
 type Marks struct {
 	// On the Node.
 	Unschedulable      bool
 	CordonedBy, Paused string
-	// PausedBy is the rollout that paused it.
+	// PausedBy is the rollout that paused the Node.
 	PausedBy string
-	// On the Machine. Approved is the rollout that a person let its node go on for.
+	// On the Machine. Approved is the rollout for which a person approved the node.
 	Approved                           string
 	SkipRemediation, SkipRemediationBy bool
 	// On the ElementalCluster.
 	Slots int
-	// On the ElementalHost: whether it is asked for an attempt, whether clusterctl may not move it, and the trigger.
+	// On the ElementalHost: whether an attempt is requested, whether clusterctl move is blocked, and the trigger.
 	Asked, Moveless bool
 	Label           string
 }
 
-// Clean is what is left of an attempt that succeeded.
+// Clean is the state after an attempt that succeeded.
 var Clean = Marks{Label: infrav1.InPlaceUpgradeDone}
 
-// Marks on the objects of a worker. Those on a Machine that is gone are gone.
+// Marks returns the marks on the objects of a worker. Marks of a deleted Machine are empty.
 func (c *Cluster) Marks(ctx context.Context, worker Identity) (Marks, error) {
 	machines, err := c.Machines(ctx)
 	if err != nil {

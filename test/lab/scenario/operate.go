@@ -12,19 +12,19 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
-// Kubectl runs kubectl against the management cluster, and tells it.
+// Kubectl runs kubectl against the management cluster, and reports it to Told.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 	c.Told("kubectl " + strings.Join(readable(args), " "))
 	return c.Lab.Kubectl(ctx, args...)
 }
 
-// WorkloadKubectl runs kubectl against the workload cluster, and tells it.
+// WorkloadKubectl runs kubectl against the workload cluster, and reports it to Told.
 func (c *Cluster) WorkloadKubectl(ctx context.Context, args ...string) (string, error) {
 	c.Told("kubectl --kubeconfig workload " + strings.Join(readable(args), " "))
 	return c.Lab.WorkloadKubectl(ctx, args...)
 }
 
-// readable quotes arguments as a person would type them.
+// readable quotes arguments as a person would write them.
 func readable(args []string) []string {
 	typed := make([]string, 0, len(args))
 	for _, arg := range args {
@@ -39,7 +39,8 @@ func readable(args []string) []string {
 	return typed
 }
 
-// PatchImage patches the OS image of the workers' template: all that an operator does for an upgrade.
+// PatchImage patches the OS image of the workers' template, which is all that an operator does for an
+// upgrade.
 func (c *Cluster) PatchImage(ctx context.Context, os image.Image) error {
 	return c.PatchPool(ctx, Template, os)
 }
@@ -61,7 +62,7 @@ func (c *Cluster) patch(ctx context.Context, kind, name, patch string) error {
 }
 
 // Recreate applies the manifests again after the Cluster, or a part of it, was deleted, and waits until all
-// workers are up. The hosts are there already.
+// workers are up. The hosts already exist.
 func (c *Cluster) Recreate(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{c.apply, c.AwaitWorkers} {
 		if err := step(ctx); err != nil {

@@ -26,7 +26,7 @@ func (c *Cluster) Machines(ctx context.Context) ([]clusterv1.Machine, error) {
 	return sorted(list.Items, err, func(m clusterv1.Machine) string { return m.Name })
 }
 
-// PoolMachines are those of a pool, by name. ControlPlane is one too.
+// PoolMachines are those of a pool, by name. ControlPlane is a pool too.
 func (c *Cluster) PoolMachines(ctx context.Context, pool string) ([]clusterv1.Machine, error) {
 	if pool == ControlPlane {
 		return c.ControlPlaneMachines(ctx)
@@ -73,7 +73,7 @@ func sorted[T any](items []T, err error, by func(T) string) ([]T, error) {
 	return items, nil
 }
 
-// Identity of a worker: what an upgrade in place must not change.
+// Identity of a worker, which an in-place upgrade must not change.
 type Identity struct {
 	MachineUID, Node, ProviderID, Host string
 }
@@ -102,7 +102,7 @@ func (c *Cluster) webReady(ctx context.Context) (bool, error) {
 	return web.Status.ReadyReplicas == *web.Spec.Replicas, nil
 }
 
-// isUpdating says whether Cluster API has a Machine in the middle of an update in place.
+// isUpdating reports whether Cluster API is updating a Machine in place.
 func isUpdating(machine *clusterv1.Machine) bool {
 	_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
 	return updating

@@ -15,8 +15,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// CreateVM makes a virtual machine on the workload cluster and waits until it runs, where it is preferred to if there is
-// room. It is made once the node that it prefers can take it.
+// CreateVM creates a virtual machine on the workload cluster, once the node that it prefers can run it, and waits until
+// it runs.
 func (c *Cluster) CreateVM(ctx context.Context, spec vm.Spec) (vm.State, error) {
 	if spec.Prefer != "" {
 		err := Await(ctx, "a node for virtual machine "+spec.Name, createTimeout, func(ctx context.Context) (string, error) {
@@ -33,7 +33,7 @@ func (c *Cluster) CreateVM(ctx context.Context, spec vm.Spec) (vm.State, error) 
 	return c.AwaitVM(ctx, client.ObjectKeyFromObject(machine), cmp.Or(spec.Require, spec.Prefer))
 }
 
-// AwaitVM waits until a virtual machine runs on a node; on any if it is empty.
+// AwaitVM waits until a virtual machine runs on a node, or on any if node is empty.
 func (c *Cluster) AwaitVM(ctx context.Context, key client.ObjectKey, node string) (vm.State, error) {
 	state := vm.State{}
 	err := Await(ctx, fmt.Sprintf("virtual machine %s to run", key), createTimeout, func(ctx context.Context) (string, error) {
@@ -45,8 +45,8 @@ func (c *Cluster) AwaitVM(ctx context.Context, key client.ObjectKey, node string
 	return state, err
 }
 
-// MoveVM has a virtual machine that is elsewhere migrated, and waits until it runs on the node. Which node that is is for
-// the scheduler to decide: one that it prefers, or the only other one.
+// MoveVM migrates a virtual machine that runs elsewhere, and waits until it runs on the node. The scheduler chooses the
+// target: node must be the one that the machine prefers, or the only other one.
 func (c *Cluster) MoveVM(ctx context.Context, key client.ObjectKey, node string) error {
 	state, err := c.VM(ctx, key)
 	if err != nil || state.Running() && state.Node == node {
@@ -68,7 +68,7 @@ func (c *Cluster) MoveVM(ctx context.Context, key client.ObjectKey, node string)
 	})
 }
 
-// VM is what has become of a virtual machine.
+// VM is the state of a virtual machine.
 func (c *Cluster) VM(ctx context.Context, key client.ObjectKey) (vm.State, error) {
 	return vm.Look(ctx, c.WorkloadKube(), key)
 }

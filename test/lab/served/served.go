@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// HasEnded says whether a definition has gone, and its kind is not served any more.
+// HasEnded reports whether a definition was deleted, and its kind is not served any more.
 func HasEnded(ctx context.Context, kube client.Client, definition client.Object, kind schema.GroupVersionKind) (bool, error) {
 	if !apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(definition), definition)) {
 		return false, nil
@@ -23,7 +23,8 @@ func HasEnded(ctx context.Context, kube client.Client, definition client.Object,
 	return !isServed, err
 }
 
-// Is says whether objects of a namespaced kind can be read. An API server that does not serve it answers 404 without a Status.
+// Is reports whether objects of a namespaced kind can be read. An API server that does not serve it returns 404 without
+// a Status.
 func Is(ctx context.Context, kube client.Client, kind schema.GroupVersionKind) (bool, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)

@@ -44,14 +44,14 @@ func Kinds() []schema.GroupVersionKind {
 
 var definition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// Namespace in which Longhorn is.
+// Namespace of Longhorn.
 const Namespace = "longhorn-system"
 
-// poll is how often it is looked whether the API server serves a kind.
+// poll is the interval at which it checks whether the API server serves a kind.
 const poll = 50 * time.Millisecond
 
-// Install makes the API server serve the kinds, all of them if none are named, and makes Longhorn's namespace. What is
-// there already stays.
+// Install makes the API server serve the kinds, all of them if none are given, and creates Longhorn's namespace.
+// Existing objects are kept.
 func Install(ctx context.Context, kube client.Client, kinds ...schema.GroupVersionKind) error {
 	if len(kinds) == 0 {
 		kinds = Kinds()
@@ -73,7 +73,7 @@ func Install(ctx context.Context, kube client.Client, kinds ...schema.GroupVersi
 	return nil
 }
 
-// Uninstall takes the kinds away, and all of their objects.
+// Uninstall deletes the definitions of the kinds, and so all of their objects.
 func Uninstall(ctx context.Context, kube client.Client, kinds ...schema.GroupVersionKind) error {
 	if len(kinds) == 0 {
 		kinds = Kinds()
@@ -94,7 +94,7 @@ func Uninstall(ctx context.Context, kube client.Client, kinds ...schema.GroupVer
 	return nil
 }
 
-// New is an object of a kind, with content besides its metadata.
+// New is an object of a kind, with content in addition to its metadata.
 func New(kind schema.GroupVersionKind, namespace, name string, content map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range content {
@@ -123,7 +123,7 @@ func newDefinition(kind schema.GroupVersionKind) *unstructured.Unstructured {
 			}},
 		},
 	})
-	if strings.HasSuffix(kind.Group, ".k8s.io") { // the API server asks for this of groups of Kubernetes' own
+	if strings.HasSuffix(kind.Group, ".k8s.io") { // the API server requires this for Kubernetes' own groups
 		made.SetAnnotations(map[string]string{"api-approved.kubernetes.io": "unapproved, a test double"})
 	}
 	return made

@@ -17,44 +17,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// followPoll is how often the Nodes are looked at.
+// followPoll is how often the Nodes are polled.
 const followPoll = 200 * time.Millisecond
 
 // requests are how the double is asked to behave.
 type requests struct {
 	mutex sync.Mutex
-	// failures that following met; it goes on.
+	// failures of Follow, which continues after them.
 	failures []error
-	// rebuilds are held while they are true.
+	// held blocks rebuilds.
 	held bool
 	// stuck are volumes that stay attached to their Nodes.
 	stuck []string
 }
 
-// HoldRebuilds lets failed replicas stay so, until they are not held any more. What is being rebuilt stays at that.
+// HoldRebuilds blocks the rebuild of failed replicas until it is called with false. Rebuilds that have started do not
+// finish meanwhile.
 func (l *Longhorn) HoldRebuilds(hold bool) {
 	l.asked.mutex.Lock()
 	defer l.asked.mutex.Unlock()
 	l.asked.held = hold
 }
 
-// Stick keeps volumes attached to their Nodes even when those are drained. Others move to the next Node, as the users
-// of a Deployment's volume do. It replaces those that were stuck before.
+// Stick keeps volumes attached to their Nodes even if those are drained. Others move to the next Node, like the Pods of
+// a Deployment that use them. It replaces the volumes of the previous call.
 func (l *Longhorn) Stick(volumes ...string) {
 	l.asked.mutex.Lock()
 	defer l.asked.mutex.Unlock()
 	l.asked.stuck = volumes
 }
 
-// Err are the failures that Follow met.
+// Err returns the failures of Follow.
 func (l *Longhorn) Err() error {
 	l.asked.mutex.Lock()
 	defer l.asked.mutex.Unlock()
 	return errors.Join(l.asked.failures...)
 }
 
-// Follow plays Longhorn until the context ends: every Node has an instance manager, without which the replicas there fail
-// and with which they are rebuilt; a PodDisruptionBudget keeps the one that a volume needs.
+// Follow simulates Longhorn until the context ends: every Node has an instance manager, without which the replicas
+// there fail and with which they are rebuilt; a PodDisruptionBudget protects one that a volume needs.
 func (l *Longhorn) Follow(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, followPoll, true, func(ctx context.Context) (bool, error) {
 		if err := l.pass(ctx); err != nil && ctx.Err() == nil && len(l.asked.failures) < 10 {
@@ -66,7 +67,7 @@ func (l *Longhorn) Follow(ctx context.Context) {
 	})
 }
 
-// pass looks at everything once.
+// pass reconciles everything once.
 func (l *Longhorn) pass(ctx context.Context) error {
 	nodes := &corev1.NodeList{}
 	if err := l.kube.List(ctx, nodes); err != nil {
@@ -88,7 +89,8 @@ func (l *Longhorn) pass(ctx context.Context) error {
 	return nil
 }
 
-// serve has instance managers run, and returns the Nodes on which they do, and which of those are open to more.
+// serve keeps the instance managers running, and returns the Nodes on which they run, and which of those are
+// schedulable.
 func (l *Longhorn) serve(ctx context.Context, nodes []corev1.Node) (serving, open []string, err error) {
 	for i := range nodes {
 		runs, err := l.keepManager(ctx, &nodes[i])
@@ -105,7 +107,7 @@ func (l *Longhorn) serve(ctx context.Context, nodes []corev1.Node) (serving, ope
 	return serving, open, nil
 }
 
-// followAll brings all volumes to what the Nodes make of them, and returns the Nodes whose instance managers are needed.
+// followAll reconciles all volumes with the Nodes, and returns the Nodes whose instance managers are needed.
 func (l *Longhorn) followAll(ctx context.Context, serving, open []string) ([]string, error) {
 	volumes := &unstructured.UnstructuredList{}
 	volumes.SetGroupVersionKind(Volume)
@@ -123,7 +125,7 @@ func (l *Longhorn) followAll(ctx context.Context, serving, open []string) ([]str
 	return needed, nil
 }
 
-// follow brings an attached volume to what the Nodes make of it, and returns the Nodes whose instance managers it needs.
+// follow reconciles an attached volume with the Nodes, and returns the Nodes whose instance managers it needs.
 func (l *Longhorn) follow(ctx context.Context, volume *unstructured.Unstructured, serving, open []string) ([]string, error) {
 	node, _, _ := unstructured.NestedString(volume.Object, "status", "currentNodeID")
 	if node == "" {
@@ -170,7 +172,7 @@ func (l *Longhorn) followReplica(ctx context.Context, volume, node, mode string,
 	return nil
 }
 
-// move attaches a volume to the next Node when its own is drained, and returns the Node that it is attached to.
+// move attaches a volume to the next Node if its own is drained, and returns the Node that it is attached to.
 func (l *Longhorn) move(ctx context.Context, volume, node string, open []string) (string, error) {
 	l.asked.mutex.Lock()
 	stuck := slices.Contains(l.asked.stuck, volume)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReplenishmentSetting is the name of the Setting of how long Longhorn waits before it makes a new replica elsewhere, and
-// DefaultReplenishment the value that it has in a new Longhorn, in seconds.
+// ReplenishmentSetting is the name of the Setting for how long Longhorn waits before it creates a new replica
+// elsewhere, and DefaultReplenishment its default, in seconds.
 const (
 	ReplenishmentSetting = "replica-replenishment-wait-interval"
 	DefaultReplenishment = "600"
@@ -44,7 +44,7 @@ func NewLonghorn(ctx context.Context, kube client.Client, now clock.PassiveClock
 	return l, nil
 }
 
-// VolumeSpec is a volume to be made: healthy, with all its replicas.
+// VolumeSpec is a volume to be created: healthy, with all its replicas.
 type VolumeSpec struct {
 	Name string
 	// Claim is its PersistentVolumeClaim as namespace/name; none if empty.
@@ -102,7 +102,7 @@ func (s VolumeSpec) user() map[string]any {
 	return user
 }
 
-// Detach takes a volume off its Node.
+// Detach detaches a volume from its Node.
 func (l *Longhorn) Detach(ctx context.Context, volume string) error {
 	if err := l.Change(ctx, Engine, volume+"-e-0", func(engine *unstructured.Unstructured) {
 		engine.Object["status"] = map[string]any{"currentState": "stopped"}
@@ -126,7 +126,7 @@ func (l *Longhorn) StartRebuild(ctx context.Context, volume, node string) error 
 	return l.setReplica(ctx, volume, node, "WO", "")
 }
 
-// FinishRebuild ends that: the replica is healthy, and with the last of them the volume.
+// FinishRebuild completes the rebuild: the replica is healthy, and the volume too if it was the last one.
 func (l *Longhorn) FinishRebuild(ctx context.Context, volume, node string) error {
 	return l.setReplica(ctx, volume, node, "RW", "")
 }
@@ -151,7 +151,7 @@ func (l *Longhorn) setReplica(ctx context.Context, volume, node, mode, failedAt 
 	return l.Change(ctx, Volume, volume, func(stored *unstructured.Unstructured) { l.judge(stored, modes) })
 }
 
-// judge gives a volume the robustness that the modes of its replicas ask for.
+// judge sets the robustness of a volume from the modes of its replicas.
 func (l *Longhorn) judge(volume *unstructured.Unstructured, modes map[string]string) {
 	healthy := 0
 	for _, mode := range modes {
@@ -184,12 +184,12 @@ func (l *Longhorn) Replenishment(ctx context.Context) (value string, annotations
 	return value, setting.GetAnnotations(), nil
 }
 
-// SetReplenishment is what a person does in Longhorn's UI.
+// SetReplenishment changes the Setting, as a person does in Longhorn's UI.
 func (l *Longhorn) SetReplenishment(ctx context.Context, value string) error {
 	return l.Change(ctx, Setting, ReplenishmentSetting, func(setting *unstructured.Unstructured) { set(setting, value, "value") })
 }
 
-// Change changes an object of Longhorn's.
+// Change changes an object of Longhorn.
 func (l *Longhorn) Change(ctx context.Context, kind schema.GroupVersionKind, name string, change func(*unstructured.Unstructured)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		object := New(kind, Namespace, name, nil)
@@ -207,8 +207,8 @@ func (l *Longhorn) Change(ctx context.Context, kind schema.GroupVersionKind, nam
 
 func (l *Longhorn) now() string { return l.clock.Now().UTC().Format(time.RFC3339) }
 
-// set sets a field of an object. It fails only where something in its way is no map, which in a double's own objects
-// nothing is.
+// set sets a field of an object. It fails only if a parent field is not a map, which does not happen in the double's
+// own objects.
 func set(object *unstructured.Unstructured, value any, fields ...string) {
 	_ = unstructured.SetNestedField(object.Object, value, fields...)
 }

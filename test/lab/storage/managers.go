@@ -39,8 +39,8 @@ func (l *Longhorn) manager(ctx context.Context, node string) (*corev1.Pod, error
 	return pod, nil
 }
 
-// keepManager has an instance manager on a Node where one can be, and says whether it runs. Longhorn makes none on a
-// cordoned Node.
+// keepManager keeps an instance manager on a Node where one can run, and reports whether it runs. Longhorn creates
+// none on a cordoned Node.
 func (l *Longhorn) keepManager(ctx context.Context, node *corev1.Node) (runs bool, err error) {
 	pod, err := l.manager(ctx, node.Name)
 	if err != nil {
@@ -67,7 +67,7 @@ func (l *Longhorn) managerMeta(node string) metav1.ObjectMeta {
 	}
 }
 
-// guard has a PodDisruptionBudget for the Node's instance manager as long as volumes need it.
+// guard keeps a PodDisruptionBudget for the Node's instance manager while volumes need it.
 func (l *Longhorn) guard(ctx context.Context, node string, needed bool) error {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: l.managerMeta(node)}
 	var err error

@@ -19,7 +19,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// NewCluster makes a cluster on a lab and waits until its Machines run. What it does is told as commands.
+// NewCluster creates a cluster on a lab and waits until its Machines run. It prints its commands to
+// the GinkgoWriter.
 func NewCluster(ctx context.Context, l *lab.Lab, options scenario.Options) *scenario.Cluster {
 	GinkgoHelper()
 	cluster := scenario.New(l, options)
@@ -35,7 +36,7 @@ func NewCluster(ctx context.Context, l *lab.Lab, options scenario.Options) *scen
 // pushed counts the images, for their tags.
 var pushed atomic.Int64
 
-// Push makes an image of an OS, under a tag of its own, in the lab's registry.
+// Push builds an image of an OS and pushes it to the lab's registry with a unique tag.
 func Push(ctx context.Context, cluster *scenario.Cluster, os image.OS) image.Image {
 	GinkgoHelper()
 	made, err := cluster.PushImage(ctx, fmt.Sprintf("s%d", pushed.Add(1)), os)
@@ -43,7 +44,7 @@ func Push(ctx context.Context, cluster *scenario.Cluster, os image.OS) image.Ima
 	return made
 }
 
-// Web is a Deployment without a PodDisruptionBudget, so that there is something to drain.
+// Web is a Deployment without a PodDisruptionBudget, so that a drain has Pods to evict.
 func Web(replicas int32) *appsv1.Deployment {
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "web", Labels: map[string]string{"app": "web"}}
 	return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{

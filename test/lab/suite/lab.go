@@ -16,8 +16,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
-// StartLab starts a lab, which stops when the node that asked for it is cleaned up. By then no process may have died by
-// itself, and the manager must have had every right that it made use of.
+// StartLab starts a lab, which stops when the calling node is cleaned up. It then asserts that no process has exited
+// unexpectedly, and that the manager was not denied any permission.
 func StartLab(ctx context.Context, options lab.Options) *lab.Lab {
 	GinkgoHelper()
 	options.Progress = GinkgoWriter
@@ -42,12 +42,12 @@ func Audit(cluster *kube.Cluster) []auditv1.Event {
 	return events
 }
 
-// kinds that tell how an upgrade went.
+// kinds that show how an upgrade went.
 const kinds = "elementalclusters,elementalmachinetemplates,elementalmachines,elementalhosts,elementalhostupgrades," +
 	"machinedeployments,machinesets,machines"
 
-// TellWhenFailed prints the state of a lab after each spec that fails. It is called where specs are declared; the lab is
-// asked for only then, and may be nil.
+// TellWhenFailed prints the state of a lab after each spec that fails. It is called when specs are declared; theLab is
+// called only after a failure, and may return nil.
 func TellWhenFailed(theLab func() *lab.Lab) bool {
 	return ReportAfterEach(func(ctx SpecContext, report SpecReport) {
 		if l := theLab(); report.Failed() && l != nil {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Follow shows to a function the objects of a list, as ones that were added, and then all that happens to them until the node
-// that asked is cleaned up. The function may return true to see no more.
+// Follow calls a function with the objects of a list, as added, and then with all their changes until the calling node
+// is cleaned up. The function may return true to stop.
 func Follow(ctx context.Context, kube client.WithWatch, list client.ObjectList, see func(watch.Event) (enough bool), options ...client.ListOption) {
 	GinkgoHelper()
 	Expect(kube.List(ctx, list, options...)).To(Succeed())
@@ -32,18 +32,18 @@ func Follow(ctx context.Context, kube client.WithWatch, list client.ObjectList, 
 	}
 }
 
-// Changes is Follow without what there is by now. When it returns, nothing that happens is missed any more.
+// Changes is Follow without the existing objects. Once it returns, no change is missed.
 func Changes(ctx context.Context, kube client.WithWatch, list client.ObjectList, see func(watch.Event) (enough bool), options ...client.ListOption) {
 	GinkgoHelper()
 	Expect(kube.List(ctx, list, options...)).To(Succeed())
 	changes(ctx, kube, list, see, options)
 }
 
-// changes since a list. A watch that the server closes goes on where it was; one that cannot fails the spec, which would wait in
-// vain, or not see what it is to see never happen.
+// changes since a list. A watch that the server closes is resumed where it ended; one that cannot be fails the spec,
+// which would otherwise wait in vain, or miss what must never happen.
 func changes(ctx context.Context, kube client.WithWatch, since client.ObjectList, see func(watch.Event) bool, options []client.ListOption) {
 	GinkgoHelper()
-	// A spec's own context ends with its BeforeAll, what is watched does not.
+	// The context of a spec ends with its BeforeAll, but the watch must not.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, since.GetResourceVersion(), source{kube, since, options})
 	Expect(err).NotTo(HaveOccurred())

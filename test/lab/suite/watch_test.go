@@ -53,7 +53,7 @@ var _ = Describe("What is watched", func() {
 		add(ctx, "before")
 	})
 
-	It("goes on where it was when its watch is closed", func(ctx SpecContext) {
+	It("resumes where it ended when its watch is closed", func(ctx SpecContext) {
 		suite.Changes(ctx, kube, &corev1.ConfigMapList{}, see, watched...)
 		add(ctx, "first")
 		Eventually(seen).Should(Receive(Equal("first")), "nothing of what was there before")
@@ -65,7 +65,7 @@ var _ = Describe("What is watched", func() {
 		Expect(watches).To(Receive(), "by another watch")
 	})
 
-	It("begins with what there is, where all is to be followed", func(ctx SpecContext) {
+	It("begins with the existing objects if all are to be followed", func(ctx SpecContext) {
 		suite.Follow(ctx, kube, &corev1.ConfigMapList{}, see, watched...)
 		Expect(seen).To(Receive(Equal("before")))
 		add(ctx, "next")

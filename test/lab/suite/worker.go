@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// soon is how long something may take that has to happen on a busy machine, look how often it is looked for.
+	// soon is the timeout for something that has to happen on a busy machine, look the interval at which it is polled.
 	soon = 3 * time.Minute
 	look = 100 * time.Millisecond
 )
 
-// Writes are the calls of `elemental upgrade` on a host since then: those that ran to their end, and those that were cut
-// off or still run. They end with the host's next reset: what it writes in the life after that is for another Machine.
+// Writes are the calls of `elemental upgrade` on a host since then: those that completed, and those that were killed or
+// are still running. Calls after the host's next reset are left out, because they are for another Machine.
 func Writes(host *lab.Host, since time.Time) (finished, unfinished int) {
 	GinkgoHelper()
 	all, err := host.Calls()
@@ -45,7 +45,7 @@ func Writes(host *lab.Host, since time.Time) (finished, unfinished int) {
 	return finished, unfinished
 }
 
-// HoldHost holds a host in phases of the upgrade that comes (host.Hold), until it is let go or the spec ends.
+// HoldHost blocks a host in phases of the next upgrade (host.Hold), until it is released or the spec ends.
 func HoldHost(host *lab.Host, phases ...infrav1.HostUpgradePhase) *lab.Held {
 	GinkgoHelper()
 	names := []string{}
@@ -58,10 +58,10 @@ func HoldHost(host *lab.Host, phases ...infrav1.HostUpgradePhase) *lab.Held {
 	return held
 }
 
-// HeldHosts are hosts that are held, by name.
+// HeldHosts are blocked hosts, by name.
 type HeldHosts map[string]*lab.Held
 
-// HoldHosts holds each host of a lab that comes to one of the phases, until they are let go or the spec ends.
+// HoldHosts blocks each host of a lab that reaches one of the phases, until it is released or the spec ends.
 func HoldHosts(l *lab.Lab, phases ...infrav1.HostUpgradePhase) HeldHosts {
 	GinkgoHelper()
 	held := HeldHosts{}
@@ -71,7 +71,7 @@ func HoldHosts(l *lab.Lab, phases ...infrav1.HostUpgradePhase) HeldHosts {
 	return held
 }
 
-// Stopped counts those that have stopped in the phase.
+// Stopped counts those that are blocked in the phase.
 func (h HeldHosts) Stopped(phase infrav1.HostUpgradePhase) int {
 	count := 0
 	for _, held := range h {
@@ -84,7 +84,7 @@ func (h HeldHosts) Stopped(phase infrav1.HostUpgradePhase) int {
 	return count
 }
 
-// LetGo lets all of them go on from the phase.
+// LetGo releases all of them from the phase.
 func (h HeldHosts) LetGo(phase infrav1.HostUpgradePhase) {
 	for _, held := range h {
 		held.LetGo(string(phase))
@@ -92,7 +92,7 @@ func (h HeldHosts) LetGo(phase infrav1.HostUpgradePhase) {
 }
 
 // WebOn counts the Pods of Web that run on a node of the lab's workload cluster. The status of their Deployment may be
-// older than an outage.
+// outdated after an outage.
 func WebOn(ctx context.Context, l *lab.Lab, node string) (int, error) {
 	pods := &corev1.PodList{}
 	err := l.WorkloadKube.List(ctx, pods, client.MatchingLabels(Web(0).Labels))
@@ -105,7 +105,7 @@ func WebOn(ctx context.Context, l *lab.Lab, node string) (int, error) {
 	return running, err
 }
 
-// DeleteMachine deletes the only Machine of a cluster, and does not wait for its end.
+// DeleteMachine deletes the only Machine of a cluster, and does not wait for its deletion to complete.
 func DeleteMachine(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
 	machines, err := cluster.Machines(ctx)
@@ -115,7 +115,7 @@ func DeleteMachine(ctx context.Context, cluster *scenario.Cluster) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// ExpectReplaced waits until another Machine than the former one is the only one of a cluster and runs the image, and no
+// ExpectReplaced waits until the only Machine of a cluster is another one than the former and runs the image, and no
 // attempt holds a slot.
 func ExpectReplaced(ctx context.Context, cluster *scenario.Cluster, former scenario.Identity, wanted image.Image) {
 	GinkgoHelper()
@@ -136,7 +136,7 @@ func ExpectReplaced(ctx context.Context, cluster *scenario.Cluster, former scena
 	}, soon, look).WithContext(ctx).Should(BeEmpty())
 }
 
-// ExpectOneServes waits until of the two hosts of a cluster one serves the only Machine, and the other can be taken.
+// ExpectOneServes waits until one of the two hosts of a cluster serves the only Machine, and the other is available.
 func ExpectOneServes(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -21,18 +21,18 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// end is a way to one of the ends.
+// end is a scenario that leads to one of the ends.
 type end struct {
 	options infrav1.NodeUpgradeOption
 	os      image.OS
-	// reach leads the upgrade there, from before its start.
+	// reach makes the upgrade reach the end, from before its start.
 	reach func(ctx context.Context, u *upgrade)
 	row   row
-	// then is what follows, which ends with a good image.
+	// then is what follows, until a good image succeeds.
 	then func(ctx context.Context, u *upgrade)
 }
 
-// run leads an upgrade to the end, asserts its row, and goes on from there.
+// run makes an upgrade reach the end, asserts its row, and continues with then.
 func (e end) run(ctx context.Context) {
 	GinkgoHelper()
 	setOptions(ctx, e.options)
@@ -54,7 +54,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 			Expect(u.theAttempt(ctx).Status.Phase).To(Equal(infrav1.UpgradeSuperseded), "it has made room")
 		},
 	}),
-	Entry("Failed: the host has no room any more when it is triggered", end{
+	Entry("Failed: the host has no space left when it is triggered", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			startTo(ctx, u, "Drain")
 			fillStatePartition(u)
@@ -66,12 +66,12 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		},
 		then: func(ctx context.Context, u *upgrade) {
 			freeStatePartition(u)
-			By("trying the same image again, by deleting the attempt")
+			By("retrying the same image by deleting the attempt")
 			u.kubectl(ctx, "delete")
 			u.expectSucceeded(ctx)
 		},
 	}),
-	Entry("RolledBack: the image is bad, and so is the next one; then the user goes back to the original one, which needs no upgrade", end{
+	Entry("RolledBack: the image is bad, and so is the next one; then the user reverts to the original one, which needs no upgrade", end{
 		os:    image.OS{Boot: source.BootUnhealthy},
 		reach: startOnly,
 		row: row{
@@ -90,7 +90,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 			goBack(ctx, worse, scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack})
 		},
 	}),
-	Entry("RolledBack: the image is bad, and the node is to be kept; then it is given back before the next image", end{
+	Entry("RolledBack: the image is bad, and the node is kept cordoned; then it is uncordoned before the next image", end{
 		options: infrav1.NodeUpgradeOption{OnRollback: infrav1.RollbackKeepCordoned},
 		os:      image.OS{Boot: source.BootNone},
 		reach:   startOnly,
@@ -101,7 +101,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		},
 		then: expectSuperseded,
 	}),
-	Entry("RolledBack: the former OS is not good either; then not even the next image is tried, until a person has looked", end{
+	Entry("RolledBack: the former OS is unhealthy too; then the next image is not tried until a person has intervened", end{
 		options: infrav1.NodeUpgradeOption{OnRollback: infrav1.RollbackKeepCordoned},
 		os:      image.OS{Boot: source.BootNone},
 		reach: func(ctx context.Context, u *upgrade) {
@@ -140,7 +140,7 @@ func startOnly(ctx context.Context, u *upgrade) {
 	u.start(ctx)
 }
 
-// startTo starts the upgrade and has it held at a step.
+// startTo starts the upgrade and blocks it at a step.
 func startTo(ctx context.Context, u *upgrade, step string) {
 	GinkgoHelper()
 	u.lift = holdAt(ctx, u, step)
@@ -148,7 +148,8 @@ func startTo(ctx context.Context, u *upgrade, step string) {
 	u.held(ctx, step, "")
 }
 
-// expectSuperseded asks for the next image, shows what the attempt leaves to the next one, and lets that succeed.
+// expectSuperseded requests the next image, asserts what the attempt leaves to the next one, and lets that
+// succeed.
 func expectSuperseded(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	next := newUpgrade(ctx, image.OS{})
@@ -160,7 +161,7 @@ func expectSuperseded(ctx context.Context, u *upgrade) {
 	next.expectSucceeded(ctx)
 }
 
-// goBack asks for the image that the worker runs on, or again. There is nothing to do for that.
+// goBack requests the image that the worker already runs, which needs no upgrade.
 func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
 	GinkgoHelper()
 	finished, _ := suite.Writes(u.host, u.began)
@@ -176,7 +177,7 @@ func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
 	Expect(u.host.Boots()).To(HaveLen(len(boots)), "and nothing booted")
 }
 
-// expectKeptUntilUncordoned asks for the next image in vain, until a person gives the node back.
+// expectKeptUntilUncordoned requests the next image, which is not tried until a person uncordons the node.
 func expectKeptUntilUncordoned(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	Expect(conditions.GetReason(u.theAttempt(ctx), infrav1.FormerOSHealthyCondition)).To(Equal(infrav1.FormerOSNotGoodReason))

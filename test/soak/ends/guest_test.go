@@ -15,8 +15,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// guest is a virtual machine on the worker. There is no other node for it, so that each upgrade stops it; it has to run
-// again as it did, however the upgrade ends.
+// guest is a virtual machine on the worker. There is no other node for it, so that each upgrade stops it; it must run
+// again as before, however the upgrade ends.
 var (
 	guest    = vm.Spec{Name: "guest", Labels: map[string]string{infrav1.VMPolicyLabel: string(infrav1.VMPolicyShutdownAndRestore)}}
 	guestKey = client.ObjectKeyFromObject(vm.New(guest))
@@ -27,7 +27,7 @@ func guestVM(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	return machine, theLab.WorkloadKube.Get(ctx, guestKey, machine)
 }
 
-// expectGuestBack waits until the guest is to run as it did, and nothing on it tells of an upgrade.
+// expectGuestBack waits until the guest runs as before, without any mark of an upgrade.
 func expectGuestBack(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(guestVM, patience, look).WithContext(ctx).Should(And(
@@ -44,7 +44,7 @@ func expectGuestRuns(ctx context.Context, node string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// forbidToMoveGuest has a person say that the guest must not be touched, until they say otherwise.
+// forbidToMoveGuest makes a person forbid that the guest is touched, until the returned function is called.
 func forbidToMoveGuest(ctx context.Context, _ *upgrade) func(context.Context) {
 	GinkgoHelper()
 	label := func(ctx context.Context, policy infrav1.VMPolicy) {
@@ -60,7 +60,7 @@ func forbidToMoveGuest(ctx context.Context, _ *upgrade) func(context.Context) {
 	}
 }
 
-// refuseStart has the workload cluster refuse to start virtual machines that are off.
+// refuseStart makes the workload cluster reject the start of virtual machines that are off.
 func refuseStart(ctx context.Context, _ *upgrade) func(context.Context) {
 	GinkgoHelper()
 	return refuse(ctx, theLab.WorkloadKube, policy{

@@ -15,22 +15,22 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// hold keeps attempts at a step.
+// hold blocks attempts at a step.
 type hold struct {
-	// impose begins to hold attempts there, and returns what lets them go. It may be called while an attempt is held at
-	// the step before.
+	// impose starts to block attempts there, and returns a function that releases them. It may be called while an
+	// attempt is blocked at the previous step.
 	impose func(ctx context.Context, u *upgrade) (lift func(ctx context.Context))
-	// message that an attempt shows meanwhile.
+	// message that an attempt reports meanwhile.
 	message string
-	// marks that it has made by then.
+	// marks that it has set by then.
 	marks scenario.Marks
-	// foreign are the marks among them that somebody else has made, and that stay.
+	// foreign are the marks among them that were set by someone else, and that stay.
 	foreign scenario.Marks
-	// begun says that the host has begun what cannot be undone.
+	// begun reports that the host has started what cannot be undone.
 	begun bool
 }
 
-// What attempts have marked by some steps.
+// Marks that attempts have set by some steps.
 var (
 	asked     = scenario.Marks{Asked: true}
 	admitted  = scenario.Marks{Asked: true, Slots: 1, Moveless: true}
@@ -46,7 +46,7 @@ func with(marks scenario.Marks, change func(*scenario.Marks)) scenario.Marks {
 	return marks
 }
 
-// holds has one for each step of the product.
+// holds has a hold for each step of the product.
 var holds = map[string]hold{
 	"Preflight": {impose: stopAgent, message: "waiting for the elemental-agent of ElementalHost", marks: asked},
 	"Prefetch": {
@@ -56,7 +56,7 @@ var holds = map[string]hold{
 		},
 		message: "is fetching", marks: asked,
 	},
-	// Every node waits there by the options that the specs of the steps choose.
+	// The options of the specs of the steps make every node wait there.
 	"Approve": {
 		impose:  func(context.Context, *upgrade) func(context.Context) { return func(context.Context) {} },
 		message: "is paused", marks: asked,
@@ -83,7 +83,7 @@ var holds = map[string]hold{
 	"Settle":     {impose: failAttachment, message: "waiting for volumes to be attached to Node", marks: serving, begun: true},
 }
 
-// begin holds attempts, until the returned function is called for the first time.
+// begin blocks attempts until the returned function is first called.
 func (h hold) begin(ctx context.Context, u *upgrade) (lift func(ctx context.Context)) {
 	GinkgoHelper()
 	lifted, letGo := false, h.impose(ctx, u)
@@ -96,7 +96,7 @@ func (h hold) begin(ctx context.Context, u *upgrade) (lift func(ctx context.Cont
 	}
 }
 
-// holdAt holds attempts at a step until the spec ends, or before.
+// holdAt blocks attempts at a step until the returned function is called or the spec ends.
 func holdAt(ctx context.Context, u *upgrade, step string) (lift func(ctx context.Context)) {
 	GinkgoHelper()
 	lift = holds[step].begin(ctx, u)
@@ -104,7 +104,8 @@ func holdAt(ctx context.Context, u *upgrade, step string) (lift func(ctx context
 	return lift
 }
 
-// held waits until another attempt than the former one is held at a step, with the marks that it has made by then.
+// held waits until a new attempt, other than the former one, is blocked at a step, with the marks that it has set by
+// then.
 func (u *upgrade) held(ctx context.Context, step string, former types.UID) *infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	u.stopped(ctx, step, former)
@@ -112,7 +113,7 @@ func (u *upgrade) held(ctx context.Context, step string, former types.UID) *infr
 	return u.theAttempt(ctx)
 }
 
-// stopped waits until another attempt than the former one says that it waits at a step.
+// stopped waits until a new attempt, other than the former one, reports that it waits at a step.
 func (u *upgrade) stopped(ctx context.Context, step string, former types.UID) {
 	GinkgoHelper()
 	Eventually(u.attempt, patience, look).WithContext(ctx).Should(And(
@@ -123,7 +124,7 @@ func (u *upgrade) stopped(ctx context.Context, step string, former types.UID) {
 	))
 }
 
-// isCordonedByUs is an expression of an admission policy.
+// isCordonedByUs is a CEL expression for an admission policy.
 func isCordonedByUs(object string) string {
 	return strings.NewReplacer("OBJECT", object, "MARK", infrav1.CordonedByAnnotation).
 		Replace("(has(OBJECT.metadata.annotations) && 'MARK' in OBJECT.metadata.annotations)")

@@ -14,7 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 )
 
-// fillStatePartition leaves the host no room for another image.
+// fillStatePartition leaves no space for another image on the host.
 func fillStatePartition(u *upgrade) {
 	GinkgoHelper()
 	Expect(u.host.Disk().SetStateBytes(0)).To(Succeed())
@@ -26,7 +26,7 @@ func freeStatePartition(u *upgrade) {
 	Expect(u.host.Disk().SetStateBytes(disk.DefaultStateBytes)).To(Succeed())
 }
 
-// failChecks gives the host a check of the user's that no OS passes.
+// failChecks adds a user's check to the host that no OS passes.
 func failChecks(u *upgrade) {
 	GinkgoHelper()
 	const script = "#!/bin/sh\necho the array is degraded >&2\nexit 1\n"

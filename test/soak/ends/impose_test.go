@@ -24,7 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// stopAgent has the agent dead, with what it runs.
+// stopAgent stops the agent, with its children.
 func stopAgent(ctx context.Context, u *upgrade) func(context.Context) {
 	GinkgoHelper()
 	Expect(u.host.StopAgent(ctx)).To(Succeed())
@@ -65,7 +65,7 @@ func takeSlot(ctx context.Context, _ *upgrade) func(context.Context) {
 	}
 }
 
-// refuseNode has the workload cluster refuse updates of Nodes that are not as the expression says.
+// refuseNode makes the workload cluster reject updates of Nodes for which the expression is false.
 func refuseNode(name, message, expression string) func(context.Context, *upgrade) func(context.Context) {
 	return func(ctx context.Context, u *upgrade) func(context.Context) {
 		GinkgoHelper()
@@ -74,7 +74,7 @@ func refuseNode(name, message, expression string) func(context.Context, *upgrade
 	}
 }
 
-// refuseTrigger has the management cluster refuse to trigger hosts.
+// refuseTrigger makes the management cluster reject the trigger of hosts.
 func refuseTrigger(ctx context.Context, u *upgrade) func(context.Context) {
 	GinkgoHelper()
 	is := func(object string) string {
@@ -89,8 +89,8 @@ func refuseTrigger(ctx context.Context, u *upgrade) func(context.Context) {
 // policy for updates of a resource.
 type policy struct{ name, group, resource, expression, message string }
 
-// refuse makes an admission policy and waits until it is in force: it refuses an update of the probe that has its
-// annotation then.
+// refuse creates an admission policy and waits until it is enforced: until it rejects an update that adds its
+// annotation to the probe.
 func refuse(ctx context.Context, kube client.Client, p policy, probe client.Object) func(context.Context) {
 	GinkgoHelper()
 	const annotation = "probe-of-policy"
@@ -127,7 +127,7 @@ func refuse(ctx context.Context, kube client.Client, p policy, probe client.Obje
 	}
 }
 
-// forbidEvictions keeps the Pods on the node, with a PodDisruptionBudget that never allows one to go.
+// forbidEvictions keeps the Pods on the node, with a PodDisruptionBudget that never allows an eviction.
 func forbidEvictions(ctx context.Context, _ *upgrade) func(context.Context) {
 	GinkgoHelper()
 	budget := &policyv1.PodDisruptionBudget{
@@ -145,7 +145,7 @@ func forbidEvictions(ctx context.Context, _ *upgrade) func(context.Context) {
 	return deleted(budget)
 }
 
-// deleted is the lift of a hold that an object of the workload cluster is.
+// deleted lifts a hold by deleting an object of the workload cluster.
 func deleted(object client.Object) func(context.Context) {
 	return func(ctx context.Context) {
 		GinkgoHelper()
@@ -163,7 +163,7 @@ func failAttachment(ctx context.Context, u *upgrade) func(context.Context) {
 	return attach(ctx, u, "pv-failing", storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "timed out"}})
 }
 
-// attach plays the CSI driver.
+// attach simulates the CSI driver.
 func attach(ctx context.Context, u *upgrade, volume string, status storagev1.VolumeAttachmentStatus) func(context.Context) {
 	GinkgoHelper()
 	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: storagev1.VolumeAttachmentSpec{
@@ -175,7 +175,7 @@ func attach(ctx context.Context, u *upgrade, volume string, status storagev1.Vol
 	return deleted(attachment)
 }
 
-// hangShutdown has the host never go down, until somebody takes its power.
+// hangShutdown keeps the host from shutting down, until its power is cut.
 func hangShutdown(_ context.Context, u *upgrade) func(context.Context) {
 	GinkgoHelper()
 	u.host.HangShutdown(true)
@@ -215,8 +215,8 @@ func unreadyDaemon(ctx context.Context, u *upgrade) func(context.Context) {
 	}
 }
 
-// unready says of a Pod that runs on the node that it is not Ready. The lab's kubelet makes Pods Ready that run, after
-// each boot, and leaves alone those of which nothing is known.
+// unready sets a running Pod on the node to not Ready. The lab's kubelet sets running Pods Ready after each boot, but
+// ignores those of phase Unknown.
 func unready(ctx context.Context, pods []corev1.Pod, node string) error {
 	for i := range pods {
 		pod := &pods[i]

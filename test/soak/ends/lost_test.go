@@ -18,14 +18,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// lost is the row of a host that does not come back: health checks may decide, and nothing else is given up.
+// lost is the row of a host that does not come back: MachineHealthChecks may remediate it, and nothing else is
+// released.
 var lost = row{
 	phase:  infrav1.UpgradeHostLost,
 	marks:  with(cordoned, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending }),
 	answer: "HostLost: ElementalHost HOST has not come back within 10s of being triggered",
 }
 
-var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx SpecContext, os image.OS, vanish, then func(context.Context, *upgrade)) {
+var _ = DescribeTable("A host that stops reporting is Lost", func(ctx SpecContext, os image.OS, vanish, then func(context.Context, *upgrade)) {
 	setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: 10 * time.Second}}})
 	u := newUpgrade(ctx, os)
 	vanish(ctx, u)
@@ -39,7 +40,7 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 			u.lift = holdAt(ctx, u, "Preflight")
 			letGo()
 		}, wake),
-	Entry("the power was lost while the image was written; then it returns and goes on", image.OS{}, losePower,
+	Entry("the power was lost while the image was written; then it returns and continues", image.OS{}, losePower,
 		func(ctx context.Context, u *upgrade) {
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			u.expectSucceeded(ctx)
@@ -57,7 +58,7 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			u.expectSucceeded(ctx)
 		}),
-	Entry("the power was lost; then a person gives up its slot, and it falls back", image.OS{Boot: source.BootUnhealthy}, losePower,
+	Entry("the power was lost; then a person releases its slot, and it falls back", image.OS{Boot: source.BootUnhealthy}, losePower,
 		func(ctx context.Context, u *upgrade) {
 			u.set(ctx, "release", true)
 			released := lost
@@ -70,7 +71,7 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 			}.expect(ctx, u)
 			expectNextSucceeds(ctx)
 		}),
-	Entry("the power was lost; then its Machine is deleted and replaced, and the host is free again when it returns", image.OS{}, losePower,
+	Entry("the power was lost; then its Machine is deleted and replaced, and the host is available again when it returns", image.OS{}, losePower,
 		func(ctx context.Context, u *upgrade) {
 			suite.DeleteMachine(ctx, cluster)
 			u.expectReplaced(ctx)
@@ -83,7 +84,7 @@ var _ = DescribeTable("A host that is not heard of any more is lost", func(ctx S
 		}),
 )
 
-// silenceBeforeTrigger has the agent dead when its host is triggered.
+// silenceBeforeTrigger stops the agent before its host is triggered.
 func silenceBeforeTrigger(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	startTo(ctx, u, "Drain")
@@ -92,14 +93,14 @@ func silenceBeforeTrigger(ctx context.Context, u *upgrade) {
 	letGo(ctx)
 }
 
-// wake starts the agent again, which goes on.
+// wake restarts the agent, which continues.
 func wake(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	u.lift(ctx)
 	u.expectSucceeded(ctx)
 }
 
-// losePower takes the power while the image is written. To have it again is a boot that the host did not ask for.
+// losePower cuts the power while the image is written. Restoring it causes a boot that the agent did not request.
 func losePower(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	letGo := u.startWriting(ctx)

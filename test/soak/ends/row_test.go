@@ -18,19 +18,20 @@ import (
 )
 
 const (
-	// ours stands for the id of the attempt.
+	// ours stands for the ID of the attempt.
 	ours = "ours"
-	// done is the hook's answer that lets Cluster API go on, unasked that there is none: Cluster API does not ask any more.
+	// done is the hook's answer that lets Cluster API continue; unasked means that there is none, because Cluster API
+	// no longer calls the hook.
 	done    = "done"
 	unasked = "unasked"
 )
 
-// row of the table of ends, or what holds while an attempt goes on.
+// row of the table of ends, or what holds while an attempt is running.
 type row struct {
 	phase infrav1.UpgradePhase
-	// marks are the cordon, skip-remediation, the slot and what is on the host.
+	// marks are the cordon, skip-remediation, the slot and the marks on the host.
 	marks scenario.Marks
-	// answer of the hook: done, unasked, or what the Machine has to say. HOST stands for the worker's host.
+	// answer of the hook: done, unasked, or the message on the Machine. HOST stands for the worker's host.
 	answer string
 }
 
@@ -62,21 +63,22 @@ func (r row) marksOf(ctx context.Context, u *upgrade) scenario.Marks {
 	return marks
 }
 
-// marksBesidesPause are those of an attempt. A pause is of the whole rollout; test/integration/pause tries it.
+// marksBesidesPause are those of an attempt. A pause belongs to the whole rollout; test/integration/pause tests it.
 func marksBesidesPause(ctx context.Context, worker scenario.Identity) (scenario.Marks, error) {
 	marks, err := cluster.Marks(ctx, worker)
 	marks.Paused, marks.PausedBy, marks.Approved = "", "", ""
 	return marks, err
 }
 
-// expectAnswered waits until Cluster API has been told that the update is done.
+// expectAnswered waits until Cluster API has received the answer that the update is done.
 func expectAnswered(_ context.Context, u *upgrade) {
 	GinkgoHelper()
 	Eventually(u.answered, patience).Should(BeClosed(), "Cluster API takes its mark %s off the Machine", clusterv1.UpdateInProgressAnnotation)
 }
 
-// expectHeld waits until the Machine says why its update does not go on: what it says is the hook's answer. Its mark alone
-// would not do. Cluster API may take it off once without having been told anything (docs/adr/0003), and it is put back.
+// expectHeld waits until the Machine reports why its update does not continue: its message is the hook's answer. The
+// mark alone would not be sufficient: Cluster API may remove it once without an answer (docs/adr/0003), and it is
+// restored.
 func expectHeld(ctx context.Context, u *upgrade, why string) {
 	GinkgoHelper()
 	Eventually(u.machine, patience, look).WithContext(ctx).Should(And(

@@ -19,7 +19,7 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// manual has every node wait for a person.
+// manual makes every node wait for a person.
 var manual = infrav1.NodeUpgradeOption{Strategy: infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual}}
 
 const (
@@ -27,12 +27,12 @@ const (
 	tooLateToDelete = "being deleted: what the host has begun is brought to its end first"
 )
 
-// One upgrade goes through all steps: at each it is cancelled, and while that has an effect made again and deleted.
-// Each spec leaves it held at the step after its own.
+// One upgrade goes through all steps: at each it is cancelled and, while that has an effect, recreated and deleted.
+// Each spec leaves it blocked at the next step.
 var _ = Describe("An attempt that a person withdraws", Ordered, func() {
 	var (
 		u *upgrade
-		// lift ends the hold at the step that the next spec is about.
+		// lift ends the hold at the step of the next spec.
 		lift  func(context.Context)
 		steps = hostupgrade.StepNames()
 	)
@@ -69,19 +69,19 @@ var _ = Describe("An attempt that a person withdraws", Ordered, func() {
 		})
 	}
 
-	It("goes on when it is let go", func(ctx SpecContext) {
+	It("continues when it is released", func(ctx SpecContext) {
 		u.expectSucceeded(ctx)
 		Expect(u.theAttempt(ctx).Status.Phase).To(Equal(infrav1.UpgradeSucceeded))
 	})
 })
 
-// Where the host has begun a deletion cannot be taken back, so that each of these steps takes an upgrade.
+// Once the host has begun, a deletion cannot be undone, so that each of these steps needs an upgrade of its own.
 var _ = Describe("An attempt that a person deletes too late", func() {
 	for _, step := range hostupgrade.StepNames() {
 		if !holds[step].begun {
 			continue
 		}
-		It("at step "+step+", is brought to its end before it goes", func(ctx SpecContext) {
+		It("at step "+step+", is completed before it is deleted", func(ctx SpecContext) {
 			u := newUpgrade(ctx, image.OS{})
 			lift := holdAt(ctx, u, step)
 			u.start(ctx)
@@ -95,7 +95,7 @@ var _ = Describe("An attempt that a person deletes too late", func() {
 	}
 })
 
-// reach waits until an attempt is held at a step, and lets it go where it is paused before.
+// reach waits until an attempt is blocked at a step, and approves it if it is paused before.
 func (u *upgrade) reach(ctx context.Context, step string, former types.UID) *infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	const pause = "Approve"
@@ -109,7 +109,7 @@ func (u *upgrade) reach(ctx context.Context, step string, former types.UID) *inf
 	return u.held(ctx, step, former)
 }
 
-// cancelInVain cancels an attempt whose host has begun, and thinks better of it.
+// cancelInVain cancels an attempt whose host has begun, and reverts that.
 func (u *upgrade) cancelInVain(ctx context.Context, step string) {
 	GinkgoHelper()
 	u.set(ctx, "cancel", true)
@@ -118,7 +118,7 @@ func (u *upgrade) cancelInVain(ctx context.Context, step string) {
 	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", Not(ContainSubstring(tooLateToCancel))))
 }
 
-// cancelAndDelete cancels an attempt, has it made again by deleting it, and deletes that one in the middle.
+// cancelAndDelete cancels an attempt, has it recreated by deleting it, and deletes the new one in the middle.
 func (u *upgrade) cancelAndDelete(ctx context.Context, step string, uid types.UID) {
 	GinkgoHelper()
 	u.set(ctx, "cancel", true)

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, calm for how long something must not happen.
+	// patience is the timeout for what has to happen soon, calm is how long something must not
+	// happen.
 	patience = 2 * time.Minute
 	calm     = 3 * time.Second
 	look     = 100 * time.Millisecond
@@ -49,5 +50,5 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
-// webPods is how many Pods are drained from the worker.
+// webPods is the number of Pods that are drained from the worker.
 const webPods = 2

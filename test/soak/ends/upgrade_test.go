@@ -21,20 +21,21 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// upgrade of the worker to an image, of which a spec makes something.
+// upgrade of the worker to an image, which a spec disturbs.
 type upgrade struct {
 	wanted image.Image
 	began  time.Time
 	worker scenario.Identity
 	host   *lab.Host
 	boots  int
-	// answered is closed when Cluster API, after it has begun to update the Machine, has been told that it is done.
+	// answered is closed when Cluster API, after it has started to update the Machine, has received the answer that it
+	// is done.
 	answered chan struct{}
-	// lift ends what holds the attempt, where something does.
+	// lift ends the hold of the attempt, if there is one.
 	lift func(ctx context.Context)
 }
 
-// newUpgrade pushes the image; start asks for it.
+// newUpgrade pushes the image; start requests it.
 func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	GinkgoHelper()
 	return upgradeTo(ctx, suite.Push(ctx, cluster, os))
@@ -52,7 +53,7 @@ func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
 	}
 }
 
-// start patches the template, when there is something to drain.
+// start patches the template, once there are Pods to drain.
 func (u *upgrade) start(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(suite.WebOn, patience, look).WithContext(ctx).WithArguments(theLab, u.worker.Node).Should(Equal(webPods), "there is something to drain")
@@ -60,15 +61,15 @@ func (u *upgrade) start(ctx context.Context) {
 	u.patch(ctx)
 }
 
-// patch asks for the image.
+// patch requests the image.
 func (u *upgrade) patch(ctx context.Context) {
 	GinkgoHelper()
 	u.watchAnswer(ctx)
 	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
 }
 
-// watchAnswer begins to look for the end of the next update in place. One that is underway by now is not meant: what is
-// wanted next lets it end first.
+// watchAnswer starts to watch for the end of the next in-place update. One that is already running is ignored, because
+// it completes before the next begins.
 func (u *upgrade) watchAnswer(ctx context.Context) {
 	GinkgoHelper()
 	former, begun := true, false
@@ -88,7 +89,7 @@ func (u *upgrade) watchAnswer(ctx context.Context) {
 	}, client.InNamespace(cluster.Namespace()))
 }
 
-// attempt for the image; the zero value while there is none.
+// attempt for the image; the zero value if there is none.
 func (u *upgrade) attempt(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 	attempts, err := cluster.Attempts(ctx)
 	for i := range attempts {
@@ -99,7 +100,7 @@ func (u *upgrade) attempt(ctx context.Context) (*infrav1.ElementalHostUpgrade, e
 	return &infrav1.ElementalHostUpgrade{}, err
 }
 
-// theAttempt is one that there has to be.
+// theAttempt is the attempt, which must exist.
 func (u *upgrade) theAttempt(ctx context.Context) *infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	attempt, err := u.attempt(ctx)
@@ -108,7 +109,7 @@ func (u *upgrade) theAttempt(ctx context.Context) *infrav1.ElementalHostUpgrade 
 	return attempt
 }
 
-// kubectl does something to the attempt.
+// kubectl runs a kubectl verb on the attempt.
 func (u *upgrade) kubectl(ctx context.Context, verb string, args ...string) {
 	GinkgoHelper()
 	args = append([]string{"--namespace", cluster.Namespace(), verb, "elementalhostupgrade", u.theAttempt(ctx).Name}, args...)
@@ -124,7 +125,8 @@ func (u *upgrade) set(ctx context.Context, field string, value bool) {
 	u.kubectl(ctx, "patch", "--type", "merge", "--patch", string(encoded))
 }
 
-// startWriting starts the upgrade, and returns when half of the image is written, where the host stays until it is let go.
+// startWriting starts the upgrade, and returns when half of the image is written, where the host is blocked until it is
+// released.
 func (u *upgrade) startWriting(ctx context.Context) (letGo func()) {
 	GinkgoHelper()
 	held := suite.HoldHost(u.host, infrav1.HostUpgradeApplying)
@@ -133,7 +135,7 @@ func (u *upgrade) startWriting(ctx context.Context) (letGo func()) {
 	return func() { held.LetGo(string(infrav1.HostUpgradeApplying)) }
 }
 
-// expectUntouched asserts that nothing was written and booted.
+// expectUntouched asserts that no image was written and the host was not rebooted.
 func (u *upgrade) expectUntouched() {
 	GinkgoHelper()
 	finished, unfinished := suite.Writes(u.host, u.began)
@@ -141,8 +143,8 @@ func (u *upgrade) expectUntouched() {
 	Expect(u.host.Boots()).To(HaveLen(u.boots), "the host was not rebooted")
 }
 
-// expectSucceeded waits until the worker runs the image, with no mark left and the same Machine. The image was written
-// once, though perhaps begun before, and booted once.
+// expectSucceeded waits until the worker runs the image, with no mark left and the same Machine. The image must have
+// been written completely once, although possibly started before, and booted once.
 func (u *upgrade) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
@@ -156,7 +158,7 @@ func (u *upgrade) expectSucceeded(ctx context.Context) {
 	Expect(u.host.Boots()).To(HaveLen(u.boots+1), "the host was rebooted once")
 }
 
-// expectNextSucceeds asserts that nothing of what was before stands in the way of the next good image.
+// expectNextSucceeds asserts that the next good image succeeds.
 func expectNextSucceeds(ctx context.Context) {
 	GinkgoHelper()
 	setOptions(ctx, infrav1.NodeUpgradeOption{})

@@ -17,7 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// at is the row of an attempt that is held at a step.
+// at is the row of an attempt that is blocked at a step.
 func at(step, says string) row {
 	return row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: step + " (" + says}
 }
@@ -32,12 +32,12 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		row:   at("Drain", "7/14): PodDisruptionBudget"),
 		then:  func(ctx context.Context, u *upgrade) { goBack(ctx, u, scenario.Marks{}) },
 	}),
-	Entry("not Superseded after the reboot: it is brought to its end, and then the original template to its own", end{
+	Entry("not Superseded after the reboot: it is completed, and then the original template is rolled out", end{
 		reach: func(ctx context.Context, u *upgrade) { startTo(ctx, u, "Reboot") },
 		row:   at("Reboot", "10/14): ElementalHost HOST is rebooting"),
 		then: func(ctx context.Context, u *upgrade) {
 			next := upgradeTo(ctx, running)
-			next.boots++ // the reboot that is under way
+			next.boots++ // the reboot in progress
 			next.patch(ctx)
 			Consistently(u.attempt, calm, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeProgressing))
 			u.lift(ctx)
@@ -45,7 +45,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 			next.expectSucceeded(ctx)
 		},
 	}),
-	Entry("Superseded after the reboot, when the node is not found good in time", end{
+	Entry("Superseded after the reboot, when the node does not become healthy in time", end{
 		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Assessment: &metav1.Duration{Duration: time.Second}}},
 		os:      image.OS{KubeletVersion: "v1.35.0"},
 		reach:   startOnly,
@@ -55,7 +55,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 			expectSuperseded(ctx, u)
 		},
 	}),
-	Entry("Aborted after the trigger, once the silent agent says that it has not begun", end{
+	Entry("Aborted after the trigger, once the silent agent reports that it has not begun", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			silenceBeforeTrigger(ctx, u)
 			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
@@ -86,7 +86,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 			u.expectFreed(ctx, 0)
 		},
 	}),
-	Entry("Aborted: the Machine is deleted after the host has begun, which ends what it does before it is reset", end{
+	Entry("Aborted: the Machine is deleted after the host has begun, which completes what it does before it is reset", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			startTo(ctx, u, "Reboot")
 			suite.DeleteMachine(ctx, cluster)
@@ -100,7 +100,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 	}),
 )
 
-// expectFreed waits until another Machine and another host have taken over, and the former host can be taken.
+// expectFreed waits until another Machine and another host have taken over, and the former host is available.
 func (u *upgrade) expectFreed(ctx context.Context, writes int) {
 	GinkgoHelper()
 	u.expectReplaced(ctx)

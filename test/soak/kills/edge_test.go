@@ -14,7 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
 )
 
-// edge is a side effect of an upgrade, by what it changes and not by when: the same in every upgrade.
+// edge is a side effect of an upgrade, identified by what it changes, not by when: it is the same in every upgrade.
 type edge string
 
 func (e edge) isText() bool { return strings.HasSuffix(string(e), " "+admission.OnlyText) }
@@ -48,18 +48,17 @@ var committed string
 // listed is an edge of testdata/edges.txt.
 type listed struct {
 	edge edge
-	// previous is the side effect of the agent before one that it has on its own disk. Nobody can stop the agent between
-	// the two, nor is there anything to stop it for: what is there when it starts again is the same after the one and
-	// before the other.
+	// previous is the agent's side effect before one on its own disk. The agent cannot be stopped between the two, and
+	// there is no need to: the state at its restart is the same after the one and before the other.
 	previous edge
-	// byChance says that it may not come up: it depends on who is faster.
+	// byChance reports that it may not occur, because it depends on timing.
 	byChance bool
 }
 
 const (
 	// pairing separates an edge from its previous one.
 	pairing = "  <-  "
-	// chance begins the line of an edge that may not come up.
+	// chance begins the line of an edge that may not occur.
 	chance = "? "
 )
 
@@ -90,7 +89,7 @@ func readEdges(list string) []listed {
 	return all
 }
 
-// inFocus are the edges that specs are run for: those that are named when a part of the suite is asked for, or all.
+// inFocus are the edges that specs are run for: those selected by -ginkgo.focus, or all.
 func inFocus(all []listed) []listed {
 	suite, _ := GinkgoConfiguration()
 	if len(suite.FocusStrings) == 0 {
@@ -100,7 +99,7 @@ func inFocus(all []listed) []listed {
 	return slices.DeleteFunc(all, func(l listed) bool { return !focus.MatchString(string(l.edge)) })
 }
 
-// cells are the kills that an edge needs.
+// cells are the kills that an edge requires.
 func (l listed) cells() []cell {
 	all := []cell{}
 	for _, who := range []victim{manager, agent} {

@@ -27,14 +27,14 @@ import (
 type guest struct {
 	key      client.ObjectKey
 	strategy kubevirtv1.VirtualMachineRunStrategy
-	// moves says that it can be migrated. The others are shut down and restored.
+	// moves reports that it can be migrated. The others are shut down and restored.
 	moves bool
 	// uid of the first instance.
 	uid types.UID
 }
 
-// guests leave the worker in all the ways there are: by an eviction, by a migration of our own, and by being shut down,
-// which is undone in another way for each of the run strategies.
+// guests leave the worker in all possible ways: by an eviction, by a migration of our own, and by being shut down,
+// which is reverted differently for each run strategy.
 var guests = []*guest{
 	{key: keyOf("evicted"), strategy: kubevirtv1.RunStrategyAlways, moves: true},
 	{key: keyOf("migrated"), strategy: kubevirtv1.RunStrategyAlways, moves: true},
@@ -46,7 +46,7 @@ func keyOf(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: vm.Namespace, Name: name}
 }
 
-// startGuests makes them, while no other node is there for those that do not move.
+// startGuests creates them, while there is no other node for those that must not migrate.
 func startGuests(ctx context.Context) {
 	GinkgoHelper()
 	for _, g := range guests {
@@ -61,13 +61,13 @@ func startGuests(ctx context.Context) {
 		state, err := cluster.CreateVM(ctx, spec)
 		Expect(err).NotTo(HaveOccurred())
 		g.uid = state.UID
-		// One that is started on request only was started by then.
+		// One that is started only on request was started by then.
 		strategy := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"runStrategy":"`+string(g.strategy)+`"}}`))
 		Expect(theLab.WorkloadKube.Patch(ctx, vm.New(spec), strategy)).To(Succeed())
 	}
 }
 
-// gatherGuests brings those back to the worker that have moved.
+// gatherGuests migrates those back to the worker that have left it.
 func gatherGuests(ctx context.Context) {
 	GinkgoHelper()
 	for _, g := range guests {
@@ -79,7 +79,7 @@ func gatherGuests(ctx context.Context) {
 // guestStarts counts how often each was started, by key.
 func guestStarts() map[string]int { return audit.Starts(suite.Audit(theLab.Workload)) }
 
-// expectGuestsBack asserts that each runs as it did, and was not restarted, or once where it had to be shut down.
+// expectGuestsBack asserts that each runs as before, and was restarted not at all, or once if it had to be shut down.
 func expectGuestsBack(ctx context.Context, before map[string]int, since time.Time) {
 	GinkgoHelper()
 	for _, g := range guests {
@@ -114,7 +114,7 @@ func (g *guest) machine(ctx context.Context) (*kubevirtv1.VirtualMachine, error)
 	return machine, theLab.WorkloadKube.Get(ctx, g.key, machine)
 }
 
-// writes since then that have to do with it, one a line.
+// writes since then that concern it, one per line.
 func (g *guest) writes(since time.Time) string {
 	lines := &strings.Builder{}
 	for _, event := range suite.Audit(theLab.Workload) {

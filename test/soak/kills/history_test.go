@@ -15,10 +15,10 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// history is how many ended attempts the manager keeps of a host.
+// history is the number of ended attempts that the manager keeps for a host.
 const history = 10
 
-// leaveHistory makes the worker one that has been upgraded often. The manager must not see the attempts before they have
+// leaveHistory gives the worker the history of many upgrades. The manager must not see the attempts before they have
 // ended.
 func leaveHistory(ctx context.Context) {
 	GinkgoHelper()

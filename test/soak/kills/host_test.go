@@ -14,13 +14,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 )
 
-// workDir is where the agent keeps what it must remember.
+// workDir is the agent's state directory.
 const workDir = "/var/lib/elemental/agent"
 
-// reboot is the edge that the host itself is.
+// reboot is the edge of the host itself.
 const reboot edge = "host reboot"
 
-// disk is what the agent has put on its disk, and how often the host has booted: its side effects besides commands.
+// disk is what the agent has written to its disk, and how often the host has booted: its side effects besides
+// commands.
 type disk struct {
 	marker, known string
 	boots         int
@@ -37,7 +38,7 @@ func readDisk(host *lab.Host) disk {
 	return disk{marker: read(upgrade.MarkerFile), known: read(upgrade.KnownFile), boots: len(host.Boots())}
 }
 
-// since tells what has happened on the host since then.
+// since lists the side effects on the host since then.
 func (d disk) since(then disk) []edge {
 	set := map[edge]bool{}
 	if d.boots > then.boots {
@@ -52,7 +53,7 @@ func (d disk) since(then disk) []edge {
 	return sortedEdges(set)
 }
 
-// markerChanges names what the agent has got to know of its attempt.
+// markerChanges names what has changed in the agent's marker.
 func markerChanges(was, is map[string]any) []string {
 	if len(is) == 0 && len(was) > 0 {
 		return []string{"removed"}
@@ -69,19 +70,19 @@ func markerChanges(was, is map[string]any) []string {
 	return changes
 }
 
-// command is the edge of a call, without what is another thing on each host.
+// command is the edge of a call, without what differs between hosts.
 func command(host *lab.Host, argv []string) edge {
 	words := slices.Clone(argv)
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], host.Path(), "")
 		if name, _, assigned := strings.Cut(words[i], "="); assigned && !strings.HasPrefix(name, "-") {
-			words[i] = name // snapshots have other ids in each upgrade
+			words[i] = name // the IDs of snapshots differ in each upgrade
 		}
 	}
 	return edge("host " + strings.Join(words, " "))
 }
 
-// unmarshal reads an object; a file that is not there is an empty one.
+// unmarshal parses an object; a missing file is an empty one.
 func unmarshal(content string) map[string]any {
 	object := map[string]any{}
 	_ = json.Unmarshal([]byte(content), &object)

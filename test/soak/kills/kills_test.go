@@ -18,7 +18,7 @@ import (
 
 const (
 	edgesFile = "testdata/edges.txt"
-	// enough upgrades that had room for more kills show that an edge does not come up.
+	// enough is the number of upgrades with room for more kills after which an edge is considered not to occur.
 	enough = 5
 )
 
@@ -43,7 +43,7 @@ var _ = Describe("The kill table", Ordered, func() {
 		Expect(missing).To(BeEmpty(), advice)
 	})
 
-	DescribeTable("has both processes killed on both sides of", func(ctx SpecContext, l listed) {
+	DescribeTable("kills both processes on both sides of", func(ctx SpecContext, l listed) {
 		for idle := 0; len(scene.table.missing(l)) > 0; {
 			if upgradeWorker(ctx, killsAtOnce) > 0 {
 				idle++
@@ -53,7 +53,7 @@ var _ = Describe("The kill table", Ordered, func() {
 	}, entries())
 })
 
-// compare holds the list against what was recorded. A mere text may or may not be written, as it happens.
+// compare compares the list with what was recorded. An edge that only changes text may or may not occur.
 func compare(list []listed, recorded []edge) (missing, unknown []edge) {
 	known := map[edge]bool{}
 	for _, each := range list {
@@ -70,7 +70,7 @@ func compare(list []listed, recorded []edge) (missing, unknown []edge) {
 	return missing, unknown
 }
 
-// entries are the edges that come up in every upgrade. The processes are killed at the others, too, when they come up.
+// entries are the edges that occur in every upgrade. The processes are killed at the others too, when they occur.
 func entries() []TableEntry {
 	all := []TableEntry{}
 	for _, each := range readEdges(committed) {
@@ -89,7 +89,7 @@ func templates(ctx SpecContext) (int, error) {
 	return len(list.Items), err
 }
 
-// writeEdges keeps what the list has besides the names of edges.
+// writeEdges keeps the comments and flags of the list.
 func writeEdges(recorded []edge) {
 	GinkgoHelper()
 	known, lines := map[edge]listed{}, []string{}

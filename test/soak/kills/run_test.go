@@ -30,7 +30,8 @@ type run struct {
 	starts map[string]int
 }
 
-// upgradeWorker upgrades the worker, with room for some kills, and asserts how it ends. It returns for how many kills there was room left.
+// upgradeWorker upgrades the worker, with room for some kills, and asserts its outcome. It returns how many kills there
+// was still room for.
 func upgradeWorker(ctx context.Context, room int) int {
 	GinkgoHelper()
 	r := newRun(ctx)
@@ -58,7 +59,7 @@ func newRun(ctx context.Context) *run {
 	return &run{wanted: wanted, began: time.Now(), before: identities, host: host, boots: len(host.Boots()), starts: guestStarts()}
 }
 
-// expectSucceeded asserts that nothing is left of the upgrade but its end.
+// expectSucceeded asserts that the upgrade has left only its outcome.
 func (r *run) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(r.ends, patience, look).WithContext(ctx).Should(ConsistOf(infrav1.UpgradeSucceeded), "one attempt, and it succeeded")
@@ -87,8 +88,8 @@ func (r *run) hostSays(ctx context.Context) (*infrav1.HostUpgradeStatus, error) 
 	return host.Status.Upgrade, err
 }
 
-// expectOnce asserts that the image was written once and booted once. A write that was cut off with the agent is
-// repeated, unless it was cut off after it had written everything.
+// expectOnce asserts that the image was written once and booted once. A write that was killed with the agent is
+// repeated, unless it was killed after it had written everything.
 func (r *run) expectOnce(undisturbed bool) {
 	GinkgoHelper()
 	finished, cutOff := suite.Writes(r.host, r.began)

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// killsAtOnce is how many kills one upgrade has to survive at most.
+	// killsAtOnce is the maximum number of kills in one upgrade.
 	killsAtOnce = 20
-	// hold is how long a side effect waits for a victim to come up again: less than API servers do (admission.Patience).
+	// hold is how long a side effect waits for a victim to restart: less than the timeout of API servers
+	// (admission.Patience).
 	hold = 10 * time.Second
-	// calm is after how long without a write nothing is expected to follow, reporting how long a report may take until then
-	// where somebody may be dead.
+	// calm is the time without a write after which none is expected to follow, reporting the maximum time for a report
+	// until then if a process may be dead.
 	calm      = 100 * time.Millisecond
 	reporting = 3 * time.Second
 )
 
-// stage is where all side effects pass, one at a time, and processes are killed.
+// stage serializes all side effects, and kills processes at them.
 type stage struct {
 	*victims
 	table *table
-	// turn is held by the side effect that is looked at.
+	// turn is held by the side effect that is being processed.
 	turn chan struct{}
 
 	// All below is for the one who has the turn.
@@ -37,7 +38,7 @@ type stage struct {
 	disk disk
 	// run counts the upgrades.
 	run int
-	// kills of this run, and for how many more there is room.
+	// kills of this run, and how many more there is room for.
 	kills []string
 	room  int
 	// reporting is how long a report may take.
@@ -55,7 +56,7 @@ func newStage(v *victims, t *table) *stage {
 func (s *stage) take() { s.turn <- struct{}{} }
 func (s *stage) give() { <-s.turn }
 
-// takeUnless gives up when ctx ends.
+// takeUnless takes the turn, and gives up when ctx ends.
 func (s *stage) takeUnless(ctx context.Context) bool {
 	select {
 	case s.turn <- struct{}{}:
@@ -65,7 +66,7 @@ func (s *stage) takeUnless(ctx context.Context) bool {
 	}
 }
 
-// write is asked by the API servers.
+// write is called by the API servers.
 func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict {
 	edges := edgesOf(w)
 	if len(edges) == 0 || !isOurs(w) {
@@ -104,8 +105,8 @@ func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict
 	}}
 }
 
-// call is asked by the commands of the host. What the agent has put on its disk since the last one was its last side
-// effect before this.
+// call is called by the commands of the host. What the agent has written to its disk since the previous one was its
+// last side effect before this one.
 func (s *stage) call(moment rendezvous.Moment) {
 	if moment.HalfWay {
 		return
@@ -128,7 +129,7 @@ func (s *stage) call(moment rendezvous.Moment) {
 	s.strikeOnce(append(done, cells(called, before)...))
 }
 
-// onDisk are the moments after what the agent has put on its disk since it was looked at last.
+// onDisk are the moments after what the agent has written to its disk since the last look.
 func (s *stage) onDisk() []cell {
 	is := readDisk(s.host)
 	done := is.since(s.disk)
@@ -137,8 +138,8 @@ func (s *stage) onDisk() []cell {
 	return cells(done, after)
 }
 
-// awaitReport makes the host as slow as real ones are, where that decides what is written: what it says of a phase is
-// known, and what is done about it, before it goes on. It does not wait for those who are dead.
+// awaitReport makes the host as slow as real ones, where that decides what is written: its report of a phase has been
+// processed before it continues. It does not wait for dead processes.
 func (s *stage) awaitReport() {
 	phase := fmt.Sprint(unmarshal(readDisk(s.host).marker)["phase"])
 	if !slices.Contains([]string{wire.PhaseFetching, wire.PhaseApplying, wire.PhaseRebooting, wire.PhaseAssessing}, phase) {
@@ -154,7 +155,7 @@ func (s *stage) awaitReport() {
 	})
 }
 
-// patience with reports.
+// patience is the timeout for reports.
 func (s *stage) patience() time.Duration {
 	s.take()
 	defer s.give()
@@ -182,8 +183,8 @@ func (s *stage) strikeOnce(at []cell) {
 	}
 }
 
-// choose says whom to kill at these cells: one whose kill is new, and who has been seen to act since the last. A victim
-// that comes up again is waited for; nobody is killed when ctx ends.
+// choose chooses the victim at these cells: one whose kill is new, and which was seen to act since its last kill. It
+// waits for a victim that is restarting; none is chosen when ctx ends.
 func (s *stage) choose(ctx context.Context, at []cell) (who victim, found bool) {
 	candidates := []victim{}
 	for _, c := range at {
@@ -223,7 +224,7 @@ func (s *stage) strike(who victim, at []cell) {
 	}
 }
 
-// begin lets the next run start, while nothing is killed.
+// begin starts the next run, without kills in the meantime.
 func (s *stage) begin(room int, start func() error) error {
 	s.take()
 	defer s.give()
@@ -236,7 +237,7 @@ func (s *stage) begin(room int, start func() error) error {
 	return start()
 }
 
-// look returns the kills of the run, and the edges that came up in it.
+// look returns the kills of the run, and the edges that occurred in it.
 func (s *stage) look() (kills []string, recorded []edge, room int, err error) {
 	s.take()
 	defer s.give()

@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon.
+	// patience is the timeout for what has to happen soon.
 	patience = 90 * time.Second
 	look     = 50 * time.Millisecond
 	blink    = 5 * time.Millisecond
 
 	management = "management"
 	workload   = "workload"
-	// refuge is the pool of a worker that is not upgraded, where virtual machines can move to.
+	// refuge is the pool of a worker that is not upgraded, to which virtual machines can be
+	// migrated.
 	refuge = "refuge"
 )
 
@@ -36,7 +37,7 @@ var (
 	theLab  *lab.Lab
 	cluster *scenario.Cluster
 	worker  scenario.Identity
-	// scene is where the side effects pass.
+	// scene is the stage of all side effects.
 	scene *stage
 )
 
@@ -60,7 +61,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	openStage(ctx)
 })
 
-// theWorker is the one that is upgraded.
+// theWorker is the worker that is upgraded.
 func theWorker(ctx SpecContext) scenario.Identity {
 	GinkgoHelper()
 	machines, err := cluster.PoolMachines(ctx, scenario.Deployment)
@@ -73,7 +74,7 @@ func theWorker(ctx SpecContext) scenario.Identity {
 	return workers[at]
 }
 
-// openStage has everything pass the stage that the manager and the agent do.
+// openStage makes all side effects of the manager and the agent pass through the stage.
 func openStage(ctx SpecContext) {
 	GinkgoHelper()
 	host := theLab.Host(worker.Node)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// table says which kills were made, and in which run.
+// table records which kills were made, and in which run.
 type table struct {
 	edges []listed
-	// wanted are the kills that the edges need.
+	// wanted are the kills that the edges require.
 	wanted map[cell]bool
 	made   map[cell]int
 }
@@ -27,7 +27,7 @@ func newTable(edges []listed) *table {
 	return t
 }
 
-// wants says whether killing now would be new for one of the edges.
+// wants reports whether this kill would be new for one of the edges.
 func (t *table) wants(c cell) bool { return t.wanted[c] && t.made[c] == 0 }
 
 // make records a kill.
@@ -37,12 +37,12 @@ func (t *table) make(c cell, run int) {
 	}
 }
 
-// missing lists the kills of an edge that were not made yet.
+// missing lists the kills of an edge that are still to be made.
 func (t *table) missing(of listed) []cell {
 	return slices.DeleteFunc(of.cells(), func(c cell) bool { return !t.wants(c) })
 }
 
-// String is the table as a person reads it: the run of each kill.
+// String is the table in human-readable form: the run of each kill.
 func (t *table) String() string {
 	lines := &strings.Builder{}
 	fmt.Fprintf(lines, "%-9s %-9s %-9s %-9s\n%-9s %-9s %-9s %-9s edge\n", manager, manager, agent, agent, before, after, before, after)

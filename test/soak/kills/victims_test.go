@@ -19,9 +19,9 @@ type victims struct {
 	host *lab.Host
 
 	mu sync.Mutex
-	// ready says that the manager that runs has been ready.
+	// ready reports that the running manager has been ready.
 	ready bool
-	// acted is the process id of the agent that has called a command.
+	// acted is the process ID of the agent that has called a command.
 	acted int
 	died  map[victim]time.Time
 	err   error
@@ -31,7 +31,7 @@ func newVictims(l *lab.Lab, host *lab.Host) *victims {
 	return &victims{lab: l, host: host, ready: true, died: map[victim]time.Time{}}
 }
 
-// agentActs notices that the agent is at work.
+// agentActs records that the agent is working.
 func (v *victims) agentActs() {
 	pid := v.host.AgentPID()
 	v.mu.Lock()
@@ -39,7 +39,7 @@ func (v *victims) agentActs() {
 	v.acted = pid
 }
 
-// isUp says whether the victim was seen to act since it was started.
+// isUp reports whether the victim was seen to act since it was started.
 func (v *victims) isUp(who victim) bool {
 	pid := v.host.AgentPID()
 	v.mu.Lock()
@@ -50,14 +50,14 @@ func (v *victims) isUp(who victim) bool {
 	return pid != 0 && v.acted == pid && exists(pid)
 }
 
-// isDead says whether what the victim began then is that of a dead process.
+// isDead reports whether what the victim began at that time belongs to a dead process.
 func (v *victims) isDead(who victim, since time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return since.Before(v.died[who])
 }
 
-// kill returns when the victim is gone. It is started again.
+// kill returns when the victim is dead. It is restarted.
 func (v *victims) kill(ctx context.Context, who victim) error {
 	defer v.bury(who)
 	if who == agent {
@@ -99,7 +99,7 @@ func (v *victims) killAgent(ctx context.Context) error {
 
 func exists(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// await looks until the condition holds.
+// await polls until the condition holds.
 func await(ctx context.Context, holds func() bool) error {
 	ticker := time.NewTicker(blink)
 	defer ticker.Stop()

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// program is the file name of our manager, which tells its writes from others' in the workload cluster.
+	// program is the file name of our manager, which distinguishes its writes from others' in the workload cluster.
 	program = "manager"
-	// ofGuest ends the edge of an eviction that is the order to migrate a virtual machine.
+	// ofGuest is the suffix of the edge of an eviction that requests the migration of a virtual machine.
 	ofGuest = " of a virtual machine"
 )
 
-// isOurs says whether our manager writes. Cluster API is the same user in the workload cluster. Who deletes is not told
-// there, but Cluster API knows nothing of virtual machines.
+// isOurs reports whether the write is our manager's. Cluster API is the same user in the workload cluster. The client
+// of a deletion is unknown there, but Cluster API does not delete objects of KubeVirt.
 func isOurs(w *admission.Write) bool {
 	deletesGuest := w.Verb == "delete" && strings.HasPrefix(w.Resource, "virtualmachine")
 	return w.Cluster != workload || w.Writer() == program || deletesGuest
 }
 
-// edgesOf a write: one for each thing that it changes.
+// edgesOf a write: one for each change.
 func edgesOf(w *admission.Write) []edge {
 	edges := []edge{}
 	for _, effect := range w.Effects() {
@@ -42,8 +42,8 @@ func isEvictionOfGuest(w *admission.Write) bool {
 	return w.Resource == "pods/eviction" && w.Namespace == vm.Namespace
 }
 
-// momentsOf a write: before it is stored, and after. KubeVirt is asked about an eviction at the same time as we are, and
-// does what it is told to; the moment before is when the manager tries the same as a dry run.
+// momentsOf a write: before it is stored, and after. For an eviction, KubeVirt's webhook is called concurrently with
+// ours and acts on it; the moment before is therefore that of the manager's dry run.
 func momentsOf(w *admission.Write, edges []edge) (firsts, lasts []cell) {
 	if !isEvictionOfGuest(w) || w.Trial {
 		firsts = cells(edges, before)
@@ -54,13 +54,13 @@ func momentsOf(w *admission.Write, edges []edge) (firsts, lasts []cell) {
 	return firsts, lasts
 }
 
-// isReport says whether the manager writes down what the agent has told it: a side effect of the agent as well.
+// isReport reports whether the manager records a report of the agent, which is also a side effect of the agent.
 func isReport(w *admission.Write, edges []edge) bool {
 	return w.Resource == "elementalhosts/status" && strings.Contains(string(edges[len(edges)-1]), " status.")
 }
 
-// tellsEnd says whether the manager writes down that the attempt has ended on the host, or is forgotten there. The host runs no command
-// after that, which would be the next moment.
+// tellsEnd reports whether the manager records that the attempt has ended on the host, or was forgotten there. The host
+// runs no command after that, which would be the next moment.
 func tellsEnd(edges []edge) bool {
 	return slices.ContainsFunc(edges, func(e edge) bool {
 		return e == management+" elementalhosts/status status.upgrade.phase=nothing" ||

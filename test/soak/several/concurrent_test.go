@@ -19,7 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = DescribeTable("MachineDeployments and a control plane that are upgraded at the same time disrupt as many nodes as are allowed",
+var _ = DescribeTable("MachineDeployments and a control plane that are upgraded at the same time disrupt at most as many nodes as are allowed",
 	func(ctx SpecContext, allowed int) {
 		allow(ctx, other, allowed)
 		goOn := meetWriting(allowed)
@@ -43,7 +43,7 @@ var _ = DescribeTable("MachineDeployments and a control plane that are upgraded 
 )
 
 var _ = Describe("Two clusters of one namespace", func() {
-	It("each have slots of their own", func(ctx SpecContext) {
+	It("have separate slots", func(ctx SpecContext) {
 		allow(ctx, cluster, 1)
 		allow(ctx, other, 1)
 		goOn := meetWriting(2)
@@ -61,7 +61,7 @@ var _ = Describe("Two clusters of one namespace", func() {
 		Expect(audit.MaxOverlap(audit.Triggered(here.events(theLab.Management)))).To(Equal(2), "neither waited for the other")
 	})
 
-	It("each have a quarantine of their own", func(ctx SpecContext) {
+	It("have separate quarantines", func(ctx SpecContext) {
 		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
 		here := begin(ctx, cluster, map[string]image.Image{east: bad})
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
@@ -79,8 +79,8 @@ var _ = Describe("Two clusters of one namespace", func() {
 	})
 })
 
-// meetWriting has the first hosts that write an image wait for one another, so that they do it at the same time however busy the
-// machine is. What it returns waits until so many have met, and lets all go on.
+// meetWriting makes the first hosts that write an image wait for one another, so that they write concurrently however
+// busy the machine is. The returned function waits until that many have met, and releases all of them.
 func meetWriting(hosts int) (goOn func()) {
 	GinkgoHelper()
 	held := suite.HoldHosts(theLab, infrav1.HostUpgradeApplying)
@@ -91,7 +91,7 @@ func meetWriting(hosts int) (goOn func()) {
 	}
 }
 
-// quarantined is the list of digests that a cluster offers to no more hosts.
+// quarantined is the list of digests that a cluster offers to no further hosts.
 func quarantined(ctx context.Context, of *scenario.Cluster) string {
 	GinkgoHelper()
 	owner := &infrav1.ElementalCluster{}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package several tries, on the lab, what happens at the same time: MachineDeployments of one cluster, clusters of one
-// namespace, a rolled-back node beside a waiting one, and a change of the leader in the middle of it all. Never more
-// nodes are disrupted than allowed, counted from the audit logs, and nothing waits for ever or without saying why.
+// Package several tests, on the lab, concurrent operations: MachineDeployments of one cluster, clusters of one
+// namespace, a rolled-back node next to a waiting one, and a leader change in the middle of it all. The audit logs
+// must never show more disrupted nodes than allowed, and nothing may wait forever or without reporting why.
 package several

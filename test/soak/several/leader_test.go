@@ -23,8 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// point is how far the attempt has come that holds a slot. Once it has come so far it stays so, so that looking now and
-// then does not miss it.
+// point is how far the attempt that holds a slot has progressed. It never reverts, so that polling does not miss it.
 type point struct {
 	name    string
 	reached func(attempt *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool
@@ -49,16 +48,16 @@ func wentFurther(host *infrav1.ElementalHost) bool {
 	return false
 }
 
-// interruption is what happens to the leader when the n-th node, from 1, that gets a slot has come to a point.
+// interruption is what happens to the leader when the n-th node, from 1, that gets a slot has reached a point.
 type interruption struct {
 	node int
 	at   point
 }
 
-var _ = Describe("A change of the leader in the middle of a rollout", func() {
+var _ = Describe("A leader change in the middle of a rollout", func() {
 	var r *rollout
 
-	// upgrade patches pools, one node at a time.
+	// upgrade patches pools, whose nodes are upgraded one at a time.
 	upgrade := func(ctx context.Context, pools ...string) {
 		GinkgoHelper()
 		allow(ctx, cluster, 1)
@@ -69,7 +68,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 		r = begin(ctx, cluster, desired)
 	}
 
-	// expectUndisturbed is what no change of the leader may alter.
+	// expectUndisturbed asserts what a leader change must not affect.
 	expectUndisturbed := func(ctx context.Context) {
 		GinkgoHelper()
 		r.expectDone(ctx)
@@ -79,7 +78,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 		Expect(triggered).To(Equal(1), "hosts told to go at a time")
 	}
 
-	It("that is killed leaves nothing undone and nothing done twice", func(ctx SpecContext) {
+	It("after a kill leaves nothing undone, and nothing is done twice", func(ctx SpecContext) {
 		upgrade(ctx, east, west)
 		for _, when := range []interruption{{1, admitted}, {2, told}, {3, writes}, {4, wentDown}} {
 			leader := r.awaitLeader(ctx, when)
@@ -90,7 +89,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 		expectUndisturbed(ctx)
 	})
 
-	It("that is asked to end gives its lease back", func(ctx SpecContext) {
+	It("after a graceful stop does not wait for the Lease to expire", func(ctx SpecContext) {
 		upgrade(ctx, east)
 		for _, when := range []interruption{{1, told}, {2, admitted}} {
 			leader := r.awaitLeader(ctx, when)
@@ -104,7 +103,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 		expectUndisturbed(ctx)
 	})
 
-	It("that hangs, and comes back when there is another, ends and does no harm", func(ctx SpecContext) {
+	It("after a hang makes the former leader exit when it resumes, without harm", func(ctx SpecContext) {
 		upgrade(ctx, east, west)
 		for _, when := range []interruption{{1, admitted}, {3, told}} {
 			leader := r.awaitLeader(ctx, when)
@@ -120,7 +119,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 		expectUndisturbed(ctx)
 	})
 
-	It("is not needed for what every replica answers", func(ctx SpecContext) {
+	It("does not affect what every replica serves", func(ctx SpecContext) {
 		upgrade(ctx, east)
 		leader := r.awaitLeader(ctx, interruption{1, admitted})
 		theLab.Exclude(leader)
@@ -137,7 +136,7 @@ var _ = Describe("A change of the leader in the middle of a rollout", func() {
 	})
 })
 
-// awaitLeader returns the leader when the moment has come.
+// awaitLeader returns the leader once the moment has come.
 func (r *rollout) awaitLeader(ctx context.Context, when interruption) *capi.Provider {
 	GinkgoHelper()
 	r.awaitPoint(ctx, when)
@@ -146,7 +145,7 @@ func (r *rollout) awaitLeader(ctx context.Context, when interruption) *capi.Prov
 	return leader
 }
 
-// awaitPoint waits until the n-th node has come to the point, or is further.
+// awaitPoint waits until the n-th node has reached the point, or has passed it.
 func (r *rollout) awaitPoint(ctx context.Context, when interruption) {
 	GinkgoHelper()
 	Eventually(r.isAt, patience, look).WithContext(ctx).WithArguments(when).Should(BeTrue(), "node %d %s", when.node, when.at.name)
@@ -182,7 +181,7 @@ func (r *rollout) wants(imageURI string) bool {
 	return false
 }
 
-// holderIsAt says whether the attempt that holds the slot has come to the point.
+// holderIsAt reports whether the attempt that holds the slot has reached the point.
 func (r *rollout) holderIsAt(ctx context.Context, name string, at point) (bool, error) {
 	attempt, host := &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHost{}
 	if err := theLab.Kube.Get(ctx, keyOf(r.of, name), attempt); err != nil {
@@ -210,14 +209,14 @@ func standby(than *capi.Provider) *capi.Provider {
 	return theLab.Managers[0]
 }
 
-// restart starts a replica again.
+// restart restarts a replica.
 func restart(ctx context.Context, manager *capi.Provider) {
 	GinkgoHelper()
 	Expect(manager.Process.Restart()).To(Succeed())
 	Expect(manager.AwaitReady(ctx)).To(Succeed())
 }
 
-// holder of the lease; nobody's name is empty.
+// holder of the Lease; empty if there is none.
 func holder(ctx context.Context) string {
 	GinkgoHelper()
 	leases := &coordinationv1.LeaseList{}

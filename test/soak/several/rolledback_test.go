@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = DescribeTable("A node that has rolled back holds nobody up who does not want the same image",
+var _ = DescribeTable("A node that has rolled back does not block nodes that want another image",
 	func(ctx SpecContext, policy infrav1.RollbackPolicy, cordoned bool) {
 		Expect(cluster.PatchUpgradeOption(ctx, `{"maxConcurrent":1,"onRollback":"`+string(policy)+`"}`)).To(Succeed())
 		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
@@ -59,7 +59,7 @@ func says(ctx context.Context, pool string, os image.Image) ([]string, error) {
 	return said, err
 }
 
-// warned lists what the preflights of a pool found and did not wait for.
+// warned lists what the preflight checks of a pool found without blocking.
 func warned(ctx context.Context, pool string, os image.Image) ([]string, error) {
 	said := []string{}
 	attempts, err := attemptsFor(ctx, pool, os)

@@ -22,7 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// rollout is what a spec asks of one or more pools of a cluster, and what there was before.
+// rollout is what a spec requests of one or more pools of a cluster, and their former state.
 type rollout struct {
 	of      *scenario.Cluster
 	began   time.Time
@@ -31,7 +31,7 @@ type rollout struct {
 	desired map[string]image.Image
 }
 
-// begin patches the templates of pools, as fast as kubectl goes.
+// begin patches the templates of pools, as fast as kubectl allows.
 func begin(ctx context.Context, of *scenario.Cluster, desired map[string]image.Image) *rollout {
 	GinkgoHelper()
 	before, err := of.Identities(ctx)
@@ -44,7 +44,7 @@ func begin(ctx context.Context, of *scenario.Cluster, desired map[string]image.I
 	return r
 }
 
-// patch asks for other images.
+// patch requests other images.
 func (r *rollout) patch(ctx context.Context, desired map[string]image.Image) {
 	GinkgoHelper()
 	for pool, os := range desired {
@@ -53,7 +53,7 @@ func (r *rollout) patch(ctx context.Context, desired map[string]image.Image) {
 	}
 }
 
-// expectDone waits for the end of the rollout, on all its pools.
+// expectDone waits for the end of the rollout in all its pools.
 func (r *rollout) expectDone(ctx context.Context) {
 	GinkgoHelper()
 	for pool, os := range r.desired {
@@ -63,7 +63,7 @@ func (r *rollout) expectDone(ctx context.Context) {
 	Expect(r.of.Identities(ctx)).To(Equal(r.before), "every Machine, Node name and provider ID is the same")
 }
 
-// expectOnce asserts that each attempt succeeded, and each host was rebooted once, in the pools.
+// expectOnce asserts that each attempt of the pools succeeded, and each host was rebooted once.
 func (r *rollout) expectOnce(ctx context.Context, pools ...string) {
 	GinkgoHelper()
 	attempts, err := r.of.Attempts(ctx)
@@ -91,8 +91,8 @@ func (r *rollout) nodes() []string {
 	return names
 }
 
-// atOnce is how many of the nodes were cordoned, and how many of their hosts told to go, at the same time since the
-// rollout began.
+// atOnce is the maximum number of the nodes that were cordoned, and of their hosts that were triggered, at the same
+// time since the rollout began.
 func (r *rollout) atOnce(names ...string) (cordoned, triggered int) {
 	GinkgoHelper()
 	return audit.MaxOverlap(only(names, audit.Cordons(r.events(r.of.Workload())))),

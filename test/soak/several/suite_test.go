@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// patience is for something that has to happen soon, or on a busy machine.
+	// patience is the timeout for what has to happen soon, or on a busy machine.
 	patience = 3 * time.Minute
 	look     = 20 * time.Millisecond
-	// writing is how many seconds writing an image takes, so that upgrades that may overlap do.
+	// writing is how many seconds writing an image takes, long enough for upgrades to overlap if they may.
 	writing = 3
 )
 
-// east and west are the pools of the one cluster, of two workers each; north and south those of the other, of one worker
-// each, which has a control plane of three besides.
+// east and west are the pools of one cluster, with two workers each; north and south those of the other, with one
+// worker each, which also has a control plane of three.
 const (
 	east, west   = "east", "west"
 	north, south = "north", "south"

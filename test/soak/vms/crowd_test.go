@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// size of the crowd, and how many API calls an evacuation may make for each.
+	// size of the crowd, and the limit of API calls of an evacuation for each virtual machine.
 	size, perMachine = 500, 6
 	patience         = 40 * time.Minute
 	look             = time.Second
@@ -37,13 +37,13 @@ func TestVMs(t *testing.T) {
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 var _ = Describe("500 virtual machines on a node", func() {
-	It("move with few API calls for each, and none restarts", func(ctx SpecContext) {
+	It("are migrated with few API calls for each, and none restarts", func(ctx SpecContext) {
 		theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true, NodeSize: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("200"), corev1.ResourceMemory: resource.MustParse("1Ti"),
 			corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("1500"),
 		}})
 		cluster := suite.NewCluster(ctx, theLab, scenario.Options{Workers: 2})
-		// On so small a machine ten at a time go as fast as more would.
+		// On a small machine more than ten at a time would not be faster.
 		Expect(theLab.KubeVirt.Configure(ctx, func(c *kubevirtv1.KubeVirtConfiguration) {
 			c.MigrationConfiguration = &kubevirtv1.MigrationConfiguration{
 				ParallelOutboundMigrationsPerNode: new(uint32(10)), ParallelMigrationsPerCluster: new(uint32(10)),

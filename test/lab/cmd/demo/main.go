@@ -48,7 +48,7 @@ func run(ctx context.Context, options lab.Options, workers int, keep bool) error
 	return failed
 }
 
-// stay leaves the lab to the person at the terminal.
+// stay keeps the lab running for the person at the terminal.
 func stay(ctx context.Context, l *lab.Lab) {
 	fmt.Printf(`
 The lab is still running. In another terminal:

@@ -17,7 +17,8 @@ import (
 
 const pauseTimeout = 5 * time.Minute
 
-// nodesArePaused has two nodes wait for a person, who works on a virtual machine before letting the first go on.
+// nodesArePaused pauses two nodes until a person approves them, who works on a virtual machine before approving
+// the first.
 func (s *story) nodesArePaused(ctx context.Context) error {
 	first, last := s.cluster.HostName(1), s.cluster.HostName(s.cluster.Options.Workers)
 	s.title("Act five: %s and %s are paused for work by hand", first, last)
@@ -48,7 +49,7 @@ func (s *story) nodesArePaused(ctx context.Context) error {
 
 type resume = func(context.Context, *infrav1.ElementalHostUpgrade) error
 
-// awaitPaused waits until one of the nodes that are still to be let go is paused.
+// awaitPaused waits until one of the nodes that are not approved yet is paused.
 func (s *story) awaitPaused(ctx context.Context, wanted image.Image, waiting map[string]resume) (*infrav1.ElementalHostUpgrade, error) {
 	var held *infrav1.ElementalHostUpgrade
 	err := s.watch(ctx, func(ctx context.Context) error {
@@ -67,7 +68,7 @@ func (s *story) awaitPaused(ctx context.Context, wanted image.Image, waiting map
 	return held, err
 }
 
-// shutDownAndResume is what a person may do with a virtual machine while its node is paused.
+// shutDownAndResume shows what a person may do with a virtual machine while its node is paused.
 func (s *story) shutDownAndResume(ctx context.Context, held *infrav1.ElementalHostUpgrade) error {
 	if err := s.setRunStrategy(ctx, "Halted"); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (s *story) approve(ctx context.Context, held *infrav1.ElementalHostUpgrade)
 	return err
 }
 
-// startAgain finds the virtual machine as the person left it, and starts it.
+// startAgain expects the virtual machine as the person left it, and starts it.
 func (s *story) startAgain(ctx context.Context, node string) error {
 	state, err := s.cluster.VM(ctx, keyOf(pinned))
 	if err != nil {

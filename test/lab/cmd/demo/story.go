@@ -18,15 +18,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// story is the demo, as far as it has been told.
+// story is the state of the demo.
 type story struct {
 	cluster *scenario.Cluster
-	// vms says whether the acts about virtual machines are told.
+	// vms reports whether the parts about virtual machines are run.
 	vms bool
 	out io.Writer
 
 	before []scenario.Identity
-	// faults are what was not as it should be.
+	// faults are the expectations that failed.
 	faults []string
 }
 
@@ -105,7 +105,7 @@ func (s *story) actTwo(ctx context.Context) error {
 	return s.checkOnlyOneTried(bad)
 }
 
-// checkOnlyOneTried counts, in the audit log, the hosts that the bad image was offered to.
+// checkOnlyOneTried counts, in the audit log, the hosts that were asked to run the bad image.
 func (s *story) checkOnlyOneTried(bad image.Image) error {
 	events, err := audit.Read(s.cluster.Lab.Management.AuditLog())
 	if err != nil {

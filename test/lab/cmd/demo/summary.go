@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// epilogue sums up, from the audit logs of both API servers, and checks what was promised.
+// epilogue prints a summary from the audit logs of both API servers, and checks the guarantees.
 func (s *story) epilogue(ctx context.Context) error {
 	workload, err := audit.Read(s.cluster.Lab.Workload.AuditLog())
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 )
 
-// pinned cannot leave its node.
+// pinned is a virtual machine that cannot leave its node.
 const pinned = "pinned"
 
-// vmsMove upgrades nodes that run virtual machines which can be migrated.
+// vmsMove upgrades nodes that run migratable virtual machines.
 func (s *story) vmsMove(ctx context.Context) error {
 	s.title("Act three: virtual machines move, and none restarts")
 	before := map[string]vm.State{}
@@ -48,8 +48,8 @@ func (s *story) vmsMove(ctx context.Context) error {
 	return nil
 }
 
-// vmsStopAndReturn upgrades a node with a virtual machine that cannot be migrated: nothing happens to it before a
-// person says so, and then it comes back as it was.
+// vmsStopAndReturn upgrades a node with a virtual machine that cannot be migrated: it is not touched before a
+// person approves, and runs again afterwards.
 func (s *story) vmsStopAndReturn(ctx context.Context) error {
 	s.title("Act four: one that cannot move holds its node, until a person says what is to become of it")
 	home := s.cluster.HostName(s.cluster.Options.Workers)
@@ -99,7 +99,7 @@ func (s *story) expectReturned(ctx context.Context, before vm.State) error {
 	return nil
 }
 
-// upgrade brings all hosts to an image.
+// upgrade upgrades all hosts to an image.
 func (s *story) upgrade(ctx context.Context, tag string) error {
 	wanted, err := s.push(ctx, tag)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *story) upgrade(ctx context.Context, tag string) error {
 	return s.watch(ctx, func(ctx context.Context) error { return s.cluster.AwaitImage(ctx, wanted) })
 }
 
-// push makes an image, and asks for it.
+// push builds an image and patches the template to it.
 func (s *story) push(ctx context.Context, tag string) (image.Image, error) {
 	made, err := s.cluster.PushImage(ctx, tag, image.OS{})
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *story) printChanges(ctx context.Context, seen map[string]string) error 
 	for i := range attempts {
 		u := &attempts[i]
 		state := string(u.Status.Phase) + u.Status.Step + u.Status.Message
-		// What had ended before this act began is not part of it.
+		// Attempts that had ended before this part of the demo began are left out.
 		if seen[u.Name] == state || u.Status.Phase == "" || (first && u.Status.FinishedAt != nil && !s.superseding(u)) {
 			seen[u.Name] = state
 			continue
@@ -55,12 +55,12 @@ func (s *story) printChanges(ctx context.Context, seen map[string]string) error 
 	return nil
 }
 
-// superseding says whether an ended attempt is about to make room for the next.
+// superseding reports whether an ended attempt is about to be deleted in favor of the next one.
 func (s *story) superseding(u *infrav1.ElementalHostUpgrade) bool {
 	return u.Status.Phase == infrav1.UpgradeRolledBack
 }
 
-// tag of an image, which is all that differs in a demo.
+// tag of an image, which is all that differs between the images of the demo.
 func tag(uri string) string {
 	for i := len(uri) - 1; i >= 0; i-- {
 		if uri[i] == ':' {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostdouble is all the commands of a lab host in one; see package double.
+// Command hostdouble is the multi-call binary with all commands of a lab host; see package double.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
-// ErrNothingToBoot says that GRUB could load no entry at all and waits at its prompt.
+// ErrNothingToBoot means that GRUB could not load any entry and waits at its prompt.
 var ErrNothingToBoot = errors.New("nothing to boot")
 
 // System that GRUB loaded.
@@ -24,11 +24,11 @@ type System struct {
 	// Snapshot that is booted; 0 for the recovery system.
 	Snapshot int
 	Image    source.Image
-	// Corrupt says that the image is cut off.
+	// Corrupt reports whether the image is truncated.
 	Corrupt bool
 }
 
-// Next runs GRUB: it chooses what to boot, and writes to grubenv what it is to remember.
+// Next runs GRUB: it chooses what to boot, and updates grubenv.
 func Next(d disk.Disk) (System, error) {
 	oem, err := grub.Read(d.GrubOEMEnv())
 	if err != nil {
@@ -36,7 +36,8 @@ func Next(d disk.Disk) (System, error) {
 	}
 	saved, unreadable := grub.Read(d.GrubEnv())
 	if unreadable != nil {
-		// Somebody was killed while writing it. GRUB says so, goes on without, and cannot save anything.
+		// A writer was killed while writing it. GRUB prints an error, continues without it, and cannot
+		// save anything.
 		saved = &grub.Env{}
 	}
 	choice, ok := grub.Boot(oem, saved, func(e grub.Entry) bool {
@@ -54,7 +55,7 @@ func Next(d disk.Disk) (System, error) {
 	return load(d, choice)
 }
 
-// image is the file that an entry boots; the active one goes by the symlink.
+// image is the file that an entry boots; the active entry follows the symlink.
 func image(d disk.Disk, e grub.Entry) string {
 	switch e.Mode {
 	case grub.Active:
@@ -81,12 +82,12 @@ func load(d disk.Disk, choice grub.Choice) (System, error) {
 	return s, err
 }
 
-// Panics says that the kernel does not come up; it reboots by itself (panic=5).
+// Panics reports whether the kernel panics on boot; it then reboots by itself (panic=5).
 func (s System) Panics() bool {
 	return s.Corrupt || s.Image.Labels[source.LabelBoot] == source.BootNone
 }
 
-// Healthy says whether the system passes its assessment.
+// Healthy reports whether the system passes its assessment.
 func (s System) Healthy() bool {
 	return s.Image.Labels[source.LabelBoot] != source.BootUnhealthy
 }
@@ -100,8 +101,8 @@ func (s System) Duration() (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), err == nil
 }
 
-// cmdline is the kernel's command line. As with the real one, it names the image of a passive snapshot
-// and not that of the active one.
+// cmdline is the kernel's command line. As with the real one, it names the image of a passive snapshot,
+// but not that of the active one.
 func (s System) cmdline() string {
 	if s.Mode == Live {
 		return "cdroot root=live:CDLABEL=COS_LIVE rd.live.dir=/ rd.live.squashimg=rootfs.squashfs console=ttyS0 rd.cos.disable\n"

@@ -28,7 +28,7 @@ var _ = Describe("A boot", func() {
 		Expect(err).To(MatchError(boot.ErrNothingToBoot))
 	})
 
-	It("empties /run but for the state partition", func() {
+	It("empties /run except for the state partition", func() {
 		Expect(d.WriteFile("/run/cluster-api/bootstrap-success.complete", nil)).To(Succeed())
 		s := boot.System{Choice: grub.Choice{Entry: grub.Entry{Mode: grub.Passive}}, Snapshot: 3}
 		Expect(s.Up(d, "an-id")).To(Succeed())
@@ -53,7 +53,7 @@ var _ = Describe("A boot", func() {
 		Expect(env.Get(grub.BootAssessmentCheck)).To(Equal(left))
 		Expect(env.Get(grub.LastBootAttempt)).To(BeEmpty())
 	},
-		Entry("in active mode needs no check any more", grub.Active, ""),
-		Entry("in passive mode leaves the check due", grub.Passive, grub.Yes),
+		Entry("in active mode clears the check", grub.Active, ""),
+		Entry("in passive mode keeps the check due", grub.Passive, grub.Yes),
 	)
 })

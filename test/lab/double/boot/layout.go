@@ -14,11 +14,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 )
 
-// KubeletProcess is where the kernel shows the kubelet of a host that runs one.
+// KubeletProcess is the /proc entry of the kubelet of a host that runs one.
 const KubeletProcess = "/proc/812"
 
-// Up lays out what a freshly booted system finds: an empty /run but for its own, the mounts, the mode,
-// the boot id and the os-release of its image.
+// Up creates what a freshly booted system finds: an empty /run except for its own files, the mounts, the
+// mode, the boot ID and the os-release of its image.
 func (s System) Up(d disk.Disk, bootID string) error {
 	if err := Down(d); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s System) unmounted() []string {
 	}
 }
 
-// mount fills the mount table. Live media has its own tree there instead, which can be installed.
+// mount writes the mount table. Live media instead mounts its own tree, which can be installed.
 func (s System) mount(d disk.Disk) error {
 	if s.Mode == Live {
 		return errors.Join(os.Symlink(d.Path(MediaDir), d.Path(LiveTree)), d.SetMounts(disk.LiveMounts()))
@@ -72,7 +72,7 @@ func (s System) mount(d disk.Disk) error {
 	return d.SetMounts(disk.BootMounts())
 }
 
-// file is what the root file system's loop device is attached to: never the link.
+// file is the file that the loop device of the root file system is attached to: never the symlink.
 func (s System) file(d disk.Disk) string {
 	if s.Snapshot > 0 {
 		return d.Snapshot(s.Snapshot, disk.SnapshotImage)
@@ -89,8 +89,8 @@ func each(dirs []string, do func(string) error) error {
 	return nil
 }
 
-// Down empties /run, as it is when nothing runs. The state partition, which lies beneath it, stays. What
-// a boot wrote where no partition was mounted is gone.
+// Down empties /run, as after a power-off. The state partition, which is mounted under it, is kept. What
+// was written to the directory of an unmounted partition is lost.
 func Down(d disk.Disk) error {
 	if err := errors.Join(each(disk.Partitions(), d.Show), d.DetachAll()); err != nil {
 		return err
@@ -116,9 +116,9 @@ func Down(d disk.Disk) error {
 	return d.SetMounts(nil)
 }
 
-// Passed is what a passed assessment does to grubenv: no boot is on trial any more, and if it was the
-// active system's, none is due. After a fallback the check stays due, so that the next boot tries the
-// active system again.
+// Passed updates grubenv after a passed assessment: no boot is on trial any more, and if the active
+// system was booted, no assessment is due. After a fallback the check stays due, so that the next boot
+// tries the active system again.
 func Passed(d disk.Disk) error {
 	booted, err := d.Booted()
 	if err != nil {

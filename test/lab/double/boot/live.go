@@ -13,11 +13,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
-// Live is the mode, and the entry, of a host that runs from live media.
+// Live is the mode, and the boot entry, of a host that runs from live media.
 const Live = "live"
 
 const (
-	// MediaDir is where live media lies on a lab host.
+	// MediaDir is the directory of live media on a lab host.
 	MediaDir = "/lab/media"
 	// LiveTree is the root tree of the media on a host that runs from it.
 	// Source: elemental-toolkit v2.3.2, constants.ISOBaseTree.
@@ -35,7 +35,7 @@ func Insert(ctx context.Context, d disk.Disk, tree source.Source, options source
 	return nil
 }
 
-// Firmware boots from the disk, if it has a boot loader, and else from media.
+// Firmware boots from the disk if it has a boot loader, and otherwise from the media.
 func Firmware(d disk.Disk) (System, error) {
 	if _, err := os.Stat(d.GrubOEMEnv()); err == nil {
 		return Next(d)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Unfinished is the exit code of a call that runs still or was killed.
+// Unfinished is the exit code of a call that is still running or was killed.
 const Unfinished = -1
 
 const logFile = "lab/calls.jsonl"
@@ -36,8 +36,8 @@ type Call struct {
 	RC int `json:"rc"`
 }
 
-// Is says whether the call is of this command with these first arguments; flags in between, such as
-// the --debug of `elemental --debug upgrade`, are passed over.
+// Is reports whether the call is of this command with these first arguments. Flags in between, such
+// as --debug in `elemental --debug upgrade`, are ignored.
 func (c Call) Is(argv ...string) bool {
 	rest := c.Argv
 	for _, want := range argv {
@@ -52,7 +52,7 @@ func (c Call) Is(argv ...string) bool {
 	return true
 }
 
-// Begin logs the start of a call of a command beneath root.
+// Begin logs the start of a call of a command on the host with this root.
 func Begin(root string, argv, environ []string, now time.Time) (Call, error) {
 	c := Call{
 		ID:    strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(now.UnixNano(), 36),
@@ -79,7 +79,8 @@ func elementalEnv(environ []string) map[string]string {
 	return env
 }
 
-// appendLine writes a line with a single write, which does not mix with that of another process.
+// appendLine writes a line with a single write, so that lines of concurrent processes do not
+// interleave.
 func appendLine(root string, c Call) error {
 	line, err := json.Marshal(c)
 	if err != nil {

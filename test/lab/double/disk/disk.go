@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Places on a host, as the host knows them.
+// Paths on a host, as the host sees them.
 const (
 	StateDir     = "/run/initramfs/elemental-state"
 	OEMDir       = "/oem"
@@ -44,20 +44,20 @@ const (
 // Disk is the disk of a host; the value is its root directory.
 type Disk string
 
-// Boot is what is booted, kept beneath /run as long as the host is up.
+// Boot is what is booted, stored under /run while the host is up.
 type Boot struct {
 	ID       string `json:"id"`
 	Mode     string `json:"mode"`
 	Snapshot int    `json:"snapshot,omitempty"`
 }
 
-// Path returns where a path of the host really is.
+// Path maps a path of the host to the machine.
 func (d Disk) Path(parts ...string) string {
 	return filepath.Join(append([]string{string(d)}, parts...)...)
 }
 
-// HostPath is the inverse of Path; a path that is not beneath the root is taken to be the host's.
-// Both places of the EFI partition have one name.
+// HostPath is the inverse of Path; a path that is not under the root is taken as the host's. Both paths
+// of the EFI partition map to one.
 func (d Disk) HostPath(path string) string {
 	if rel, err := filepath.Rel(string(d), path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
 		path = filepath.Join("/", rel)
@@ -90,8 +90,8 @@ func (d Disk) Snapshot(id int, parts ...string) string {
 	return d.State(append([]string{SnapshotsDir, strconv.Itoa(id)}, parts...)...)
 }
 
-// Snapshots are the ids of all snapshots, half-written ones too, in ascending order: the toolkit
-// takes every directory with a number for one.
+// Snapshots are the IDs of all snapshots, partially written ones included, in ascending order: the
+// toolkit treats every directory with a numeric name as one.
 func (d Disk) Snapshots() ([]int, error) {
 	entries, err := os.ReadDir(d.State(SnapshotsDir))
 	if err != nil {
@@ -107,8 +107,8 @@ func (d Disk) Snapshots() ([]int, error) {
 	return ids, nil
 }
 
-// Active is the snapshot that the next boot takes by default: the target of the symlink, 0 without
-// one, even when the target is gone.
+// Active is the snapshot that the next boot uses by default: the target of the symlink, even if that does
+// not exist; 0 without a symlink.
 func (d Disk) Active() (int, error) {
 	target, err := os.Readlink(d.State(SnapshotsDir, ActiveLink))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func (d Disk) SetActive(id int) error {
 	return os.Symlink(filepath.Join(strconv.Itoa(id), SnapshotImage), link)
 }
 
-// Booted is what is booted; the zero Boot when the host is down or runs no snapshot.
+// Booted is what is booted; the zero Boot if the host is down or does not run a snapshot.
 func (d Disk) Booted() (Boot, error) {
 	var b Boot
 	data, err := os.ReadFile(d.Path(bootFile))
@@ -158,13 +158,14 @@ func (d Disk) SetBooted(b Boot) error {
 	return d.WriteFile(bootFile, data)
 }
 
-// WriteFile writes a file of the host and makes its directory.
+// WriteFile writes a file of the host and creates its directory.
 func (d Disk) WriteFile(path string, data []byte) error {
 	full := d.Path(path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	// Whoever reads meanwhile sees none of what the kernel would not show him either: half a mount table.
+	// Written atomically, because the kernel would not show a concurrent reader half a mount table
+	// either.
 	whole := fmt.Sprintf("%s.%d", full, os.Getpid())
 	err := os.WriteFile(whole, data, 0o644)
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("A disk", func() {
-	DescribeTable("names a path as the host does", func(path, want string) {
+	DescribeTable("maps a path to the one on the host", func(path, want string) {
 		Expect(disk.Disk("/tmp/host").HostPath(path)).To(Equal(want))
 	},
 		Entry("beneath the root", "/tmp/host/oem/grubenv", "/oem/grubenv"),
@@ -22,7 +22,7 @@ var _ = Describe("A disk", func() {
 		Entry("not the EFI partition", "/efivars", "/efivars"),
 	)
 
-	It("has the active snapshot that the link says, there or not", func() {
+	It("has the active snapshot that the link names, whether it exists or not", func() {
 		d := disk.Disk(GinkgoT().TempDir())
 		Expect(d.WriteFile(disk.StateDir+"/.snapshots/x/y", nil)).To(Succeed())
 		Expect(d.WriteFile(disk.StateDir+"/.snapshots/10/y", nil)).To(Succeed())

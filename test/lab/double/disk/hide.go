@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// hiddenDir holds the directories whose partition is not mounted: what is seen in their place is empty
-// and gone with the boot.
+// hiddenDir holds the content of partitions that are not mounted: their directories are empty instead,
+// and what is written there is lost with the boot.
 const hiddenDir = "/lab/disk/hidden"
 
 // Persistent are the directories of the persistent partition. The recovery system does not mount it.
@@ -32,7 +32,7 @@ func (d Disk) partition(dir string, parts ...string) string {
 // OEM is a path on the OEM partition.
 func (d Disk) OEM(parts ...string) string { return d.partition(OEMDir, parts...) }
 
-// Hide puts an empty directory in place of one whose partition is not mounted.
+// Hide replaces the directory of an unmounted partition by an empty one.
 func (d Disk) Hide(dir string) error {
 	hidden := d.Path(hiddenDir, dir)
 	if _, err := os.Stat(hidden); err == nil {
@@ -48,7 +48,7 @@ func (d Disk) Hide(dir string) error {
 	return os.MkdirAll(d.Path(dir), 0o755)
 }
 
-// ShowRecovery puts the recovery partition where the state partition is not mounted.
+// ShowRecovery mounts the recovery partition in place of the state partition.
 func (d Disk) ShowRecovery() error {
 	path := d.Path(StateDir)
 	if err := errors.Join(os.MkdirAll(d.Recovery(), 0o755), os.RemoveAll(path), os.Symlink(d.Recovery(), path)); err != nil {
@@ -57,7 +57,7 @@ func (d Disk) ShowRecovery() error {
 	return nil
 }
 
-// Show undoes Hide; what was written in between is lost.
+// Show undoes Hide; what was written in the meantime is lost.
 func (d Disk) Show(dir string) error {
 	hidden := d.Path(hiddenDir, dir)
 	if _, err := os.Stat(hidden); err != nil {
@@ -69,7 +69,7 @@ func (d Disk) Show(dir string) error {
 	return nil
 }
 
-// Wipe empties a directory of a partition, mounted or not.
+// Wipe empties the directory of a partition, mounted or not.
 func (d Disk) Wipe(dir string) error {
 	path := d.partition(dir)
 	if err := errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o755)); err != nil {

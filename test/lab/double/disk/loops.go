@@ -17,14 +17,15 @@ const (
 	recoveryLabel = "COS_RECOVERY"
 
 	loopPrefix = "/dev/loop"
-	// RootLoop is the loop device that a host boots from.
+	// RootLoop is the loop device of the root file system.
 	RootLoop = loopPrefix + "0"
-	// loopsDir has a directory for each loop device that is attached. They outlive the processes that attached them, not the boot.
+	// loopsDir has a directory for each attached loop device. They outlive the processes that attached them, but not
+	// the boot.
 	loopsDir    = "/sys/dev/block"
 	backingFile = "loop/backing_file"
 )
 
-// Loop is a loop device that is attached to a file.
+// Loop is an attached loop device.
 type Loop struct {
 	// Name is /dev/loop and a number, Number is "major:minor".
 	Name, Number string
@@ -32,7 +33,7 @@ type Loop struct {
 	File, On string
 }
 
-// Loops are the loop devices that are attached, by number.
+// Loops are the attached loop devices, by number.
 func (d Disk) Loops() ([]Loop, error) {
 	found, err := filepath.Glob(d.Path(loopsDir, "7:*", backingFile))
 	if err != nil {
@@ -82,10 +83,11 @@ func (d Disk) Detach(name string) error {
 	return os.RemoveAll(dir)
 }
 
-// DetachAll is what the end of a boot does.
+// DetachAll detaches all loop devices at the end of a boot.
 func (d Disk) DetachAll() error { return os.RemoveAll(d.Path(loopsDir)) }
 
-// Attached says whether a loop device is attached to the image of a snapshot: the CLI takes those that are for booted.
+// Attached reports whether a loop device is attached to the image of a snapshot: the CLI considers such snapshots
+// booted.
 func (d Disk) Attached(id int) (bool, error) {
 	loops, err := d.Loops()
 	image := d.HostPath(d.Snapshot(id, SnapshotImage))

@@ -29,7 +29,8 @@ func BootMounts() []Mount {
 	}
 }
 
-// RecoveryMounts are those of a host that runs its recovery system: it has its own partition where others have the state's.
+// RecoveryMounts are those of a host that runs its recovery system: its recovery partition is mounted in place of the
+// state partition.
 func RecoveryMounts() []Mount {
 	mounts := BootMounts()
 	mounts[1].Device = recoveryLabel
@@ -39,8 +40,8 @@ func RecoveryMounts() []Mount {
 // LiveMounts are those of a host that runs from live media.
 func LiveMounts() []Mount { return []Mount{{Device: "LiveOS_rootfs", Target: "/", Options: "rw"}} }
 
-// InstallMounts are where an installation mounts the partitions that it has made.
-// Source: elemental-toolkit v2.3.2, constants.
+// InstallMounts are the mount points at which an installation mounts the partitions that it has created. Source:
+// elemental-toolkit v2.3.2, constants.
 func InstallMounts() []Mount {
 	return []Mount{
 		{Device: "COS_GRUB", Target: RunEFIDir, Options: "rw"},
@@ -51,7 +52,7 @@ func InstallMounts() []Mount {
 	}
 }
 
-// InUse says whether anything is mounted that lies on the disk.
+// InUse reports whether anything on the disk is mounted.
 func (d Disk) InUse() (bool, error) {
 	mounts, err := d.Mounts()
 	return slices.ContainsFunc(mounts, func(m Mount) bool { return strings.HasPrefix(m.Device, "COS_") }), err
@@ -105,7 +106,7 @@ func (d Disk) SetMounts(mounts []Mount) error {
 	return d.WriteFile(mountsFile, []byte(b.String()))
 }
 
-// MountedAt is the mount that is seen at a target.
+// MountedAt is the topmost mount of a target.
 func (d Disk) MountedAt(target string) (Mount, bool, error) {
 	mounts, err := d.Mounts()
 	if err != nil {
@@ -118,7 +119,7 @@ func (d Disk) MountedAt(target string) (Mount, bool, error) {
 	return mounts[i], true, nil
 }
 
-// Mount adds a mount on top of what is there.
+// Mount adds a mount on top of the existing ones.
 func (d Disk) Mount(m Mount) error {
 	mounts, err := d.Mounts()
 	if err != nil {
@@ -130,14 +131,14 @@ func (d Disk) Mount(m Mount) error {
 	return d.SetMounts(append(mounts, m))
 }
 
-// ErrNotMounted says that nothing is mounted at a target.
+// ErrNotMounted means that nothing is mounted at a target.
 var ErrNotMounted = errors.New("not mounted")
 
-// ErrBusy says that something else is mounted beneath a mount.
+// ErrBusy means that something else is mounted below a mount point.
 var ErrBusy = errors.New("target is busy")
 
-// Unmount removes the topmost mount of a target, or returns ErrNotMounted or ErrBusy. What was mounted beneath before that one is beneath
-// another mount, which it hides.
+// Unmount removes the topmost mount of a target, or returns ErrNotMounted or ErrBusy. Mounts below the target that are
+// older than this mount are hidden by it and do not make it busy.
 func (d Disk) Unmount(target string) error {
 	mounts, err := d.Mounts()
 	if err != nil {

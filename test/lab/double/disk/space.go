@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// DefaultStateBytes is the size of the state partition unless SetStateBytes said another.
-// Source: elemental-toolkit v2.3.2, constants.StateSize (8192 MiB).
+// DefaultStateBytes is the size of the state partition unless SetStateBytes sets another one. Source:
+// elemental-toolkit v2.3.2, constants.StateSize (8192 MiB).
 const DefaultStateBytes int64 = 8 << 30
 
 // SetStateBytes sets the size of the state partition in bytes.
@@ -20,11 +20,11 @@ func (d Disk) SetStateBytes(n int64) error {
 	return d.WriteFile(sizeFile, []byte(strconv.FormatInt(n, 10)))
 }
 
-// reservedDivisor: this part of a file system is for root alone, who can write there what df says is not free.
-// Source: mke2fs(8), -m.
+// reservedDivisor is the fraction of a file system that is reserved for root, who can write there although df
+// does not report it as available. Source: mke2fs(8), -m.
 const reservedDivisor = 20
 
-// Available is the free space of the state partition in bytes, as df tells it.
+// Available is the free space of the state partition in bytes, as df reports it.
 func (d Disk) Available() int64 { return max(0, d.Writable()-d.stateBytes()/reservedDivisor) }
 
 // Writable is how many bytes root can write to the state partition.
@@ -40,7 +40,7 @@ func (d Disk) stateBytes() int64 {
 	return total
 }
 
-// treeSize sums the files of a tree. What vanishes meanwhile counts nothing.
+// treeSize sums the file sizes of a tree. Files that vanish during the walk are ignored.
 func treeSize(root string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {

@@ -24,9 +24,9 @@ const (
 const (
 	// BootAssessmentCheck is "yes" from an install, upgrade or reset until the new system passes.
 	BootAssessmentCheck = "boot_assessment_check"
-	// BootAssessmentAlwaysCheck is "yes" where a user wants every boot assessed.
+	// BootAssessmentAlwaysCheck is "yes" if a user wants every boot assessed.
 	BootAssessmentAlwaysCheck = "boot_assessment_always_check"
-	// LastBootAttempt is the entry that GRUB tried last and that has not been found good yet.
+	// LastBootAttempt is the entry that GRUB tried last and that has not passed its assessment yet.
 	LastBootAttempt = "last_boot_attempt"
 	// NextEntry is booted once.
 	NextEntry = "next_entry"
@@ -38,16 +38,16 @@ const (
 const (
 	// PassiveSnapshots are the ids of all snapshots but the active one, newest first.
 	PassiveSnapshots = "passive_snaps"
-	// DefaultFallback are the indices of the entries to try when one cannot be loaded.
+	// DefaultFallback is the list of indices of the entries to try when one cannot be loaded.
 	DefaultFallback = "default_fallback"
 	// DefaultMenuEntry is the title of the entries.
 	DefaultMenuEntry = "default_menu_entry"
 )
 
-// Yes is the value of a variable that is a switch.
+// Yes is the value of a variable that is set.
 const Yes = "yes"
 
-// ErrFull says that a block has no room for another variable.
+// ErrFull means that a block has no room for another variable.
 var ErrFull = errors.New("environment block too small")
 
 type variable struct{ name, value string }
@@ -55,7 +55,7 @@ type variable struct{ name, value string }
 // Env is the content of an environment block; the order of its variables is kept.
 type Env struct{ vars []variable }
 
-// Read reads the block at path. A missing one is empty, as it is for grub2-editenv.
+// Read reads the block at path. A missing file is an empty block, as for grub2-editenv.
 func Read(path string) (*Env, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,7 @@ func Parse(block []byte) (*Env, error) {
 	return env, nil
 }
 
-// cutLine splits off a line and resolves what a backslash escapes, which may be the end of the line.
+// cutLine splits off a line and resolves backslash escapes, which can include an escaped newline.
 func cutLine(text string) (line, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -163,8 +163,8 @@ func (e *Env) Block() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Write writes the block at path, over the former one and in one piece: the agent, the boot assessment and GRUB
-// take turns at it without a lock, and a block is as long as the next.
+// Write writes the block at path in place with a single write: the agent, the boot assessment and GRUB access
+// it without a lock, and the size of a block is constant.
 func (e *Env) Write(path string) error {
 	block, err := e.Block()
 	if err != nil {

@@ -21,19 +21,19 @@ type Entry struct {
 	ID string
 	// Mode is Active, Passive or Recovery.
 	Mode string
-	// Snapshot is the id of a passive entry's snapshot; 0 for the others: the active one is whatever
-	// the symlink says.
+	// Snapshot is the ID of a passive entry's snapshot; 0 for the others: the active one is the
+	// target of the symlink.
 	Snapshot int
 }
 
 // Choice is the entry that GRUB loaded.
 type Choice struct {
 	Entry
-	// HealthCheck is true when the kernel is asked for a boot assessment.
+	// HealthCheck reports whether the kernel is asked for a boot assessment.
 	HealthCheck bool
 }
 
-// boot is one run of the boot loader; vars are those of grub.cfg.
+// boot is one run of the boot loader; vars are the variables of grub.cfg.
 type boot struct {
 	oem, saved *Env
 	menu       []Entry
@@ -41,9 +41,9 @@ type boot struct {
 	dflt       string
 }
 
-// Boot chooses the entry that is loaded next and changes saved, the variables of grubenv, as grub.cfg
-// does on its way. loadable says whether the image of an entry is there; GRUB does not look further
-// into it. The second result is false when nothing can be loaded at all.
+// Boot chooses the entry that is loaded next and updates saved, the variables of grubenv, as grub.cfg
+// does. loadable reports whether the image of an entry exists; GRUB does not check more of it. The
+// second result is false if nothing can be loaded.
 //
 // Source: elemental-toolkit v2.3.2, features grub-config and boot-assessment.
 func Boot(oem, saved *Env, loadable func(Entry) bool) (Choice, bool) {
@@ -59,7 +59,7 @@ func Boot(oem, saved *Env, loadable func(Entry) bool) (Choice, bool) {
 	return Choice{}, false
 }
 
-// get resolves a variable: grub_oem_env is loaded last and wins.
+// get resolves a variable: grub_oem_env is loaded last and takes precedence.
 func (b *boot) get(name string) string {
 	if v := b.oem.Get(name); v != "" {
 		return v
@@ -77,8 +77,8 @@ func (b *boot) chooseDefault() {
 	b.saved.Set(NextEntry, "")
 }
 
-// assess is bootassessment.cfg: it says whether an assessment is due and, unless an entry was asked
-// for, overrules the default with the entry whose turn it is.
+// assess is bootassessment.cfg: it reports whether an assessment is due and, unless a next entry was
+// requested, replaces the default by the entry to try next.
 func (b *boot) assess() bool {
 	if b.get(BootAssessmentCheck) != Yes && b.get(BootAssessmentAlwaysCheck) != Yes {
 		return false
@@ -96,7 +96,7 @@ func (b *boot) assess() bool {
 	return true
 }
 
-// after is the passive entry that follows the failed one; the last one is tried again for ever.
+// after is the passive entry that follows the failed one; the last one is retried forever.
 func (b *boot) after(last string) string {
 	previousDone := false
 	dflt := b.dflt
@@ -122,8 +122,8 @@ func (b *boot) entries() []Entry {
 	return append(menu, Entry{ID: Recovery, Mode: Recovery})
 }
 
-// candidates are the default and then those of the fallback list. GRUB takes an unknown default for
-// the first entry.
+// candidates are the default entry and then those of the fallback list. GRUB treats an unknown
+// default as the first entry.
 func (b *boot) candidates() []Entry {
 	entry, ok := b.lookup(b.dflt)
 	if !ok {

@@ -37,7 +37,7 @@ var _ = Describe("What GRUB boots", func() {
 	},
 		Entry("nothing set", oem, "", "", "active", false, ""),
 		Entry("saved entry", oem, "saved_entry=passive4", "", "passive4", false, "saved_entry=passive4"),
-		Entry("saved entry that is gone", oem, "saved_entry=passive9", "", "active", false, "saved_entry=passive9"),
+		Entry("saved entry that does not exist", oem, "saved_entry=passive9", "", "active", false, "saved_entry=passive9"),
 		Entry("next entry wins over saved", oem, "saved_entry=passive4;next_entry=passive5", "", "passive5", false,
 			"saved_entry=passive4;next_entry="),
 		Entry("check due: first the active one", oem, "boot_assessment_check=yes;saved_entry=passive4", "", "active", true,
@@ -48,7 +48,7 @@ var _ = Describe("What GRUB boots", func() {
 			"boot_assessment_check=yes;last_boot_attempt=passive4"),
 		Entry("last passive failed: again", oem, "boot_assessment_check=yes;last_boot_attempt=passive4", "", "passive4", true,
 			"boot_assessment_check=yes;last_boot_attempt=passive4"),
-		Entry("no passive one: active for ever", "passive_snaps=", "boot_assessment_check=yes;last_boot_attempt=active", "",
+		Entry("no passive one: active forever", "passive_snaps=", "boot_assessment_check=yes;last_boot_attempt=active", "",
 			"active", true, "boot_assessment_check=yes;last_boot_attempt="),
 		Entry("always check", oem, "boot_assessment_always_check=yes;saved_entry=passive4", "", "active", true,
 			"boot_assessment_always_check=yes;saved_entry=passive4;last_boot_attempt=active"),
@@ -56,7 +56,7 @@ var _ = Describe("What GRUB boots", func() {
 			"boot_assessment_check=yes;next_entry="),
 		Entry("recovery is never assessed", oem, "boot_assessment_check=yes;next_entry=recovery", "", "recovery", false,
 			"boot_assessment_check=yes;next_entry="),
-		Entry("image of the turn missing: the fallback list, active first", oem,
+		Entry("image of the chosen entry missing: the fallback list, active first", oem,
 			"boot_assessment_check=yes;last_boot_attempt=active", "passive5", "active", true,
 			"boot_assessment_check=yes;last_boot_attempt=passive5"),
 		Entry("active missing", oem, "", "active", "passive5", false, ""),
@@ -66,7 +66,7 @@ var _ = Describe("What GRUB boots", func() {
 			"passive_snaps=9;saved_entry=passive9"),
 	)
 
-	It("keeps what an environment block can hold, and no more", func() {
+	It("rejects variables that do not fit into an environment block", func() {
 		env := envOf("a=1;empty=")
 		env.Set("odd", `back\slash`+"\nand line")
 		block, err := env.Block()

@@ -22,24 +22,24 @@ type Action struct {
 	Disk disk.Disk
 	// System is the image to write.
 	System source.Source
-	// Recovery says to write the recovery system too, in an upgrade.
+	// Recovery makes an upgrade write the recovery system too.
 	Recovery bool
 	// Labels of the new snapshot.
 	Labels map[string]string
 	// CloudInit are files that an installation copies to the OEM partition.
 	CloudInit []string
-	// FormatPersistent and FormatOEM say what else a reset wipes.
+	// FormatPersistent and FormatOEM are the further partitions that a reset wipes.
 	FormatPersistent, FormatOEM bool
-	// UserAgent and Transport are how registries are reached.
+	// UserAgent and Transport are used for registries.
 	UserAgent string
 	Transport http.RoundTripper
-	// Now is the time; time.Now unless set.
+	// Now is the clock; time.Now unless set.
 	Now func() time.Time
 	// HalfWay is called when half of the image is written.
 	HalfWay func()
-	// Kill ends this process in the middle of an upgrade that asks for it; SIGKILL unless set.
+	// Kill kills this process during an upgrade whose image requests it; SIGKILL unless set.
 	Kill func()
-	// CutPower ends the host in the middle of an upgrade that asks for it.
+	// CutPower powers the host off during an upgrade whose image requests it.
 	CutPower func()
 
 	id         int
@@ -48,7 +48,7 @@ type Action struct {
 	cleanup    []func(failed bool) error
 }
 
-// always and onError make clean-ups, which run in the reverse order.
+// always and onError register cleanups, which run in reverse order.
 func (a *Action) always(f func() error) {
 	a.cleanup = append(a.cleanup, func(bool) error { return f() })
 }
@@ -78,7 +78,8 @@ func (a *Action) date() string {
 	return now().Format(time.RFC3339)
 }
 
-// start begins a snapshot: the directory after the highest one, whatever the others hold.
+// start begins a snapshot: its directory is numbered after the highest one, whatever the others
+// contain.
 func (a *Action) start() error {
 	if err := os.MkdirAll(a.Disk.State(disk.SnapshotsDir), 0o755); err != nil {
 		return fmt.Errorf("initiating snapshotter: %w", err)
@@ -104,7 +105,7 @@ func (a *Action) start() error {
 	return nil
 }
 
-// drop removes the new snapshot, even one that has been made the default already.
+// drop removes the new snapshot, even if it is the default already.
 func (a *Action) drop() error {
 	var err error
 	if a.inProgress {
@@ -156,7 +157,7 @@ func (a *Action) labelEntries() error {
 		"recovery_label", "COS_RECOVERY", "state_label", "COS_STATE")
 }
 
-// write records the state on both partitions that keep it.
+// write records the state on both partitions that store it.
 func (a *Action) write(f *state.File) error {
 	return f.Write(a.Disk.State(disk.StateFile), a.Disk.Recovery(disk.StateFile))
 }

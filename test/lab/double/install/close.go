@@ -17,8 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
-// close makes the snapshot's image and makes it the default of the next boot. From there on nothing
-// is an error any more.
+// close creates the snapshot's image and makes it the default of the next boot. Failures after that are not errors.
 func (a *Action) close() error {
 	err := errors.Join(a.Disk.Unmount(disk.WorkingTree), a.pack(), a.Disk.SetActive(a.id))
 	if err != nil {
@@ -30,8 +29,8 @@ func (a *Action) close() error {
 	return nil
 }
 
-// pack copies the tree into the image, which is mounted where the tree was. Its loop device outlives a CLI that is killed
-// meanwhile.
+// pack copies the tree into the image, which is mounted in place of the tree. Its loop device stays attached if the CLI
+// is killed in between.
 func (a *Action) pack() error {
 	workDir, image := a.Disk.Snapshot(a.id, disk.WorkDir), a.Disk.Snapshot(a.id, disk.SnapshotImage)
 	if err := os.WriteFile(image, nil, 0o644); err != nil {
@@ -52,8 +51,8 @@ func (a *Action) pack() error {
 	return os.RemoveAll(workDir)
 }
 
-// deleteOld deletes the oldest passive snapshots, so that with the active one there are at most as many
-// as the snapshotter may keep. The booted one cannot be deleted and counts as if it had been.
+// deleteOld deletes the oldest passive snapshots, so that with the active one there are at most as many as the
+// snapshotter keeps. The booted one cannot be deleted, but counts as deleted.
 func (a *Action) deleteOld() error {
 	passive, err := a.passive()
 	if err != nil {
@@ -72,7 +71,7 @@ func (a *Action) deleteOld() error {
 	return errs
 }
 
-// passive are all snapshots but the default one, in ascending order, with or without an image.
+// passive are all snapshots except the default one, in ascending order, with or without an image.
 func (a *Action) passive() ([]int, error) {
 	ids, err := a.Disk.Snapshots()
 	if err != nil {
@@ -82,7 +81,7 @@ func (a *Action) passive() ([]int, error) {
 	return slices.DeleteFunc(ids, func(id int) bool { return id == active }), err
 }
 
-// listPassive tells GRUB which passive snapshots there are, newest first.
+// listPassive lists the passive snapshots for GRUB, newest first.
 func (a *Action) listPassive() error {
 	ids, err := a.passive()
 	if err != nil {

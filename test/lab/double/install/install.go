@@ -15,7 +15,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
-// Install writes the system on a disk that is not in use: snapshot 1 and the recovery system. What was there is lost first.
+// Install writes the system to a disk that is not in use: snapshot 1 and the recovery system. It first removes what was
+// there.
 func (a *Action) Install(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
 	if err := a.partitionDisk(); err != nil {
@@ -35,7 +36,7 @@ func (a *Action) Install(ctx context.Context) (err error) {
 	return a.write(f)
 }
 
-// partitionDisk makes all partitions anew and mounts them.
+// partitionDisk recreates all partitions and mounts them.
 func (a *Action) partitionDisk() error {
 	used, err := a.Disk.InUse()
 	if err != nil {
@@ -61,14 +62,14 @@ func (a *Action) partitionDisk() error {
 	return nil
 }
 
-// copyCloudInit copies the files that an installation is given, under names of its own, which anybody may read and write.
-// Source: elemental-toolkit v2.3.2, CopyCloudConfig.
+// copyCloudInit copies the given files under generated names, readable and writable by everybody. Source:
+// elemental-toolkit v2.3.2, CopyCloudConfig.
 func (a *Action) copyCloudInit() error {
 	for i, path := range a.CloudInit {
 		copied := a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i))
 		content, err := os.ReadFile(path)
 		if err == nil {
-			err = errors.Join(os.WriteFile(copied, content, 0o666), os.Chmod(copied, 0o666)) // whatever the umask is
+			err = errors.Join(os.WriteFile(copied, content, 0o666), os.Chmod(copied, 0o666)) // independent of the umask
 		}
 		if err != nil {
 			return fmt.Errorf("copying cloud-init: %w", err)
@@ -106,11 +107,11 @@ func (a *Action) newState(digest, action string) *state.File {
 	}
 }
 
-// ErrNotInRecovery says that a reset was called where it cannot be.
+// ErrNotInRecovery means that a reset was called outside the recovery system.
 var ErrNotInRecovery = errors.New("reset can only be called from the recovery system")
 
-// Reset installs the recovery system, or another one if System says so, anew. Everything else on the
-// state partition is lost; what else is, FormatPersistent and FormatOEM say. It leaves /oem unmounted.
+// Reset reinstalls the recovery system, or another one if System is set. Everything else on the state partition is
+// lost; FormatPersistent and FormatOEM select further partitions to wipe. It leaves /oem unmounted.
 func (a *Action) Reset(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
 	old, err := state.Read(a.Disk.Recovery(disk.StateFile))
@@ -158,8 +159,8 @@ func (a *Action) format() error {
 	return nil
 }
 
-// unmountAll is what a reset leaves: nothing of the new system mounted, /oem neither. What is written to
-// the empty directory in its place does not last.
+// unmountAll is what a reset leaves: nothing of the new system mounted, not even /oem. What is written to the empty
+// directory in its place is lost.
 func (a *Action) unmountAll() error {
 	for _, target := range []string{disk.OEMDir, disk.RunEFIDir} {
 		if err := a.Disk.Unmount(target); err != nil && !errors.Is(err, disk.ErrNotMounted) {

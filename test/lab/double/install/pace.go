@@ -15,23 +15,24 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 )
 
-// halfWritten is the fraction at which something can happen to the writing of an image.
+// halfWritten is the fraction of an image at which its writing can be interrupted.
 const halfWritten = 0.5
 
-// pace makes the writing of an image as slow as its labels ask, tells when half of it is written, and kills it there.
+// pace slows the writing of an image down as its labels request, reports when half of it is written, and kills it
+// there.
 type pace struct {
 	ctx  context.Context
 	disk disk.Disk
 	kill func()
-	// cutPower ends the host.
+	// cutPower powers the host off.
 	cutPower func()
-	// halfWay is called once; nil from then on.
+	// halfWay is called once, and then set to nil.
 	halfWay func()
 	total   time.Duration
 	spent   time.Duration
 	// labels of the image.
 	labels map[string]string
-	// killAt is the value of source.LabelUpgradeKilled; empty when nothing is to be killed, or has been.
+	// killAt is the value of source.LabelUpgradeKilled; empty if no kill is requested, or it has happened.
 	killAt string
 }
 
@@ -67,7 +68,7 @@ func (p *pace) progress(done float64) {
 	}
 }
 
-// reached kills where that was asked for.
+// reached kills at the moment that was requested.
 func (p *pace) reached(moment string) {
 	if p.killAt != moment {
 		return
@@ -88,7 +89,7 @@ func (p *pace) pause(d time.Duration) {
 	}
 }
 
-// die ends the process as the kernel's out-of-memory killer would.
+// die kills the process as the kernel's OOM killer would.
 func (p *pace) die() {
 	if p.kill != nil {
 		p.kill()

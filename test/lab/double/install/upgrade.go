@@ -44,11 +44,11 @@ func (a *Action) Upgrade(ctx context.Context) (err error) {
 	return a.recordUpgrade(digest)
 }
 
-// FailingStage is the stage of the hooks in which something failed; empty for none.
+// FailingStage is the hook stage in which something failed; empty if none did.
 func (a *Action) FailingStage() string { return a.pace.labels[source.LabelFailingStage] }
 
-// mountWritable mounts what an upgrade writes. What is writable already, because a killed upgrade left
-// it so, stays so afterwards.
+// mountWritable remounts writable what an upgrade writes. What is writable already, because a killed upgrade left
+// it so, stays writable afterwards.
 func (a *Action) mountWritable() error {
 	if err := a.remountEFI(); err != nil {
 		return fmt.Errorf("mounting EFI partition: %w", err)
@@ -84,7 +84,7 @@ func (a *Action) upgradeRecovery() error {
 	return a.copyToRecovery()
 }
 
-// copyToRecovery makes the new snapshot the recovery system too.
+// copyToRecovery also makes the new snapshot the recovery system.
 func (a *Action) copyToRecovery() error {
 	image, err := os.ReadFile(a.Disk.Snapshot(a.id, disk.SnapshotImage))
 	if err != nil {
@@ -100,7 +100,8 @@ func (a *Action) copyToRecovery() error {
 	return os.WriteFile(path, image, 0o644)
 }
 
-// leakRecoveryTree: the CLI mounts the snapshot to look for the kernel, and does not unmount it when there is none.
+// leakRecoveryTree simulates that the CLI mounts the snapshot to find the kernel, and does not unmount it if there
+// is none.
 func (a *Action) leakRecoveryTree() error {
 	loop, err := a.Disk.Attach(a.Disk.HostPath(a.Disk.Snapshot(a.id, disk.SnapshotImage)))
 	if err != nil {
@@ -109,7 +110,7 @@ func (a *Action) leakRecoveryTree() error {
 	return a.Disk.Mount(disk.Mount{Device: loop, Target: disk.RecoveryTree, Options: "rw"})
 }
 
-// inTree runs a hook within the new tree, with the host's directories mounted there.
+// inTree runs a hook in the new tree, with the host's directories mounted there.
 func (a *Action) inTree(hook func() error) error {
 	targets := []string{"/dev", "/dev/pts", "/proc", "/sys", disk.OEMDir, disk.RunEFIDir}
 	for _, target := range targets {
@@ -152,7 +153,7 @@ func (a *Action) recordUpgrade(digest string) error {
 	}
 	f.State.Snapshots[a.id] = a.system(digest, state.ActionUpgrade)
 	if a.Recovery && f.Recovery != nil && f.Recovery.Recovery != nil {
-		// The source and digest of the recovery system are not renewed by the CLI.
+		// The CLI does not update the source and digest of the recovery system.
 		r := f.Recovery.Recovery
 		r.Date, r.Labels, r.FromAction = f.Date, a.Labels, state.ActionUpgrade
 	}
@@ -170,7 +171,7 @@ func (a *Action) system(digest, action string) *state.System {
 	}
 }
 
-// InRecovery says whether the host runs its recovery system.
+// InRecovery reports whether the host runs its recovery system.
 func InRecovery(d disk.Disk) bool {
 	booted, err := d.Booted()
 	return err == nil && booted.Mode == grub.Recovery

@@ -21,13 +21,13 @@ const (
 	Off    = "poweroff"
 )
 
-// Request for a change of power.
+// Request for a reboot or power-off.
 type Request struct {
 	// Action is Reboot or Off.
 	Action string `json:"action"`
-	// Force does not ask anybody to stop first.
+	// Force skips the graceful shutdown.
 	Force bool `json:"force,omitempty"`
-	// By is the command that asked.
+	// By is the command that made the request.
 	By string `json:"by,omitempty"`
 }
 
@@ -37,7 +37,7 @@ func Ask(root string, r Request) error {
 	if err != nil {
 		return err
 	}
-	// Not to block: without a reader this fails with ENXIO.
+	// Non-blocking: without a reader this fails with ENXIO.
 	f, err := os.OpenFile(filepath.Join(root, pipe), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("asking for %s: %w", r.Action, err)
@@ -53,7 +53,7 @@ type Listener struct {
 	Requests <-chan Request
 }
 
-// Listen makes the pipe and reads it until Close.
+// Listen creates the pipe and reads it until Close.
 func Listen(root string) (*Listener, error) {
 	path := filepath.Join(root, pipe)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -62,7 +62,7 @@ func Listen(root string) (*Listener, error) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil && !errors.Is(err, syscall.EEXIST) {
 		return nil, fmt.Errorf("listening for power requests: %w", err)
 	}
-	// Opened for writing too, so that it does not end when a writer goes.
+	// Also opened for writing, so that reads do not return EOF when a writer closes it.
 	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("listening for power requests: %w", err)

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("A power request", func() {
-	It("reaches whoever listens, and nobody after that", func() {
+	It("reaches the listener, and fails once it is closed", func() {
 		root := GinkgoT().TempDir()
 		listener, err := power.Listen(root)
 		Expect(err).NotTo(HaveOccurred())

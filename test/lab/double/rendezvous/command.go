@@ -13,21 +13,21 @@ import (
 	"syscall"
 )
 
-// socket is where the test waits, if it does.
+// socket is where the test listens, if it does.
 const socket = "lab/rendezvous"
 
-// Moment of a call.
+// Moment in a call at which the command meets the test.
 type Moment struct {
 	// Argv begins with the base name of the command.
 	Argv []string `json:"argv"`
-	// HalfWay says that the command has written half of an image: elemental upgrade alone stops there.
+	// HalfWay is set when the command has written half of an image; only elemental upgrade has this moment.
 	HalfWay bool `json:"halfWay,omitempty"`
-	// Done says that the command has acted; it is about to end.
+	// Done is set when the command has done its work and is about to exit.
 	Done bool `json:"done,omitempty"`
 }
 
-// Meet is called by the command. It returns when the test lets it go on, and at once when no test waits, or does not any
-// more: the place may be closed at any time.
+// Meet is called by the command. It returns when the test releases it, and immediately if no test listens; the test may
+// stop listening at any time.
 func Meet(root string, moment Moment) error {
 	connection, err := net.Dial("unix", filepath.Join(root, socket))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -40,6 +40,6 @@ func Meet(root string, moment Moment) error {
 	if err := json.NewEncoder(connection).Encode(moment); err != nil {
 		return fmt.Errorf("meeting the test: %w", err)
 	}
-	_, _ = connection.Read(make([]byte, 1)) // ends when the test hangs up
+	_, _ = connection.Read(make([]byte, 1)) // returns when the test closes the connection
 	return nil
 }

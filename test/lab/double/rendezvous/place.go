@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 )
 
-// Place is where a test meets the commands of one host.
+// Place is the test's side of the rendezvous with the commands of one host.
 type Place struct {
 	listener net.Listener
 	met      func(Moment)
 }
 
-// Open has the commands of the host with this root wait for the test. met is called for each, from several goroutines
-// at once; the command goes on when it returns.
+// Open makes the commands of the host with this root wait for the test. met is called for each, concurrently; the
+// command continues when it returns.
 func Open(root string, met func(Moment)) (*Place, error) {
 	listener, err := net.Listen("unix", filepath.Join(root, socket))
 	if err != nil {
@@ -46,5 +46,5 @@ func (p *Place) meet(connection net.Conn) {
 	}
 }
 
-// Close lets commands go on without a test.
+// Close lets commands continue without a test.
 func (p *Place) Close() error { return p.listener.Close() }

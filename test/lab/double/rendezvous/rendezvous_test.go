@@ -17,14 +17,14 @@ var _ = Describe("A rendezvous", func() {
 	var root string
 	BeforeEach(func() {
 		var err error
-		// The path of a socket must be short.
+		// The path of a Unix socket is limited to about 100 bytes.
 		root, err = os.MkdirTemp("", "host-")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(os.RemoveAll, root)
 		Expect(os.Mkdir(filepath.Join(root, "lab"), 0o755)).To(Succeed())
 	})
 
-	It("keeps a command until the test lets it go on", func() {
+	It("blocks a command until the test releases it", func() {
 		met, goOn := make(chan rendezvous.Moment), make(chan struct{})
 		place, err := rendezvous.Open(root, func(moment rendezvous.Moment) {
 			met <- moment
@@ -41,7 +41,7 @@ var _ = Describe("A rendezvous", func() {
 		Eventually(went).Should(Receive(BeNil()))
 	})
 
-	It("keeps nobody where no test waits", func() {
+	It("does not block where no test listens", func() {
 		Expect(rendezvous.Meet(root, rendezvous.Moment{})).To(Succeed())
 		place, err := rendezvous.Open(root, func(rendezvous.Moment) { Fail("nobody is to come") })
 		Expect(err).NotTo(HaveOccurred())

@@ -24,10 +24,10 @@ import (
 )
 
 // LabelsFile in a root tree holds the labels of the image's configuration as JSON. Real trees have no
-// such file: it is how a host of the lab learns what it booted is to do.
+// such file: by it, a host of the lab finds out how the booted image shall behave.
 const LabelsFile = "usr/share/elemental-lab/labels.json"
 
-// Pulls are tried again as the CLI does, which waits 3 s in between; here it is less.
+// Pulls are retried as the CLI does, but with less than its delay of 3 s.
 const (
 	pullRetries = 3
 	pullDelay   = 200 * time.Millisecond
@@ -35,18 +35,18 @@ const (
 
 // Options of an extraction.
 type Options struct {
-	// UserAgent that registries see.
+	// UserAgent sent to registries.
 	UserAgent string
 	// Transport to registries; http.DefaultTransport unless set.
 	Transport http.RoundTripper
 	// Started is called with the image's digest and labels before its tree is written.
 	Started func(digest string, labels map[string]string)
-	// Progress is called after each file, with the fraction of the image that is written.
+	// Progress is called after each file, with the fraction of the image written so far.
 	Progress func(done float64)
 }
 
-// Extract writes the root tree of a source into a directory and returns the digest of its manifest,
-// "" for a directory.
+// Extract writes the root tree of a source into a directory and returns the digest of its manifest;
+// empty for a directory.
 func (s Source) Extract(ctx context.Context, dir string, o Options) (string, error) {
 	switch s.Kind {
 	case OCI:
@@ -169,8 +169,8 @@ func readLabels(dir string) map[string]string {
 	return labels
 }
 
-// untar writes the directories, files and links of a tar stream. Names that lead out of dir are
-// refused.
+// untar extracts the directories, files and links of a tar stream. It rejects names that lead out of
+// dir.
 func untar(r io.Reader, dir string, progress func(written int64)) error {
 	var written int64
 	tr := tar.NewReader(r)
@@ -211,5 +211,5 @@ func writeEntry(r io.Reader, h *tar.Header, path string) error {
 		return err
 	}
 	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Chmod(h.FileInfo().Mode()), f.Close()) // whoever writes to a file takes its set-user-ID
+	return errors.Join(err, f.Chmod(h.FileInfo().Mode()), f.Close()) // writing to a file clears its set-user-ID bit
 }

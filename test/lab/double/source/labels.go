@@ -3,7 +3,7 @@
 
 package source
 
-// Labels of an image's configuration by which a host of the lab is asked to behave in some way.
+// Labels of an image's configuration that make a host of the lab behave in some way.
 const (
 	// LabelVersion is the PRETTY_NAME of the OS.
 	LabelVersion = "lab.elemental/version"
@@ -11,17 +11,19 @@ const (
 	LabelKubelet = "lab.elemental/kubelet-version"
 	// LabelBoot is BootOK (default), BootUnhealthy or BootNone.
 	LabelBoot = "lab.elemental/boot"
-	// LabelKubeletFlaps with any value makes an image whose kubelet, of a host that is a node, ends soon, and is started again, for ever.
+	// LabelKubeletFlaps with any value makes the kubelet of the image exit and restart repeatedly, on hosts that are
+	// nodes.
 	LabelKubeletFlaps = "lab.elemental/kubelet-flaps"
 	// LabelUpgradeSeconds is how long writing the image takes.
 	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
-	// LabelUpgradeKilled kills the first upgrade to the image, or the whole host, at a moment that its value says.
+	// LabelUpgradeKilled kills the first upgrade to the image, or powers the whole host off, at the moment given by its
+	// value.
 	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
-	// LabelKernel with the value NoKernel makes an image that cannot become the recovery system.
+	// LabelKernel with the value NoKernel marks an image that cannot become the recovery system.
 	LabelKernel = "lab.elemental/kernel"
 	// LabelFailingStage names one of the Stages, in which a cloud-init file of the host fails.
 	LabelFailingStage = "lab.elemental/failing-stage"
-	// LabelBootSeconds is how long the image takes to boot, in place of the host's boot time.
+	// LabelBootSeconds is how long the image takes to boot, instead of the host's default.
 	LabelBootSeconds = "lab.elemental/boot-seconds"
 )
 
@@ -29,9 +31,9 @@ const (
 const (
 	// BootOK boots and passes its assessment.
 	BootOK = "ok"
-	// BootUnhealthy boots, and its assessment and kubelet fail.
+	// BootUnhealthy boots, but its assessment and kubelet fail.
 	BootUnhealthy = "unhealthy"
-	// BootNone panics in its kernel.
+	// BootNone panics in the kernel.
 	BootNone = "none"
 )
 
@@ -39,16 +41,17 @@ const (
 const (
 	// Once kills the CLI when half of the image is unpacked.
 	Once = "once"
-	// OnceInHook kills it in a hook within the new tree, with the host's directories mounted there.
+	// OnceInHook kills the CLI in a hook in the new tree, with the host's directories mounted there.
 	OnceInHook = "once-in-hook"
-	// OncePacking kills it while it copies the tree into the snapshot's image, which is mounted from a loop device.
+	// OncePacking kills the CLI while it copies the tree into the snapshot's image, which is mounted from a loop
+	// device.
 	OncePacking = "once-packing"
-	// OnceUnrecorded cuts the power of the host after the new snapshot has become the default, and before that is recorded.
+	// OnceUnrecorded powers the host off after the new snapshot has become the default, but before that is recorded.
 	OnceUnrecorded = "once-unrecorded"
 )
 
 // NoKernel is the value of LabelKernel.
 const NoKernel = "none"
 
-// Stages are the toolkit's hooks in an upgrade, in their order.
+// Stages are the toolkit's hooks in an upgrade, in order.
 var Stages = []string{"before-upgrade", "after-upgrade-chroot", "after-upgrade", "post-upgrade"}

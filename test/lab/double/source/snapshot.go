@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// endMark is the last entry of a snapshot's image: without it the image has lost its end.
+// endMark is the last entry of a snapshot's image: an image without it is truncated.
 const endMark = ".end-of-image"
 
-// OSRelease is where a root tree says what it is.
+// OSRelease is the file of a root tree that identifies the OS.
 const OSRelease = "etc/os-release"
 
-// ErrCorrupt says that a snapshot's image has lost some of its content.
+// ErrCorrupt means that a snapshot's image has lost some of its content.
 var ErrCorrupt = errors.New("image is corrupt")
 
 // Image is what a host needs to know of a snapshot to boot it.
@@ -30,8 +30,8 @@ type Image struct {
 	OSRelease []byte
 }
 
-// Pack makes a snapshot's image, an archive of the tree, with at most limit bytes of it. What does not fit is
-// lost and no error: the real CLI leaves such an image on a full state partition, of full size, and exits 0 (Harvester
+// Pack creates a snapshot's image, an archive of the tree, with at most limit bytes of it. What does not fit is lost
+// without an error: on a full state partition the real CLI leaves such an image, of full size, and exits 0 (Harvester
 // issues 7457 and 10687).
 func Pack(dir, path string, limit int64) error {
 	f, err := os.Create(path)
@@ -56,10 +56,10 @@ func Pack(dir, path string, limit int64) error {
 	return errors.Join(err, tw.Close(), f.Truncate(content.size), f.Close())
 }
 
-// limited swallows what is beyond its limit.
+// limited discards what exceeds its limit.
 type limited struct {
 	w io.Writer
-	// left can be written, of size so much was to be.
+	// left is how much can still be written of the total size.
 	left, size int64
 }
 
@@ -108,7 +108,7 @@ func Unpack(path, dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Open reads what a host needs of a snapshot's image. It returns ErrCorrupt for one that has lost its end.
+// Open reads what a host needs of a snapshot's image. It returns ErrCorrupt if the image is truncated.
 func Open(path string) (Image, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -131,7 +131,7 @@ func Open(path string) (Image, error) {
 	}
 }
 
-// OpenTree reads what a host needs of a root tree to boot it.
+// OpenTree reads what a host needs to boot a root tree.
 func OpenTree(dir string) (Image, error) {
 	release, err := os.ReadFile(filepath.Join(dir, OSRelease))
 	if err != nil {
@@ -155,7 +155,7 @@ func (i *Image) take(name string, r io.Reader) error {
 	return json.Unmarshal(data, &i.Labels)
 }
 
-// PrettyName is PRETTY_NAME of the os-release, "" without one.
+// PrettyName is PRETTY_NAME of the os-release; empty without one.
 func (i Image) PrettyName() string {
 	for line := range strings.Lines(string(i.OSRelease)) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Kinds of sources; an OCI one is spelled oci: or docker: or not at all.
+// Kinds of sources; the scheme of an OCI one is oci: or docker:, or is omitted.
 const (
 	OCI  = "oci"
 	Dir  = "dir"
@@ -24,7 +24,7 @@ type Source struct {
 	Kind, Value string
 }
 
-// String is the URI as state.yaml has it.
+// String is the URI as recorded in state.yaml.
 func (s Source) String() string {
 	if s.Kind == "" || s.Value == "" {
 		return ""
@@ -32,8 +32,8 @@ func (s Source) String() string {
 	return s.Kind + "://" + s.Value
 }
 
-// Parse takes a URI as the CLI does. An error is one for which the CLI only warns and goes on without
-// a source.
+// Parse parses a URI as the CLI does. Where it returns an error, the CLI only warns and continues
+// without a source.
 func Parse(uri string) (Source, error) {
 	u, err := url.Parse(uri)
 	if err != nil {

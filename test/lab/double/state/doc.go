@@ -1,8 +1,8 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state is state.yaml, the record that the elemental CLI keeps of what it installed.
+// Package state is state.yaml, the elemental CLI's record of what it installed.
 //
-// Mind what it is not: active names the snapshot that the next boot takes by default, neither the
-// booted one nor one that was ever found good.
+// Note that active is the snapshot that the next boot uses by default: neither the booted one nor
+// one that ever passed its assessment.
 package state

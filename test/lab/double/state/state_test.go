@@ -29,7 +29,7 @@ var _ = Describe("state.yaml", func() {
 		Expect(state.Read(b)).To(Equal(f))
 	})
 
-	It("takes what it does not say for the default", func() {
+	It("has defaults for what it does not contain", func() {
 		path := filepath.Join(GinkgoT().TempDir(), "state.yaml")
 		Expect(os.WriteFile(path, []byte("state: {label: X}\n"), 0o600)).To(Succeed())
 		f, err := state.Read(path)

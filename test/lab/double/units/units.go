@@ -53,7 +53,8 @@ func Read(root string) (Units, error) {
 	return u, nil
 }
 
-// Set sets the state of a unit. Only the supervisor of the host does, and readers never see half of it.
+// Set sets the state of a unit. Only the supervisor of the host calls it, and it writes atomically for
+// readers.
 func Set(root, name, state string) error {
 	u, err := Read(root)
 	if err != nil {

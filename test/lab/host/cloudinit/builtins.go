@@ -42,7 +42,7 @@ func (r *Runner) builtins() map[string]func(args []string, out io.Writer) int {
 	}
 }
 
-// paths are the arguments that are no flags, as the paths they really are.
+// paths are the arguments that are not flags, mapped to the host's root.
 func (r *Runner) paths(args []string) []string {
 	var paths []string
 	for _, a := range args {
@@ -94,7 +94,7 @@ func (r *Runner) touch(args []string, _ io.Writer) int {
 	return rc
 }
 
-// test is [ ! -f PATH ] with -e, -f and -d.
+// test simulates [ ! -f PATH ] with -e, -f and -d.
 func (r *Runner) test(args []string, _ io.Writer) int {
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "]" })
 	negate := len(args) > 0 && args[0] == "!"

@@ -49,10 +49,10 @@ var _ = Describe("The yip files of a host", func() {
 		Entry("in a chain", "ok 1 && bad && ok 2 || ok 3 ; ok 4", 0, "ok|1", "ok|3", "ok|4"),
 		Entry("on several lines", "ok 1\n# no\n\nok 2", 0, "ok|1", "ok|2"),
 		Entry("with an operator in quotes", `ok "&&"`, 0, "ok|&&"),
-		Entry("that are not there", "reformat-my-disk now", 127),
+		Entry("that do not exist", "reformat-my-disk now", 127),
 		Entry("with an open quote", `ok "`, 2),
 		Entry("that test", "[ -f /there/file ] && ok", 0, "ok"),
-		Entry("that test for the contrary", "[ ! -d /there ] && ok", 1),
+		Entry("that negate a test", "[ ! -d /there ] && ok", 1),
 		Entry("that write where there is no directory", "echo x > /nowhere/file && ok", 1),
 	)
 

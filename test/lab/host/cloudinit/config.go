@@ -41,7 +41,7 @@ type File struct {
 // Mode of a file: a number, or text with octal digits.
 type Mode uint32
 
-// UnmarshalYAML takes both forms.
+// UnmarshalYAML accepts both forms.
 func (m *Mode) UnmarshalYAML(node *yaml.Node) error {
 	base := 0 // a YAML number: 0644 and 0o644 are octal, 420 is not
 	if node.Tag == "!!str" {
@@ -52,7 +52,7 @@ func (m *Mode) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// userData is the part of #cloud-config that yip takes.
+// userData is the part of #cloud-config that yip supports.
 type userData struct {
 	Hostname   string             `yaml:"hostname"`
 	WriteFiles []File             `yaml:"write_files"`
@@ -62,7 +62,7 @@ type userData struct {
 
 const cloudConfigHead = "#cloud-config"
 
-// Load decodes a yip file, or a #cloud-config, whose files and commands belong to the boot stage then.
+// Load decodes a yip file, or a #cloud-config, whose files and commands run in the boot stage.
 func Load(data []byte) (Config, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte(cloudConfigHead)) {
 		var c Config
@@ -85,7 +85,7 @@ func Load(data []byte) (Config, error) {
 	return c, nil
 }
 
-// decoded is the content of the file by its encoding.
+// decoded is the decoded content of the file.
 func (f File) decoded() ([]byte, error) {
 	data := []byte(f.Content)
 	var err error

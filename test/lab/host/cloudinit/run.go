@@ -14,7 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 )
 
-// Stages are those that the toolkit runs in a boot, in their order.
+// Stages are those that the toolkit runs in a boot, in order.
 var Stages = []string{"pre-rootfs", "rootfs", "initramfs", "fs", "boot", "network"}
 
 // Command runs with its arguments, the first of which is its name, and returns an exit code.
@@ -25,11 +25,11 @@ type Runner struct {
 	Disk disk.Disk
 	// Commands that the host has besides those that change files.
 	Commands map[string]Command
-	// Log receives what is done and what goes wrong.
+	// Log receives the commands and their errors.
 	Log io.Writer
 }
 
-// Run runs all stages of a boot. What goes wrong is in the log and stops nothing, as in yip.
+// Run runs all stages of a boot. Errors are logged and do not stop it, as in yip.
 func (r *Runner) Run(ctx context.Context) {
 	for _, stage := range Stages {
 		for _, name := range []string{stage + ".before", stage, stage + ".after"} {
@@ -40,7 +40,7 @@ func (r *Runner) Run(ctx context.Context) {
 
 func (r *Runner) logf(format string, args ...any) { _, _ = fmt.Fprintf(r.Log, format+"\n", args...) }
 
-// stage reads the files anew, because the stage before may have added and removed some.
+// stage rereads the files, because the previous stage may have added and removed some.
 func (r *Runner) stage(ctx context.Context, name string) {
 	files, _ := filepath.Glob(r.Disk.Path(disk.OEMDir, "*.y*ml"))
 	slices.Sort(files)

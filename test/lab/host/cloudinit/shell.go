@@ -17,7 +17,7 @@ const (
 	exitNotFound = 127
 )
 
-// Shell runs a line: simple commands with && and || between them, or several lines of such.
+// Shell runs a line of simple commands with && and || between them, or several such lines.
 func (r *Runner) Shell(ctx context.Context, text string) int {
 	rc := 0
 	for line := range strings.Lines(text) {
@@ -105,7 +105,7 @@ func (r *Runner) redirect(target string, appending bool, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// word of a line. Text from quotes is never an operator.
+// word of a line. Quoted text is never an operator.
 type word struct {
 	text   string
 	quoted bool
@@ -117,7 +117,7 @@ func (w word) separates() bool {
 
 var errQuote = errors.New("unterminated quote")
 
-// split takes a line apart at spaces that are not in quotes.
+// split splits a line at spaces that are not quoted.
 func split(line string) ([]word, error) {
 	var s splitter
 	for _, c := range line {
@@ -130,13 +130,13 @@ func split(line string) ([]word, error) {
 	return s.words, nil
 }
 
-// splitter is in the middle of a line.
+// splitter is the state of split.
 type splitter struct {
 	words   []word
 	current strings.Builder
-	// quote is the one that is open, or 0.
+	// quote is the open quote, or 0.
 	quote rune
-	// quoted and started say whether the word has had a quote, and whether there is one at all.
+	// quoted reports whether the word had a quote, started whether there is a word at all.
 	quoted, started bool
 }
 

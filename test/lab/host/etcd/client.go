@@ -22,8 +22,8 @@ import (
 
 const requestTimeout = 5 * time.Second
 
-// Client speaks with the members of a cluster through etcd's JSON gateway, with whichever answers first in their order.
-// Source: etcd 3.6, api/etcdserverpb/rpc.proto; 64-bit numbers are strings in its JSON.
+// Client accesses the members of a cluster through etcd's JSON gateway, using the first in order that answers. Source:
+// etcd 3.6, api/etcdserverpb/rpc.proto; 64-bit numbers are strings in its JSON.
 type Client struct {
 	endpoints []string
 	http      *http.Client
@@ -38,7 +38,7 @@ type MemberInfo struct {
 	IsLearner  bool     `json:"isLearner"`
 }
 
-// Open returns a client to the members on hosts with these roots; it has the rights of the first.
+// Open returns a client for the members on the hosts with these roots; it uses the certificate of the first.
 func Open(roots ...string) (*Client, error) {
 	if len(roots) == 0 {
 		return nil, errors.New("reaching etcd: no host")
@@ -67,7 +67,7 @@ func newClient(config *tls.Config, endpoints ...string) *Client {
 	}}
 }
 
-// clientTLS uses the certificate of a host's member, which is good for clients too.
+// clientTLS uses the certificate of a host's member, which is also valid for clients.
 func clientTLS(root string) (*tls.Config, error) {
 	dir := filepath.Join(root, pkiDir)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key"))
@@ -83,19 +83,19 @@ func clientTLS(root string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// Members lists the cluster's members, by a read that takes a quorum.
+// Members lists the cluster's members with a linearizable read, which requires a quorum.
 func (c *Client) Members(ctx context.Context) ([]MemberInfo, error) {
 	answer := struct{ Members []MemberInfo }{}
 	err := c.call(ctx, "/v3/cluster/member/list", map[string]any{"linearizable": true}, &answer)
 	return answer.Members, err
 }
 
-// Put stores a value, which takes a quorum.
+// Put stores a value, which requires a quorum.
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	return c.call(ctx, "/v3/kv/put", map[string]any{"key": encode(key), "value": encode(value)}, nil)
 }
 
-// Get returns a value, by a read that takes a quorum; empty when there is none.
+// Get returns a value with a linearizable read, which requires a quorum; empty if there is none.
 func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	answer := struct {
 		KVs []struct{ Value []byte }
@@ -108,7 +108,7 @@ func (c *Client) Get(ctx context.Context, key string) (string, error) {
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// add adds a member that learns, unless it is there, and returns all.
+// add adds a learner, unless it is a member already, and returns all members.
 func (c *Client) add(ctx context.Context, peerURL string) ([]MemberInfo, error) {
 	members, err := c.Members(ctx)
 	if err != nil || slices.ContainsFunc(members, func(m MemberInfo) bool { return slices.Contains(m.PeerURLs, peerURL) }) {
@@ -134,7 +134,7 @@ func (c *Client) promote(ctx context.Context, name string) error {
 	return c.call(ctx, "/v3/cluster/member/promote", map[string]any{"ID": members[i].ID}, nil)
 }
 
-// call asks one endpoint after the other until one answers.
+// call tries the endpoints in order until one answers.
 func (c *Client) call(ctx context.Context, path string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {

@@ -24,8 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
-// Where things are on a host; as kubeadm has them, but for the configuration, which stands for the static Pod's
-// manifest.
+// Paths on a host; those of kubeadm, except for the configuration, which replaces the static Pod's manifest.
 const (
 	pkiDir     = "etc/kubernetes/pki/etcd"
 	configFile = "etc/kubernetes/manifests/etcd.yaml"
@@ -40,7 +39,7 @@ const (
 
 // Options of a member.
 type Options struct {
-	// Name is the Node's, as KubeadmControlPlane expects.
+	// Name is that of the Node, which KubeadmControlPlane requires.
 	Name string
 	// Address that the member listens on.
 	Address string
@@ -87,7 +86,7 @@ type security struct {
 	TrustedCAFile  string `json:"trusted-ca-file"`
 }
 
-// Create prepares the first member of a cluster. It does not run yet.
+// Create prepares the first member of a cluster. It does not start it.
 func Create(o Options) (*Member, error) {
 	m, err := prepare(o)
 	if err != nil {
@@ -97,13 +96,13 @@ func Create(o Options) (*Member, error) {
 	return m, m.save()
 }
 
-// Join adds a member, as one that learns, to the cluster whose members serve at the endpoints. It does not run yet.
+// Join adds a member, as a learner, to the cluster whose members serve at the endpoints. It does not start it.
 func Join(ctx context.Context, o Options, endpoints []string) (*Member, error) {
 	m, err := prepare(o)
 	if err != nil {
 		return nil, err
 	}
-	// etcd refuses while a member that was added just before is not well connected; kubeadm tries again too.
+	// etcd rejects this while a recently added member is not well connected; kubeadm retries too.
 	var members []MemberInfo
 	err = until(ctx, func(ctx context.Context) (err error) {
 		members, err = newClient(m.tls, endpoints...).add(ctx, m.config.AdvertisePeer)
@@ -115,7 +114,7 @@ func Join(ctx context.Context, o Options, endpoints []string) (*Member, error) {
 	peers := []string{}
 	for _, each := range members {
 		name := each.Name
-		if name == "" { // it has not started yet: it is this one
+		if name == "" { // a member without a name has not started yet: it is this one
 			name = o.Name
 		}
 		peers = append(peers, name+"="+strings.Join(each.PeerURLs, ","))
@@ -124,7 +123,7 @@ func Join(ctx context.Context, o Options, endpoints []string) (*Member, error) {
 	return m, m.save()
 }
 
-// Load returns the member that a host has; nil when it has none.
+// Load returns the member of a host; nil if it has none.
 func Load(o Options) (*Member, error) {
 	data, err := os.ReadFile(filepath.Join(o.Root, configFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -140,7 +139,7 @@ func Load(o Options) (*Member, error) {
 	return m, m.loadTLS()
 }
 
-// prepare signs the certificates and chooses ports.
+// prepare signs the certificates and allocates ports.
 func prepare(o Options) (*Member, error) {
 	m := &Member{opts: o, stop: make(chan struct{})}
 	if err := m.sign(); err != nil {
@@ -162,9 +161,9 @@ func prepare(o Options) (*Member, error) {
 		ListenClient: client, AdvertiseClient: client, ListenPeer: peer, AdvertisePeer: peer,
 		ListenMetrics:  url("http", ports[2]),
 		ClientSecurity: secured, PeerSecurity: secured,
-		// Longer than the defaults (100 and 1000 ms): the machine is shared by many processes.
+		// Longer than the defaults (100 and 1000 ms), because many processes share the machine.
 		HeartbeatInterval: 200, ElectionTimeout: 2000,
-		// What the kernel has taken survives the death of a process; only the machine's own would lose it.
+		// Data in the page cache survives the death of a process; only a crash of the machine would lose it.
 		UnsafeNoFsync: true,
 		LogLevel:      "warn",
 	}
@@ -173,7 +172,7 @@ func prepare(o Options) (*Member, error) {
 
 func (m *Member) pki(name string) string { return filepath.Join(m.opts.Root, pkiDir, name) }
 
-// sign makes the member's certificate with the authority that the bootstrap data brought.
+// sign issues the member's certificate with the CA from the bootstrap data.
 func (m *Member) sign() error {
 	certificate, err := os.ReadFile(m.pki("ca.crt"))
 	if err != nil {
@@ -210,8 +209,8 @@ func (m *Member) save() error {
 // ClientURL is where the member serves clients.
 func (m *Member) ClientURL() string { return m.config.AdvertiseClient }
 
-// Run runs the member until ctx ends, which kills it, or Stop is called. It is started again when it ends by itself,
-// as a kubelet would.
+// Run runs the member until ctx ends, which kills it, or Stop is called. If it exits by itself it is restarted, as a
+// kubelet would.
 func (m *Member) Run(ctx context.Context) {
 	for m.runOnce(ctx) {
 		select {
@@ -224,7 +223,7 @@ func (m *Member) Run(ctx context.Context) {
 	}
 }
 
-// runOnce returns whether the member is to be started again.
+// runOnce reports whether the member is to be restarted.
 func (m *Member) runOnce(ctx context.Context) bool {
 	child, err := process.Start(process.Spec{
 		Name: "etcd", Path: m.opts.Binary, LogDir: filepath.Join(m.opts.Root, logDir),
@@ -244,19 +243,19 @@ func (m *Member) runOnce(ctx context.Context) bool {
 	return false
 }
 
-// Stop asks the member to end in good order.
+// Stop stops the member gracefully.
 func (m *Member) Stop() { m.stopOnce.Do(func() { close(m.stop) }) }
 
-// Promote makes a member that learns one that votes, once it has learned enough.
+// Promote makes a learner a voting member, once it has caught up.
 func (m *Member) Promote(ctx context.Context, endpoints []string) error {
 	cluster := newClient(m.tls, endpoints...)
 	return until(ctx, func(ctx context.Context) error { return cluster.promote(ctx, m.opts.Name) })
 }
 
-// AwaitReady waits until the member serves, which takes a quorum of the cluster.
+// AwaitReady waits until the member serves, which requires a quorum of the cluster.
 func (m *Member) AwaitReady(ctx context.Context) error { return until(ctx, m.Ready) }
 
-// until tries until it works, and fails with why it last did not.
+// until retries until it succeeds, and otherwise returns the last error.
 func until(ctx context.Context, try func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
@@ -269,7 +268,7 @@ func until(ctx context.Context, try func(context.Context) error) error {
 	return nil
 }
 
-// Ready is nil when the member serves: the probe of kubeadm's static Pod.
+// Ready returns nil when the member serves: the probe of kubeadm's static Pod.
 func (m *Member) Ready(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.config.ListenMetrics+"/readyz", nil)
 	if err != nil {

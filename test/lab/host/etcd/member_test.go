@@ -19,7 +19,7 @@ import (
 
 const patience = 90 * time.Second
 
-// machine is a host as far as etcd needs one.
+// machine is a host, reduced to what etcd needs.
 type machine struct {
 	etcd.Options
 	off context.CancelFunc
@@ -50,7 +50,7 @@ func (m *machine) powerOff() {
 	m.ran.Wait()
 }
 
-// boot runs the member that the machine got in an earlier boot.
+// boot runs the member that an earlier boot created.
 func (m *machine) boot() *etcd.Member {
 	GinkgoHelper()
 	member, err := etcd.Load(m.Options)
@@ -60,7 +60,7 @@ func (m *machine) boot() *etcd.Member {
 }
 
 var _ = Describe("Members of etcd", func() {
-	It("form a cluster that outlives the loss of one, and waits for a quorum after that of two", func(ctx SpecContext) {
+	It("form a cluster that tolerates the loss of one, and waits for a quorum after the loss of two", func(ctx SpecContext) {
 		authority, err := pki.NewAuthority("etcd-ca")
 		Expect(err).NotTo(HaveOccurred())
 		machines := []*machine{newMachine("a", authority), newMachine("b", authority), newMachine("c", authority)}
@@ -94,12 +94,12 @@ var _ = Describe("Members of etcd", func() {
 		Expect(client.Get(ctx, "key")).To(Or(Equal("2"), Equal("3")), "what was acknowledged is there")
 	}, NodeTimeout(2*patience))
 
-	It("need the authority that the bootstrap data brings", func() {
+	It("need the CA from the bootstrap data", func() {
 		_, err := etcd.Create(etcd.Options{Name: "a", Address: "127.0.0.1", Root: GinkgoT().TempDir()})
 		Expect(err).To(MatchError(ContainSubstring("reading etcd's authority")))
 	})
 
-	It("are not on a host that has none", func() {
+	It("are not loaded on a host that has none", func() {
 		Expect(etcd.Load(etcd.Options{Root: GinkgoT().TempDir()})).To(BeNil())
 	})
 })

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Names that kubeadm gives to what it leaves in the cluster, and that KubeadmControlPlane looks for.
+// Names that kubeadm gives to its objects in the cluster, and that KubeadmControlPlane looks up.
 const (
 	kubeadmConfig           = "kubeadm-config"
 	clusterConfigurationKey = "ClusterConfiguration"
@@ -25,7 +25,7 @@ const (
 	apiServerComponent      = "kube-apiserver"
 )
 
-// ControlPlane is what runs on a control plane host besides its kubelet.
+// ControlPlane describes what runs on a control plane host besides its kubelet.
 type ControlPlane struct {
 	// EtcdURL is where the host's etcd member serves clients.
 	EtcdURL string

@@ -11,31 +11,30 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
-	// Their successors would be one more module to depend on directly.
+	// Their successors would require another direct module dependency.
 	"k8s.io/apimachinery/pkg/util/httpstream"      //nolint:staticcheck // see above
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy" //nolint:staticcheck // see above
 )
 
-// portForwardProtocol is the only one there is.
-// Source: client-go, tools/portforward.
+// portForwardProtocol is the only one that exists. Source: client-go, tools/portforward.
 const portForwardProtocol = "portforward.k8s.io"
 
 // forwarder forwards ports of Pods over SPDY, as a kubelet does for its API server.
 type forwarder struct {
-	// ctx ends with the kubelet, and all connections with it.
+	// ctx ends with the kubelet, and closes all connections.
 	ctx context.Context
 	// targets by "pod:port".
 	targets map[string]string
 }
 
-// ServeHTTP takes the connection over until it is closed.
+// ServeHTTP upgrades the connection and serves it until it is closed.
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !httpstream.IsUpgradeRequest(r) {
 		http.Error(w, "port forwarding needs an upgrade to SPDY", http.StatusBadRequest)
 		return
 	}
 	if _, err := httpstream.Handshake(r, w, []string{portForwardProtocol}); err != nil {
-		return // it has been answered
+		return // the upgrade has written the response
 	}
 	streams := make(chan httpstream.Stream)
 	closed := make(chan struct{})
@@ -69,8 +68,8 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forward copies in both directions until both have ended. What goes wrong before is said on the error stream, which
-// the other side opens first.
+// forward copies in both directions until both have ended. Errors before that are written to the error stream, which
+// the client opens first.
 func (f *forwarder) forward(pod string, data, failure httpstream.Stream) {
 	defer func() { _ = data.Close() }()
 	if failure != nil {

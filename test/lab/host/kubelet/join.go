@@ -24,7 +24,7 @@ const joinFile = "var/lib/kubelet/lab-join.json"
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// Join is what kubeadm left on the host: how its kubelet registers. It survives reboots.
+// Join is what kubeadm leaves on the host: how its kubelet registers. It survives reboots.
 type Join struct {
 	NodeName     string            `json:"nodeName"`
 	Labels       map[string]string `json:"labels,omitempty"`
@@ -33,7 +33,7 @@ type Join struct {
 	ControlPlane bool              `json:"controlPlane,omitempty"`
 }
 
-// configuration is the part of kubeadm's InitConfiguration and JoinConfiguration that is looked at.
+// configuration is the part of kubeadm's InitConfiguration and JoinConfiguration that is used.
 type configuration struct {
 	Kind             string     `yaml:"kind"`
 	APIVersion       string     `yaml:"apiVersion"`
@@ -59,7 +59,7 @@ type discovery struct {
 // args are the kubelet's arguments: a map up to kubeadm v1beta3, a list since.
 type args map[string]string
 
-// UnmarshalYAML takes both forms.
+// UnmarshalYAML accepts both forms.
 func (a *args) UnmarshalYAML(node *yaml.Node) error {
 	*a = args{}
 	if node.Kind == yaml.MappingNode {
@@ -75,8 +75,8 @@ func (a *args) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// ParseKubeadm takes a kubeadm configuration apart. kind is InitConfiguration or JoinConfiguration, and
-// hostname names the Node where the configuration does not.
+// ParseKubeadm parses a kubeadm configuration. kind is InitConfiguration or JoinConfiguration, and
+// hostname names the Node if the configuration does not.
 func ParseKubeadm(data []byte, kind, hostname string) (Join, error) {
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	for {
@@ -156,7 +156,7 @@ func (d *discovery) complete() bool {
 	}
 }
 
-// parseTaints takes "key=value:Effect,key:Effect".
+// parseTaints parses "key=value:Effect,key:Effect".
 func parseTaints(text string) ([]corev1.Taint, error) {
 	var taints []corev1.Taint
 	for each := range strings.SplitSeq(text, ",") {
@@ -173,7 +173,7 @@ func parseTaints(text string) ([]corev1.Taint, error) {
 	return taints, nil
 }
 
-// Save keeps the join on the host with this root.
+// Save stores the join on the host with this root.
 func (j Join) Save(root string) error {
 	data, err := json.Marshal(j)
 	if err != nil {
@@ -186,7 +186,7 @@ func (j Join) Save(root string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-// LoadJoin returns the join of a host; ok is false when it has not joined a cluster.
+// LoadJoin returns the join of a host; ok is false if it has not joined a cluster.
 func LoadJoin(root string) (j Join, ok bool, err error) {
 	data, err := os.ReadFile(filepath.Join(root, joinFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -201,7 +201,7 @@ func LoadJoin(root string) (j Join, ok bool, err error) {
 	return j, true, nil
 }
 
-// clone keeps a Join from sharing its maps.
+// clone copies the maps of a Join, so that they are not shared.
 func (j Join) clone() Join {
 	j.Labels, j.Taints = maps.Clone(j.Labels), slices.Clone(j.Taints)
 	return j

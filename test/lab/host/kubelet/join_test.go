@@ -37,7 +37,7 @@ var _ = Describe("A kubeadm configuration", func() {
 		Expect(j.ProviderID).To(Equal("elemental://x/y"))
 	})
 
-	It("makes a control plane node of an init and of a join that says so", func() {
+	It("creates a control plane node for an init and for a join with controlPlane", func() {
 		for kind, text := range map[string]string{initKind: initStart, joinKind: head + token + "controlPlane: {}\n"} {
 			j, err := kubelet.ParseKubeadm([]byte(text), kind, "cp")
 			Expect(err).NotTo(HaveOccurred())
@@ -47,7 +47,7 @@ var _ = Describe("A kubeadm configuration", func() {
 		}
 	})
 
-	It("survives on the host's disk", func() {
+	It("is restored from the host's disk", func() {
 		root := GinkgoT().TempDir()
 		_, ok, err := kubelet.LoadJoin(root)
 		Expect(err).NotTo(HaveOccurred())
@@ -64,12 +64,12 @@ var _ = Describe("A kubeadm configuration", func() {
 		_, err := kubelet.ParseKubeadm([]byte(text), joinKind, "host-1")
 		Expect(err).To(MatchError(ContainSubstring(reason)))
 	},
-		Entry("when it is no YAML", "a: [", "reading kubeadm configuration"),
-		Entry("when it is another kind's", initStart, "no JoinConfiguration in it"),
+		Entry("when it is not YAML", "a: [", "reading kubeadm configuration"),
+		Entry("when it is of another kind", initStart, "no JoinConfiguration in it"),
 		Entry("when it is not kubeadm's", "apiVersion: v1\nkind: JoinConfiguration\n", "apiVersion"),
 		Entry("without a discovery", head, "discovery"),
 		Entry("without a token", head+"discovery: {bootstrapToken: {apiServerEndpoint: x:1}}", "discovery"),
-		Entry("with a name that nobody rendered", head+token+"nodeRegistration: {name: '{{ ds.meta_data.local_hostname }}'}", "nodeRegistration.name"),
+		Entry("with a name that was not rendered", head+token+"nodeRegistration: {name: '{{ ds.meta_data.local_hostname }}'}", "nodeRegistration.name"),
 		Entry("with a taint without effect", head+token+fmt.Sprintf("nodeRegistration: {kubeletExtraArgs: {register-with-taints: %q}}", "k"), "effect"),
 	)
 })

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Allocatable of a node of the lab, unless it is asked for another.
+// Allocatable is the default capacity of a node of the lab.
 func Allocatable() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("8"),
@@ -43,8 +43,8 @@ func (w *Writer) node(j Join) *corev1.Node {
 	}
 }
 
-// report writes the status if it is due or the Node says something else: after an absence the node
-// lifecycle controller has made its conditions Unknown.
+// report writes the status if it is due or the Node differs from it: after an outage the node lifecycle
+// controller has set its conditions to Unknown.
 func (w *Writer) report(ctx context.Context, b Boot, due bool) error {
 	err := w.updateStatus(ctx, b.Join.NodeName, func(status *corev1.NodeStatus) bool {
 		current := status.NodeInfo.BootID == b.BootID
@@ -63,8 +63,7 @@ func (w *Writer) report(ctx context.Context, b Boot, due bool) error {
 	return nil
 }
 
-// updateStatus writes a change of the status, again when somebody else has written the Node meanwhile, as
-// a kubelet does.
+// updateStatus writes a change of the status, and retries after a conflict, as a kubelet does.
 func (w *Writer) updateStatus(ctx context.Context, name string, change func(*corev1.NodeStatus) (changed bool)) error {
 	nodes := w.client.CoreV1().Nodes()
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -104,7 +103,7 @@ func (w *Writer) fill(s *corev1.NodeStatus, b Boot) {
 	setCondition(s, w.condition(corev1.NodeReady, corev1.ConditionTrue, reasonReady, messageReady))
 }
 
-// address gives every Node of the lab another one: all hosts have the machine's addresses.
+// address derives an address from the Node's name, because all hosts share the machine's addresses.
 func (w *Writer) address(name string) string {
 	if w.opts.Address != "" {
 		return w.opts.Address
@@ -137,7 +136,7 @@ func setCondition(s *corev1.NodeStatus, c corev1.NodeCondition) {
 	s.Conditions = append(s.Conditions, c)
 }
 
-// renew renews the Lease by which the cluster knows that the kubelet lives.
+// renew renews the Lease that shows that the kubelet is alive.
 func (w *Writer) renew(ctx context.Context, name string) error {
 	leases := w.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	now := metav1.NewMicroTime(w.opts.Clock.Now())

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// resume makes the Pods of the node Ready again that the node lifecycle controller took for not Ready while the
-// host was away. It is a kubelet's task to say so, and kwok, which plays the rest of it, starts Pods only once.
+// resume sets the Pods of the node Ready again that the node lifecycle controller set to not Ready while the
+// host was down. A kubelet would do that; kwok, which otherwise simulates the Pods, starts each only once.
 func (w *Writer) resume(ctx context.Context, node string) error {
 	pods, err := w.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
@@ -23,7 +23,7 @@ func (w *Writer) resume(ctx context.Context, node string) error {
 		return fmt.Errorf("listing the pods of node %s: %w", node, err)
 	}
 	for i := range pods.Items {
-		if isMirror(&pods.Items[i]) || !needsResume(&pods.Items[i]) { // those of static Pods have probes
+		if isMirror(&pods.Items[i]) || !needsResume(&pods.Items[i]) { // mirror Pods follow their probes instead
 			continue
 		}
 		if err := w.resumePod(ctx, &pods.Items[i]); err != nil {
@@ -50,7 +50,7 @@ func (w *Writer) resumePod(ctx context.Context, pod *corev1.Pod) error {
 	})
 }
 
-// needsResume says whether a Pod runs and is not said to be Ready. One that is about to go is left alone.
+// needsResume reports whether a Pod runs and its status is not Ready. One that is being deleted is left alone.
 func needsResume(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 		return false

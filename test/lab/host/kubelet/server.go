@@ -18,8 +18,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 )
 
-// Ports under which KubeadmControlPlane asks for the components of a control plane node.
-// Source: Cluster API 1.14, controlplane/kubeadm/pkg/{etcd_client_generator,workload_cluster}.go.
+// Ports at which KubeadmControlPlane reaches the components of a control plane node. Source: Cluster API 1.14,
+// controlplane/kubeadm/pkg/{etcd_client_generator,workload_cluster}.go.
 const (
 	etcdPort      = "2379"
 	apiServerPort = "6443"
@@ -27,8 +27,8 @@ const (
 
 const headerTimeout = 10 * time.Second
 
-// serve serves the kubelet's own API, of which only the port forwarding is there, until ctx ends. The port is in the
-// Node's status.
+// serve serves the kubelet's own API, of which only port forwarding is implemented, until ctx ends. The port is in
+// the Node's status.
 func (w *Writer) serve(ctx context.Context, b *Boot) error {
 	config, err := w.serverTLS(b.Join.NodeName)
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *Writer) serve(ctx context.Context, b *Boot) error {
 	routes.Handle("/portForward/{namespace}/{pod}", forwarder)
 	server := &http.Server{
 		Handler: routes, TLSConfig: config, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(os.Stderr, "kubelet ", 0),
-		// Connections are taken over by SPDY, which HTTP/2 does not allow.
+		// SPDY upgrades connections, which HTTP/2 does not allow.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	b.port = int32(listener.Addr().(*net.TCPAddr).Port)
@@ -52,7 +52,7 @@ func (w *Writer) serve(ctx context.Context, b *Boot) error {
 	return nil
 }
 
-// serverTLS is a certificate that the kubelet made itself, and only trusts the cluster's own clients.
+// serverTLS has a self-signed certificate, and trusts only clients of the cluster.
 func (w *Writer) serverTLS(node string) (*tls.Config, error) {
 	authority, err := pki.NewAuthority(node + "-kubelet")
 	if err != nil {
@@ -74,7 +74,8 @@ func (w *Writer) serverTLS(node string) (*tls.Config, error) {
 	}, nil
 }
 
-// targets are where the ports of the static Pods really are: the API server of the lab runs on no host.
+// targets maps the ports of the static Pods to the addresses at which the components really listen: the API server
+// of the lab does not run on a host.
 func (w *Writer) targets(b *Boot) map[string]string {
 	key := func(component, port string) string { return staticPodName(component, b.Join.NodeName) + ":" + port }
 	return map[string]string{

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// probeEvery is how often static Pods are probed. It is 10 s for kubeadm's.
+	// probeEvery is how often static Pods are probed. kubeadm's are probed every 10 s.
 	probeEvery = time.Second
-	// A mirror Pod carries where its static Pod came from, and the hash of that.
+	// A mirror Pod has annotations with the source of its static Pod, and the hash of its manifest.
 	configHash   = "lab"
 	configSource = "file"
 
@@ -31,7 +31,7 @@ const (
 // components that kubeadm runs as static Pods of a control plane node.
 var components = []string{apiServerComponent, "kube-controller-manager", "kube-scheduler", etcdComponent}
 
-// keepStaticPods keeps the mirror Pods of the control plane's static Pods, Ready as far as their probes say so.
+// keepStaticPods keeps the mirror Pods of the control plane's static Pods, Ready according to their probes.
 func (w *Writer) keepStaticPods(ctx context.Context, b Boot) {
 	_ = wait.PollUntilContextCancel(ctx, probeEvery, true, func(ctx context.Context) (bool, error) {
 		etcd := b.ControlPlane.EtcdReady(ctx) == nil
@@ -44,7 +44,7 @@ func (w *Writer) keepStaticPods(ctx context.Context, b Boot) {
 	})
 }
 
-// keepStaticPod makes the mirror Pod where it is missing. Nothing is written that is so already.
+// keepStaticPod creates the mirror Pod if it is missing. It does not write what has not changed.
 func (w *Writer) keepStaticPod(ctx context.Context, b Boot, component string, ready bool) error {
 	pods := w.client.CoreV1().Pods(metav1.NamespaceSystem)
 	pod, err := pods.Get(ctx, staticPodName(component, b.Join.NodeName), metav1.GetOptions{})
@@ -88,7 +88,7 @@ func staticPod(b Boot, component string, node *corev1.Node) *corev1.Pod {
 	}
 }
 
-// setReady writes what a probe found, again when somebody else has written the Pod meanwhile.
+// setReady writes the result of a probe, and retries after a conflict.
 func (w *Writer) setReady(ctx context.Context, pod *corev1.Pod, ready bool) error {
 	pods := w.client.CoreV1().Pods(pod.Namespace)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -120,7 +120,7 @@ func saysReady(pod *corev1.Pod, ready bool) bool {
 	return pod.Status.Phase == corev1.PodRunning && !needsResume(pod) == ready
 }
 
-// stopStaticPods says that the static Pods of a node are not Ready: they end with their host.
+// stopStaticPods sets the static Pods of a node to not Ready: they end with their host.
 func (w *Writer) stopStaticPods(ctx context.Context, node string) error {
 	pods, err := w.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

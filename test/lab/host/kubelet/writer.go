@@ -37,15 +37,15 @@ const (
 type Options struct {
 	// Config reaches the workload cluster.
 	Config *rest.Config
-	// Address is the InternalIP of the Node. Default is a loopback address made from its name.
+	// Address is the InternalIP of the Node. Default is a loopback address derived from its name.
 	Address string
 	// Heartbeat is how often the Lease is renewed. Default DefaultHeartbeat.
 	Heartbeat time.Duration
 	// Allocatable of the Node. Default Allocatable().
 	Allocatable corev1.ResourceList
-	// Labels and Annotations that the Node gets besides those it joins with.
+	// Labels and Annotations of the Node besides those it registers with.
 	Labels, Annotations map[string]string
-	// Clock tells the time. Default is the real one.
+	// Clock is the clock to use. Default is the real one.
 	Clock clock.WithTicker
 }
 
@@ -59,7 +59,7 @@ type Boot struct {
 	// ControlPlane is nil on a worker.
 	ControlPlane *ControlPlane
 
-	// port of the kubelet's server; 0 where it has none.
+	// port of the kubelet's server; 0 if it has none.
 	port int32
 }
 
@@ -89,10 +89,10 @@ func New(o Options) (*Writer, error) {
 	return &Writer{opts: o, client: client}, nil
 }
 
-// Address that the host of a Node has.
+// Address is the address of a Node's host.
 func (w *Writer) Address(node string) string { return w.address(node) }
 
-// Register makes the Node, unless it is there, and reports the boot in its status.
+// Register creates the Node if it does not exist, and reports the boot in its status.
 func (w *Writer) Register(ctx context.Context, b Boot) error {
 	_, err := w.client.CoreV1().Nodes().Create(ctx, w.node(b.Join.clone()), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -101,8 +101,8 @@ func (w *Writer) Register(ctx context.Context, b Boot) error {
 	return w.report(ctx, b, true)
 }
 
-// Run is a kubelet from its start to the end of ctx: it registers, renews its Lease, keeps its status and
-// that of Pods which were taken for not Ready. What goes wrong is tried again.
+// Run runs a kubelet until ctx ends: it registers the Node, renews its Lease, and keeps its status up to
+// date, as well as that of Pods which were set to not Ready. Errors are retried.
 func (w *Writer) Run(ctx context.Context, b Boot) {
 	running := sync.WaitGroup{}
 	defer running.Wait()
@@ -142,7 +142,7 @@ func (w *Writer) keepNode(ctx context.Context, b Boot) {
 	}
 }
 
-// ShutDown says that the host goes down in good order: the last thing its kubelet does.
+// ShutDown reports a graceful shutdown of the host: the last thing that its kubelet does.
 func (w *Writer) ShutDown(ctx context.Context, name string) error {
 	ready := w.condition(corev1.NodeReady, corev1.ConditionFalse, reasonNotReady, messageShutingDown)
 	err := w.updateStatus(ctx, name, func(status *corev1.NodeStatus) bool {

@@ -104,7 +104,7 @@ var _ = Describe("The Node", func() {
 		Expect(addresses[0]).NotTo(Equal(addresses[1]))
 	})
 
-	It("keeps what others wrote when its host boots another OS", func() {
+	It("keeps changes of other clients when its host boots another OS", func() {
 		Expect(writer.Register(ctx, boot)).To(Succeed())
 		node := get(Default)
 		node.Spec.ProviderID, node.Spec.Unschedulable = "elemental://ns/host", true
@@ -132,7 +132,7 @@ var _ = Describe("The Node", func() {
 		Expect(ready(get(Default)).Status).To(Equal(corev1.ConditionTrue), "nobody says that the host is gone")
 	})
 
-	It("says that it goes down, and is ready again after", func() {
+	It("reports a graceful shutdown, and is ready again afterwards", func() {
 		run()
 		Eventually(renewed).ShouldNot(BeZero())
 		stop()
@@ -146,7 +146,7 @@ var _ = Describe("The Node", func() {
 		Eventually(func(g Gomega) { g.Expect(ready(get(g)).Status).To(Equal(corev1.ConditionTrue)) }).Should(Succeed())
 	})
 
-	It("takes back what was said of it in its absence", func() {
+	It("reverts the conditions that were set while it was down", func() {
 		run()
 		Eventually(renewed).ShouldNot(BeZero())
 		node := get(Default)
@@ -157,7 +157,7 @@ var _ = Describe("The Node", func() {
 		Eventually(func(g Gomega) { g.Expect(ready(get(g)).Status).To(Equal(corev1.ConditionTrue)) }).Should(Succeed())
 	})
 
-	It("is not made again when it is deleted while the kubelet runs", func() {
+	It("is not recreated when it is deleted while the kubelet runs", func() {
 		run()
 		Eventually(renewed).ShouldNot(BeZero())
 		node := get(Default)

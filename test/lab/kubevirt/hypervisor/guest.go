@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// playGuest is what virt-handler on the guest's host says of it: from the moment virt-controller hands it over, Scheduled,
-// to its end.
+// playGuest does what virt-handler on the guest's host does: from the moment virt-controller hands the guest over,
+// Scheduled, to its end.
 func (h *Hypervisor) playGuest(ctx context.Context, seen *world) (reconcile.Result, error) {
 	guest := seen.guest
 	if guest == nil || !isHandedOver(guest) || !h.isUp(guest.Status.NodeName) {
@@ -42,7 +42,7 @@ func isHandedOver(guest *kubevirtv1.VirtualMachineInstance) bool {
 	return guest.Status.NodeName != "" && (guest.Status.Phase == kubevirtv1.Scheduled || guest.Status.Phase == kubevirtv1.Running)
 }
 
-// start is a guest that has been scheduled and runs.
+// start sets a scheduled guest to Running.
 func (h *Hypervisor) start(ctx context.Context, seen *world, launcher *corev1.Pod) (reconcile.Result, error) {
 	if launcher.Status.StartTime != nil {
 		takes := duration(seen.guest, StartDuration, 0)
@@ -63,7 +63,7 @@ func (h *Hypervisor) start(ctx context.Context, seen *world, launcher *corev1.Po
 	})
 }
 
-// keepMigratable follows the annotation that says whether the guest can migrate.
+// keepMigratable updates the condition LiveMigratable from the guest's annotation.
 func (h *Hypervisor) keepMigratable(ctx context.Context, seen *world) error {
 	now := migratable(seen.guest)
 	isSame := func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
@@ -77,7 +77,7 @@ func (h *Hypervisor) keepMigratable(ctx context.Context, seen *world) error {
 	})
 }
 
-// askedToStop is when the guest was told to shut down: somebody deleted it, or its launcher. Zero: it was not.
+// askedToStop is when the guest was told to shut down because it, or its launcher, was deleted; zero if it was not.
 func askedToStop(guest *kubevirtv1.VirtualMachineInstance, launcher *corev1.Pod) time.Time {
 	if guest.DeletionTimestamp != nil {
 		return guest.DeletionTimestamp.Time
@@ -92,7 +92,7 @@ func askedToStop(guest *kubevirtv1.VirtualMachineInstance, launcher *corev1.Pod)
 	return launcher.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 }
 
-// shutDown is a guest that shuts down, or is killed when it takes longer than it may.
+// shutDown shuts a guest down, and kills it when that exceeds its grace period.
 func (h *Hypervisor) shutDown(ctx context.Context, seen *world, asked time.Time) (reconcile.Result, error) {
 	takes, may := duration(seen.guest, StopDuration, 0), gracePeriod(seen.guest)
 	phase, why := kubevirtv1.Succeeded, "it has shut down"
@@ -111,8 +111,8 @@ func (h *Hypervisor) end(ctx context.Context, seen *world, phase kubevirtv1.Virt
 	})
 }
 
-// write changes a guest as virt-handler does, in one update of the whole object, and is not tried again: whoever wrote it
-// meanwhile is looked at first.
+// write changes a guest as virt-handler does, in one update of the whole object. A conflict is not retried here: the
+// guest is reconciled again with what the other client wrote.
 func (h *Hypervisor) write(ctx context.Context, seen *world, what string, change func(*kubevirtv1.VirtualMachineInstance)) error {
 	changed := seen.guest.DeepCopy()
 	change(changed)

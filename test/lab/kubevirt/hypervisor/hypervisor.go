@@ -26,15 +26,15 @@ import (
 
 // Options of a Hypervisor.
 type Options struct {
-	// Handler reaches the cluster as virt-handler, with its rights.
+	// Handler is the configuration of a client with virt-handler's user and permissions.
 	Handler *rest.Config
-	// Kubelet does so for what a kubelet says of the launchers' Pods.
+	// Kubelet is that of a client for what a kubelet writes about the launchers' Pods.
 	Kubelet *rest.Config
-	// Log is the file that tells what happened to whom.
+	// Log is the path of the log file.
 	Log string
 }
 
-// Hypervisor plays the hosts of a cluster.
+// Hypervisor simulates the hosts of a cluster.
 type Hypervisor struct {
 	handler, kubelet client.Client
 	reader           client.Reader
@@ -44,11 +44,11 @@ type Hypervisor struct {
 	stopped          chan struct{}
 
 	mu sync.Mutex
-	// boots are those of the hosts that are up, by node.
+	// boots are the boot IDs of the hosts that are up, by node.
 	boots map[string]string
 }
 
-// Start starts it. It runs until Stop, whatever becomes of ctx.
+// Start starts it. It runs until Stop, even if ctx ends.
 func Start(ctx context.Context, o Options) (*Hypervisor, error) {
 	file, err := os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Hypervisor, error) {
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
-	ctrl.SetLogger(manager.GetLogger()) // what it does by itself is no test's output
+	ctrl.SetLogger(manager.GetLogger()) // keeps controller-runtime's log out of test output
 	go func() {
 		defer close(h.stopped)
 		defer func() { _ = file.Close() }()
@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Hypervisor, error) {
 	return h, nil
 }
 
-// Stop ends it. Nothing happens to any guest.
+// Stop stops it. The guests are not touched.
 func (h *Hypervisor) Stop() {
 	h.stop()
 	<-h.stopped
@@ -111,7 +111,7 @@ func (h *Hypervisor) newManager(o Options) (ctrl.Manager, error) {
 	return manager, h.register(manager)
 }
 
-// Run is virt-handler on a host, in one boot of it: until ctx ends, which is when the host goes down.
+// Run runs virt-handler on a host in one boot, until ctx ends because the host goes down.
 func (h *Hypervisor) Run(ctx context.Context, node, bootID string) {
 	h.setBoot(node, bootID)
 	defer h.setBoot(node, "")
@@ -145,7 +145,7 @@ func (h *Hypervisor) setBoot(node, bootID string) {
 	h.boots[node] = bootID
 }
 
-// boot of a host; empty while it is down.
+// boot ID of a host; empty while it is down.
 func (h *Hypervisor) boot(node string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -23,7 +23,7 @@ var (
 		}
 		return guest
 	}
-	// migrating is a guest on its way from a to b.
+	// migrating is a guest that is being migrated from a to b.
 	migrating = func(change func(*kubevirtv1.VirtualMachineInstance)) *kubevirtv1.VirtualMachineInstance {
 		guest := asked()
 		guest.Status.Phase, guest.Status.NodeName = kubevirtv1.Running, "a"
@@ -53,7 +53,7 @@ var _ = Describe("A request", func() {
 		Expect(duration(asked(MigrationDuration, value), MigrationDuration, time.Minute)).To(Equal(expected))
 	},
 		Entry("is taken", "5s", 5*time.Second),
-		Entry("that is none is the default", "soon", time.Minute),
+		Entry("that is invalid is the default", "soon", time.Minute),
 		Entry("that is negative is the default", "-1s", time.Minute),
 		Entry("that is empty is the default", "", time.Minute),
 	)
@@ -65,7 +65,7 @@ var _ = Describe("A request", func() {
 		Entry("is not due any more", "2", "2", false),
 		Entry("is due the first time", "1", "", true),
 		Entry("is due always", Always, "7", true),
-		Entry("is not due when it says nothing", "", "", false),
+		Entry("is not due when it is empty", "", "", false),
 	)
 })
 
@@ -77,7 +77,7 @@ var _ = Describe("A launcher", func() {
 	broken := func(guest *kubevirtv1.VirtualMachineInstance) {
 		guest.Status.MigrationState.Failed, guest.Status.MigrationState.Completed, guest.Status.MigrationState.EndTimestamp = true, true, &now
 	}
-	DescribeTable("ends when it has nothing to do",
+	DescribeTable("ends when it is no longer needed",
 		func(guest *kubevirtv1.VirtualMachineInstance, pod *corev1.Pod, phase corev1.PodPhase) {
 			ends, why := decision(&world{guest: guest}, pod)
 			Expect(ends).To(Equal(phase))
@@ -85,7 +85,7 @@ var _ = Describe("A launcher", func() {
 				Expect(why).NotTo(BeEmpty())
 			}
 		},
-		Entry("its guest is gone", nil, launcherPod("a", "", false), corev1.PodSucceeded),
+		Entry("its guest was deleted", nil, launcherPod("a", "", false), corev1.PodSucceeded),
 		Entry("its guest was another one", migrating(unchanged), launcherPod("a", "predecessor", false), corev1.PodSucceeded),
 		Entry("the guest is in it", migrating(unchanged), launcherPod("a", "", false), corev1.PodPhase("")),
 		Entry("it is deleted, and the guest still in it", migrating(unchanged), launcherPod("a", "", true), corev1.PodPhase("")),
@@ -103,7 +103,7 @@ var _ = Describe("A launcher", func() {
 			launcherPod("a", "", false), corev1.PodSucceeded),
 	)
 
-	DescribeTable("is not gone while it is not known to run yet", func(change func(*corev1.Pod), expected bool) {
+	DescribeTable("is still starting while it is not known to run", func(change func(*corev1.Pod), expected bool) {
 		pod := launcherPod("a", "", false)
 		pod.Annotations, pod.Status.Phase = map[string]string{BootID: "this"}, corev1.PodPending
 		change(pod)
@@ -117,7 +117,7 @@ var _ = Describe("A launcher", func() {
 		Entry("it is a predecessor's", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "predecessor" }, false),
 	)
 
-	It("was asked to stop when its deletion was, not when its grace period ends", func() {
+	It("was asked to stop when its deletion was requested, not when its grace period ends", func() {
 		pod := launcherPod("a", "", true)
 		pod.DeletionGracePeriodSeconds = ptr.To[int64](30)
 		Expect(askedToStop(asked(), pod)).To(BeTemporally("==", now.Add(-30*time.Second)))

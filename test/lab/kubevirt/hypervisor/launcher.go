@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// playLaunchers is what the kubelets of hosts that are up do with a guest's launchers.
+// playLaunchers does what the kubelets of hosts that are up do with a guest's launchers.
 func (h *Hypervisor) playLaunchers(ctx context.Context, seen *world) (reconcile.Result, error) {
 	for i := range seen.launchers {
 		pod := &seen.launchers[i]
@@ -49,7 +49,7 @@ func (h *Hypervisor) playLauncher(ctx context.Context, seen *world, pod *corev1.
 	return nil
 }
 
-// decision says how a launcher ends that has nothing to do any more.
+// decision is the phase in which a launcher ends that is no longer needed, and why.
 func decision(seen *world, pod *corev1.Pod) (corev1.PodPhase, string) {
 	guest := seen.guest
 	switch {
@@ -65,7 +65,7 @@ func decision(seen *world, pod *corev1.Pod) (corev1.PodPhase, string) {
 	return left(guest, pod)
 }
 
-// left says how a launcher ends that the guest is not in.
+// left is the phase in which a launcher ends that the guest does not run in, and why.
 func left(guest *kubevirtv1.VirtualMachineInstance, pod *corev1.Pod) (corev1.PodPhase, string) {
 	switch {
 	case isTarget(guest, pod) && hasFailed(guest):
@@ -78,7 +78,7 @@ func left(guest *kubevirtv1.VirtualMachineInstance, pod *corev1.Pod) (corev1.Pod
 	return "", ""
 }
 
-// isAlive says whether the processes of a launcher that was started can still be there.
+// isAlive reports whether the processes of a launcher that was started can still exist.
 func (h *Hypervisor) isAlive(pod *corev1.Pod) bool {
 	return pod.Annotations[BootID] == h.boot(pod.Spec.NodeName)
 }
@@ -87,7 +87,7 @@ func isOver(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// markLauncher says in which boot of its host a launcher is started.
+// markLauncher records the boot of its host in which a launcher is started.
 func (h *Hypervisor) markLauncher(ctx context.Context, pod *corev1.Pod) error {
 	marked := pod.DeepCopy()
 	if marked.Annotations == nil {
@@ -97,7 +97,7 @@ func (h *Hypervisor) markLauncher(ctx context.Context, pod *corev1.Pod) error {
 	return h.kubelet.Patch(ctx, marked, client.MergeFrom(pod))
 }
 
-// startLauncher has all containers run.
+// startLauncher sets all containers running.
 func (h *Hypervisor) startLauncher(ctx context.Context, pod *corev1.Pod) error {
 	started, now := pod.DeepCopy(), metav1.Now()
 	status := &started.Status
@@ -115,7 +115,7 @@ func (h *Hypervisor) startLauncher(ctx context.Context, pod *corev1.Pod) error {
 	return h.kubelet.Status().Update(ctx, started)
 }
 
-// podIP of every launcher: nobody talks to one.
+// podIP of every launcher: nothing connects to it.
 const podIP = "10.0.0.1"
 
 func containersOf(containers []corev1.Container, state corev1.ContainerState) []corev1.ContainerStatus {
@@ -128,7 +128,7 @@ func containersOf(containers []corev1.Container, state corev1.ContainerState) []
 	return statuses
 }
 
-// endLauncher has all containers end.
+// endLauncher sets all containers terminated.
 func (h *Hypervisor) endLauncher(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhase, why string) error {
 	ended, now := pod.DeepCopy(), metav1.Now()
 	state := &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: now}
@@ -148,7 +148,7 @@ func (h *Hypervisor) endLauncher(ctx context.Context, pod *corev1.Pod, phase cor
 	return h.kubelet.Status().Update(ctx, ended)
 }
 
-// removeLauncher says that nothing of a deleted Pod is left on the host.
+// removeLauncher deletes a Pod for good, as a kubelet does once its containers have ended.
 func (h *Hypervisor) removeLauncher(ctx context.Context, pod *corev1.Pod) error {
 	return h.kubelet.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 }

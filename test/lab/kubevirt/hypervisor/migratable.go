@@ -8,7 +8,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// migratable is the condition LiveMigratable, as asked for.
+// migratable is the condition LiveMigratable that the annotation asks for.
 func migratable(guest *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachineInstanceCondition {
 	condition := kubevirtv1.VirtualMachineInstanceCondition{
 		Type: kubevirtv1.VirtualMachineInstanceIsMigratable, Status: corev1.ConditionTrue,
@@ -19,8 +19,8 @@ func migratable(guest *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMach
 	return condition
 }
 
-// message that virt-handler has for a reason.
-// Source: KubeVirt 1.7, pkg/virt-handler/vm.go, calculateLiveMigrationCondition and what it calls.
+// message that virt-handler writes for a reason. Source: KubeVirt 1.7, pkg/virt-handler/vm.go,
+// calculateLiveMigrationCondition and what it calls.
 func message(reason string) string {
 	switch reason {
 	case kubevirtv1.VirtualMachineInstanceReasonDisksNotMigratable:

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Where the target of a migration listens. Nobody connects.
+// The address at which the target of a migration listens. Nothing connects to it.
 const (
 	targetAddress = "127.0.0.1"
 	targetPort    = "49152"
 )
 
-// playMigration is what virt-handler on either side says of a migration that virt-controller has handed over.
-// Source: KubeVirt 1.7, pkg/virt-handler/migration-source.go and migration-target.go.
+// playMigration does what virt-handler on either side does for a migration that virt-controller has handed
+// over. Source: KubeVirt 1.7, pkg/virt-handler/migration-source.go and migration-target.go.
 func (h *Hypervisor) playMigration(ctx context.Context, seen *world) (reconcile.Result, error) {
 	if !isHandedToTarget(seen.guest) {
 		return reconcile.Result{}, nil
@@ -48,7 +48,7 @@ func (h *Hypervisor) playMigration(ctx context.Context, seen *world) (reconcile.
 	}
 }
 
-// isHandedToTarget says whether a guest runs, and is or was to migrate.
+// isHandedToTarget reports whether a guest runs, and its migration was handed to the target node.
 func isHandedToTarget(guest *kubevirtv1.VirtualMachineInstance) bool {
 	if guest == nil || guest.Status.Phase != kubevirtv1.Running || guest.DeletionTimestamp != nil {
 		return false
@@ -60,7 +60,7 @@ func isFinished(state *kubevirtv1.VirtualMachineInstanceMigrationState) bool {
 	return state.EndTimestamp != nil && (state.Completed || state.Failed)
 }
 
-// breakOff fails a migration that cannot go on: it was aborted, or its target is no more.
+// breakOff fails a migration that cannot continue: it was aborted, or its target has ended.
 func (h *Hypervisor) breakOff(ctx context.Context, seen *world) (bool, error) {
 	state := seen.guest.Status.MigrationState
 	switch {
@@ -74,7 +74,7 @@ func (h *Hypervisor) breakOff(ctx context.Context, seen *world) (bool, error) {
 	return false, nil
 }
 
-// listen is the target that is prepared.
+// listen makes the target ready to receive.
 func (h *Hypervisor) listen(ctx context.Context, seen *world) error {
 	state := seen.guest.Status.MigrationState
 	isAnnounced := seen.guest.Labels[kubevirtv1.MigrationTargetNodeNameLabel] == state.TargetNode
@@ -87,7 +87,7 @@ func (h *Hypervisor) listen(ctx context.Context, seen *world) error {
 	})
 }
 
-// begin is the source that starts to send.
+// begin makes the source start to send.
 func (h *Hypervisor) begin(ctx context.Context, seen *world) error {
 	if !h.isUp(seen.guest.Status.MigrationState.SourceNode) {
 		return nil
@@ -98,7 +98,7 @@ func (h *Hypervisor) begin(ctx context.Context, seen *world) error {
 	})
 }
 
-// transfer takes its time, and ends with the guest on the target, or fails.
+// transfer waits for the duration of the migration, then completes it or fails it.
 func (h *Hypervisor) transfer(ctx context.Context, seen *world) (reconcile.Result, error) {
 	guest, state := seen.guest, seen.guest.Status.MigrationState
 	if !h.isUp(state.SourceNode) || guest.Annotations[MigrationHangs] == HangSource {
@@ -113,7 +113,7 @@ func (h *Hypervisor) transfer(ctx context.Context, seen *world) (reconcile.Resul
 	return reconcile.Result{}, h.arrive(ctx, seen)
 }
 
-// arrive is the guest that runs on the target, which is its host from now on.
+// arrive makes the guest run on the target, which is its host from then on.
 func (h *Hypervisor) arrive(ctx context.Context, seen *world) error {
 	if !seen.guest.Status.MigrationState.TargetNodeDomainDetected {
 		return h.migrate(ctx, seen, "Target has the guest", func(state *kubevirtv1.VirtualMachineInstanceMigrationState) {
@@ -140,7 +140,7 @@ func (h *Hypervisor) complete(ctx context.Context, seen *world) error {
 	return h.migrate(ctx, seen, "Migration completed", func(state *kubevirtv1.VirtualMachineInstanceMigrationState) { state.Completed = true })
 }
 
-// cleanUp is the target's last step, whatever became of the migration.
+// cleanUp is the target's last step, whatever the result of the migration.
 func (h *Hypervisor) cleanUp(ctx context.Context, seen *world) error {
 	guest := seen.guest
 	if guest.Labels[kubevirtv1.MigrationTargetNodeNameLabel] != guest.Status.MigrationState.TargetNode || !h.isUp(guest.Status.MigrationState.TargetNode) {
@@ -152,7 +152,7 @@ func (h *Hypervisor) cleanUp(ctx context.Context, seen *world) error {
 	})
 }
 
-// failCounted fails a migration for a reason that a test may have asked for so many times.
+// failCounted fails a migration for a reason that a test may have requested for a number of times.
 func (h *Hypervisor) failCounted(ctx context.Context, seen *world, why string) error {
 	return h.fail(ctx, seen, why, func(guest *kubevirtv1.VirtualMachineInstance) {
 		if guest.Annotations == nil {
@@ -175,24 +175,24 @@ func (h *Hypervisor) migrate(ctx context.Context, seen *world, what string, chan
 	return h.write(ctx, seen, to, func(guest *kubevirtv1.VirtualMachineInstance) { change(guest.Status.MigrationState) })
 }
 
-// isTarget says whether a launcher is the target of the guest's last migration.
+// isTarget reports whether a launcher is the target of the guest's last migration.
 func isTarget(guest *kubevirtv1.VirtualMachineInstance, pod *corev1.Pod) bool {
 	return guest.Status.MigrationState != nil && pod.Name == guest.Status.MigrationState.TargetPod
 }
 
-// hasFailed says whether the guest's last migration has failed.
+// hasFailed reports whether the guest's last migration has failed.
 func hasFailed(guest *kubevirtv1.VirtualMachineInstance) bool {
 	state := guest.Status.MigrationState
 	return state != nil && state.Failed && state.EndTimestamp != nil
 }
 
-// vanishes says whether the target of a migration that is on its way has to die now.
+// vanishes reports whether the target of a running migration has to die now.
 func vanishes(guest *kubevirtv1.VirtualMachineInstance) bool {
 	state := guest.Status.MigrationState
 	return state.StartTimestamp != nil && state.EndTimestamp == nil && isDue(guest, TargetVanishes)
 }
 
-// isLeft says whether a launcher is the one that the guest has migrated away from.
+// isLeft reports whether a launcher is the one that the guest has migrated away from.
 func isLeft(guest *kubevirtv1.VirtualMachineInstance, pod *corev1.Pod) bool {
 	state := guest.Status.MigrationState
 	return state != nil && state.Completed && !state.Failed && pod.Name == state.SourcePod

@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	// heartbeat is virt-handler's; virt-controller gives a node up after 5 minutes without.
+	// heartbeat is virt-handler's; virt-controller marks a node unschedulable for guests after 5
+	// minutes without one.
 	heartbeat = time.Minute
-	// retryHeartbeat is for one that failed: the Node is not there yet.
+	// retryHeartbeat is the delay after a failure, such as a Node that does not exist yet.
 	retryHeartbeat = time.Second
 	// cpuModel of all hosts.
 	cpuModel = "Skylake-Client"
 )
 
-// machineType is what a guest asks for, and machine what it gets.
+// machineType is what a guest requests, and machine what it gets.
 func machineType() (machineType, machine string) {
 	switch runtime.GOARCH {
 	case "arm64":
@@ -36,8 +37,8 @@ func machineType() (machineType, machine string) {
 	}
 }
 
-// beat says that virt-handler lives on the node, and what guests it can run.
-// Source: KubeVirt 1.7, pkg/virt-handler/heartbeat, pkg/virt-handler/node-labeller.
+// beat reports that virt-handler runs on the node, and which guests it can run. Source: KubeVirt
+// 1.7, pkg/virt-handler/heartbeat, pkg/virt-handler/node-labeller.
 func (h *Hypervisor) beat(ctx context.Context, node string) error {
 	asked, got := machineType()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

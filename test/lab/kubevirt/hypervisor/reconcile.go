@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// workers are how many guests are looked after at a time.
+	// workers is the number of guests that are reconciled concurrently.
 	workers = 8
-	// maxEvents wait to be taken after a host came up.
+	// maxEvents is how many guests can be queued when a host comes up.
 	maxEvents = 4096
 	// byGuest is the index of launchers by namespace/name of their guest.
 	byGuest = "guest"
@@ -58,7 +58,7 @@ func (h *Hypervisor) register(manager ctrl.Manager) error {
 		Complete(h)
 }
 
-// guestOf is the name of the VirtualMachineInstance that a launcher is for.
+// guestOf is the name of a launcher's VirtualMachineInstance.
 func guestOf(object client.Object) string {
 	for _, owner := range object.GetOwnerReferences() {
 		if owner.Kind == kindVMI {
@@ -68,7 +68,7 @@ func guestOf(object client.Object) string {
 	return ""
 }
 
-// wake has every guest of a node looked at: its host came up.
+// wake queues every guest of a node whose host came up.
 func (h *Hypervisor) wake(ctx context.Context, node string) {
 	pods := &corev1.PodList{}
 	if err := h.reader.List(ctx, pods); err != nil {
@@ -88,7 +88,7 @@ func (h *Hypervisor) wake(ctx context.Context, node string) {
 	}
 }
 
-// Reconcile does the next step for a guest and its launchers. Each write is seen and leads to the next one.
+// Reconcile does the next step for a guest and its launchers. Each write triggers the next reconciliation.
 func (h *Hypervisor) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	seen, err := h.look(ctx, request)
 	if err != nil {
@@ -98,7 +98,7 @@ func (h *Hypervisor) Reconcile(ctx context.Context, request reconcile.Request) (
 	for _, step := range []func(context.Context, *world) (reconcile.Result, error){h.playLaunchers, h.playGuest, h.playMigration} {
 		again, err := step(ctx, seen)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil // what changed it is yet to be seen
+			return reconcile.Result{}, nil // the cache does not have the change yet
 		}
 		if err != nil || seen.written {
 			return reconcile.Result{}, err
@@ -108,13 +108,13 @@ func (h *Hypervisor) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// world is what there is of one guest.
+// world is the state of one guest.
 type world struct {
-	// guest is nil when it is gone.
+	// guest is nil if it was deleted.
 	guest *kubevirtv1.VirtualMachineInstance
-	// launchers are its Pods, oldest first, those of predecessors of its name included.
+	// launchers are its Pods, oldest first, including those of earlier guests with the same name.
 	launchers []corev1.Pod
-	// written says that the guest was written, so that what is known of it is old.
+	// written reports that the guest was written, so that this state is outdated.
 	written bool
 }
 
@@ -135,7 +135,7 @@ func (h *Hypervisor) look(ctx context.Context, request reconcile.Request) (*worl
 	return seen, nil
 }
 
-// sooner is the result that has the guest looked at first.
+// sooner is the result that requeues the guest first.
 func sooner(a, b reconcile.Result) reconcile.Result {
 	if a.RequeueAfter == 0 || (b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter) {
 		return b
@@ -143,7 +143,7 @@ func sooner(a, b reconcile.Result) reconcile.Result {
 	return a
 }
 
-// launcherOn is the guest's own launcher on a node, if it runs there in this boot of the host.
+// launcherOn is the guest's own launcher on a node, if it runs there in the current boot of the host.
 func (h *Hypervisor) launcherOn(seen *world, node string) *corev1.Pod {
 	for i := range seen.launchers {
 		pod := &seen.launchers[i]
@@ -154,8 +154,8 @@ func (h *Hypervisor) launcherOn(seen *world, node string) *corev1.Pod {
 	return nil
 }
 
-// isStarting says whether the guest's own launcher on a node is not known to run yet. Pods and guests are watched apart:
-// virt-controller may have seen it run, and said so of the guest, before that is seen here.
+// isStarting reports whether the guest's own launcher on a node is not known to run yet. Pods and guests are watched
+// separately: virt-controller may have seen the Pod run and updated the guest before the Pod's update arrives here.
 func (h *Hypervisor) isStarting(seen *world, node string) bool {
 	return slices.ContainsFunc(seen.launchers, func(pod corev1.Pod) bool {
 		return pod.Spec.NodeName == node && metav1.IsControlledBy(&pod, seen.guest) && pod.Status.Phase == corev1.PodPending && h.isAlive(&pod)

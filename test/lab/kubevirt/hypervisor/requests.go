@@ -11,7 +11,8 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// Annotations of a VirtualMachineInstance that ask its guest to misbehave. See the package.
+// Annotations of a VirtualMachineInstance that make its guest misbehave. See the package
+// documentation.
 const (
 	NotMigratable     = "lab.elemental/not-migratable"
 	StartDuration     = "lab.elemental/start-duration"
@@ -21,7 +22,7 @@ const (
 	MigrationFails    = "lab.elemental/migration-fails"
 	MigrationHangs    = "lab.elemental/migration-hangs"
 	TargetVanishes    = "lab.elemental/target-vanishes"
-	// MigrationsFailed counts, and is written here.
+	// MigrationsFailed is the counter that this package writes.
 	MigrationsFailed = "lab.elemental/migrations-failed"
 )
 
@@ -32,22 +33,22 @@ const (
 	HangSource = "source"
 )
 
-// BootID is the annotation of a launcher's Pod with the boot of its host that it was started in.
+// BootID is the annotation of a launcher's Pod with the boot ID of its host when it was started.
 const BootID = "lab.elemental/boot-id"
 
-// LauncherSelector selects the Pods that are played here.
+// LauncherSelector selects the Pods that this package simulates.
 const LauncherSelector = kubevirtv1.AppLabel + "=" + launcher
 
 const launcher = "virt-launcher"
 
 const (
 	defaultMigration = time.Second
-	// defaultGrace of a guest that is to shut down.
-	// Source: KubeVirt 1.7, api/core/v1, DefaultGracePeriodSeconds.
+	// defaultGrace is the default grace period of a guest's shutdown. Source: KubeVirt 1.7,
+	// api/core/v1, DefaultGracePeriodSeconds.
 	defaultGrace = 30 * time.Second
 )
 
-// duration asked for by an annotation; the default if it says nothing, or nothing sensible.
+// duration requested by an annotation; the default if it is missing or invalid.
 func duration(vmi *kubevirtv1.VirtualMachineInstance, annotation string, otherwise time.Duration) time.Duration {
 	asked, err := time.ParseDuration(vmi.Annotations[annotation])
 	if err != nil || asked < 0 {
@@ -56,7 +57,7 @@ func duration(vmi *kubevirtv1.VirtualMachineInstance, annotation string, otherwi
 	return asked
 }
 
-// isDue says whether one more of so many failures is asked for.
+// isDue reports whether the annotation asks for one more failure.
 func isDue(vmi *kubevirtv1.VirtualMachineInstance, annotation string) bool {
 	asked := vmi.Annotations[annotation]
 	if asked == Always {
@@ -66,7 +67,7 @@ func isDue(vmi *kubevirtv1.VirtualMachineInstance, annotation string) bool {
 	return err == nil && failed(vmi) < times
 }
 
-// failed is how many migrations have failed.
+// failed is the number of migrations that have failed.
 func failed(vmi *kubevirtv1.VirtualMachineInstance) int {
 	count, _ := strconv.Atoi(cmp.Or(vmi.Annotations[MigrationsFailed], "0"))
 	return count

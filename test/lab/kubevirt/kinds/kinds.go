@@ -24,12 +24,12 @@ const (
 	timeout = time.Minute
 )
 
-// kinds that there are, and whether their status is written apart, as KubeVirt has it.
+// kinds to install, and whether they have a status subresource, as in KubeVirt.
 var kinds = map[string]bool{
 	"VirtualMachine": true, "VirtualMachineInstance": false, "VirtualMachineInstanceMigration": true, "KubeVirt": true,
 }
 
-// Install makes an API server serve the kinds. They are not validated.
+// Install makes an API server serve the kinds. Their objects are not validated.
 func Install(ctx context.Context, kube client.Client) error {
 	for kind, hasStatus := range kinds {
 		if err := kube.Create(ctx, definition(kind, hasStatus)); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -53,7 +53,7 @@ func Install(ctx context.Context, kube client.Client) error {
 	return nil
 }
 
-// Uninstall takes the kinds away, and all of their objects.
+// Uninstall deletes the definitions of the kinds, and so all of their objects.
 func Uninstall(ctx context.Context, kube client.Client) error {
 	for kind, hasStatus := range kinds {
 		if err := kube.Delete(ctx, definition(kind, hasStatus)); client.IgnoreNotFound(err) != nil {

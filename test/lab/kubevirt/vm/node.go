@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Unfit is why a guest cannot begin on a node yet; empty if it can. A guest that only prefers a node begins on another one
-// for as long as it cannot, and stays there.
+// Unfit is why a guest cannot start on a node yet; empty if it can. A guest that only prefers a node would otherwise
+// start on another one, and stay there.
 func Unfit(ctx context.Context, kube client.Client, name string) (string, error) {
 	node := &corev1.Node{}
 	if err := kube.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
@@ -23,7 +23,7 @@ func Unfit(ctx context.Context, kube client.Client, name string) (string, error)
 		return "", fmt.Errorf("reading node %s: %w", name, err)
 	}
 	switch {
-	case len(node.Spec.Taints) > 0: // also while it is cordoned, or not ready
+	case len(node.Spec.Taints) > 0: // includes cordoned and not Ready nodes
 		return fmt.Sprintf("node %s has taint %s", name, node.Spec.Taints[0].Key), nil
 	case node.Labels[kubevirtv1.NodeSchedulable] != "true":
 		return fmt.Sprintf("virt-handler on node %s says %s=%q", name, kubevirtv1.NodeSchedulable, node.Labels[kubevirtv1.NodeSchedulable]), nil

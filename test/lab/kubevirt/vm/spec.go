@@ -22,24 +22,25 @@ const Namespace = "vms"
 
 const defaultMemory = "64Mi"
 
-// Spec is a virtual machine to make.
+// Spec of a virtual machine to create.
 type Spec struct {
-	// Namespace, which is created if it is not there. Default Namespace.
+	// Namespace, which is created if it does not exist. Default Namespace.
 	Namespace string
 	Name      string
 	// RunStrategy; default Always.
 	RunStrategy kubevirtv1.VirtualMachineRunStrategy
-	// EvictionStrategy; empty leaves it to the cluster's default, which is None.
+	// EvictionStrategy; if empty, the cluster's default applies, which is None.
 	EvictionStrategy kubevirtv1.EvictionStrategy
-	// Prefer a node, which it can leave. Require one by a node selector, which it cannot leave.
+	// Prefer is a node that the guest prefers, and can leave. Require is a node that it is bound to
+	// by a node selector, and cannot leave.
 	Prefer, Require string
 	// Memory of the guest. Default 64Mi.
 	Memory string
-	// Asks are the requests of package hypervisor to misbehave, by annotation.
+	// Asks are annotations of package hypervisor that make the guest misbehave.
 	Asks map[string]string
 	// Labels of the VirtualMachine and its instances.
 	Labels map[string]string
-	// Change anything else. Default: nothing.
+	// Change is applied last. Default: nothing.
 	Change func(*kubevirtv1.VirtualMachine)
 }
 
@@ -77,7 +78,7 @@ func (s Spec) instance() kubevirtv1.VirtualMachineInstanceSpec {
 	if s.Prefer != "" {
 		instance.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
-				Weight: 100, // the most there is
+				Weight: 100, // the maximum
 				Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
 					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{s.Prefer},
 				}}},
@@ -90,7 +91,7 @@ func (s Spec) instance() kubevirtv1.VirtualMachineInstanceSpec {
 	return instance
 }
 
-// Create makes a virtual machine, and its Namespace.
+// Create creates a virtual machine, and its Namespace.
 func Create(ctx context.Context, kube client.Client, spec Spec) (*kubevirtv1.VirtualMachine, error) {
 	machine := New(spec)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machine.Namespace}}

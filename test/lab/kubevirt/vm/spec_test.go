@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A Spec", func() {
-	It("leaves to KubeVirt what it does not say", func() {
+	It("leaves to KubeVirt's defaults what it does not set", func() {
 		machine := vm.New(vm.Spec{Name: "plain"})
 		Expect(machine.Namespace).To(Equal(vm.Namespace))
 		Expect(machine.Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyAlways)))
@@ -27,7 +27,7 @@ var _ = Describe("A Spec", func() {
 		Expect(vm.New(vm.Spec{Require: "n"}).Spec.Template.Spec.NodeSelector).To(HaveKeyWithValue("kubernetes.io/hostname", "n"))
 	})
 
-	It("asks by annotations of the instance, and is changed last", func() {
+	It("sets the requested annotations on the instance, and applies Change last", func() {
 		machine := vm.New(vm.Spec{Asks: map[string]string{"a": "b"}, Change: func(m *kubevirtv1.VirtualMachine) { m.Spec.RunStrategy = nil }})
 		Expect(machine.Spec.Template.ObjectMeta.Annotations).To(HaveKeyWithValue("a", "b"))
 		Expect(machine.Spec.RunStrategy).To(BeNil())

@@ -16,20 +16,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// State is what becomes of a virtual machine. It is comparable.
+// State of a virtual machine. It is comparable.
 type State struct {
-	// UID of the instance: another one is a restart. Empty while there is none.
+	// UID of the instance, which differs after a restart. Empty if there is none.
 	UID types.UID
 	// Node that it runs on, and its phase.
 	Node  string
 	Phase kubevirtv1.VirtualMachineInstancePhase
-	// Evacuating is the node that it is to leave; set by an eviction.
+	// Evacuating is the node that it has to leave; set by an eviction.
 	Evacuating string
-	// Migratable says that LiveMigratable is True.
+	// Migratable reports whether LiveMigratable is True.
 	Migratable bool
 }
 
-// Running says whether the guest runs.
+// Running reports whether the guest runs.
 func (s State) Running() bool { return s.Phase == kubevirtv1.Running }
 
 // Look returns the state of a virtual machine.
@@ -64,7 +64,8 @@ func Launchers(ctx context.Context, kube client.Client, key client.ObjectKey) ([
 	}), nil
 }
 
-// Migrations of a virtual machine that KubeVirt still keeps, oldest first. It keeps those that have ended, but not many.
+// Migrations of a virtual machine that KubeVirt has not deleted yet, oldest first. It keeps a limited number of
+// finished ones.
 func Migrations(ctx context.Context, kube client.Client, key client.ObjectKey) ([]kubevirtv1.VirtualMachineInstanceMigration, error) {
 	migrations := &kubevirtv1.VirtualMachineInstanceMigrationList{}
 	if err := kube.List(ctx, migrations, client.InNamespace(key.Namespace)); err != nil {
@@ -77,8 +78,8 @@ func Migrations(ctx context.Context, kube client.Client, key client.ObjectKey) (
 	return own, nil
 }
 
-// Evict asks for the eviction of the launcher of a virtual machine on the node that it runs on, as a drain does, and
-// returns what the API server answers.
+// Evict requests the eviction of a virtual machine's launcher on the node that it runs on, as a drain does, and returns
+// the API server's response.
 func Evict(ctx context.Context, kube client.Client, key client.ObjectKey) error {
 	state, err := Look(ctx, kube, key)
 	if err != nil {

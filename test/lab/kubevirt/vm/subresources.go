@@ -15,19 +15,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stop stops a virtual machine by the subresource that virtctl uses. KubeVirt changes its run strategy where that is how
-// it is kept off.
+// Stop stops a virtual machine by the subresource that virtctl uses. KubeVirt changes its run strategy if that is what
+// keeps it stopped.
 func Stop(ctx context.Context, config *rest.Config, key client.ObjectKey) error {
 	return call(ctx, config, "virtualmachines", key, "stop", kubevirtv1.StopOptions{})
 }
 
-// Start starts a virtual machine, as Stop stops it.
+// Start starts a virtual machine by the corresponding subresource.
 func Start(ctx context.Context, config *rest.Config, key client.ObjectKey) error {
 	return call(ctx, config, "virtualmachines", key, "start", kubevirtv1.StartOptions{})
 }
 
-// CancelEvacuation takes the mark of an eviction from a node from a guest, as `virtctl evacuate-cancel` does. A migration
-// that runs goes on.
+// CancelEvacuation removes the mark of an eviction from a guest, as `virtctl evacuate-cancel` does. A running migration
+// continues.
 func CancelEvacuation(ctx context.Context, config *rest.Config, key client.ObjectKey, node string) error {
 	return call(ctx, config, "virtualmachineinstances", key, "evacuate/cancel", kubevirtv1.EvacuateCancelOptions{EvacuationNodeName: node})
 }
