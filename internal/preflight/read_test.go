@@ -211,7 +211,7 @@ var _ = Describe("Read", Ordered, func() {
 		etcd := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "etcd-n", Labels: map[string]string{tierLabel: tierValue, componentLabel: "etcd"},
 				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}},
-			Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}}},
+			Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}}},
 		}
 		if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}); !apierrors.IsAlreadyExists(err) {
 			Expect(err).NotTo(HaveOccurred())
