@@ -47,14 +47,14 @@ func (s *Snapshot) unhealthyOthers(machines []clusterv1.Machine, subject *Subjec
 			continue
 		}
 		node := s.node(machines[i].Status.NodeRef.Name)
-		unhealthy := unhealthyConditions(&machines[i], subject.Attempt == "")
+		unhealthy, stopped := unhealthyConditions(&machines[i], subject.Attempt == ""), s.stoppedOn(machines[i].Status.NodeRef.Name)
 		switch {
 		case node == nil || !workload.IsReady(node):
 			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
 		case s.isSilent(node.Name):
 			found = append(found, "the kubelet of Machine "+machines[i].Name+" is silent")
-		case len(s.stoppedOn(node.Name)) > 0:
-			found = append(found, strings.Join(s.stoppedOn(node.Name), ", ")+" on the Node of Machine "+machines[i].Name+" is not Ready")
+		case len(stopped) > 0:
+			found = append(found, strings.Join(stopped, ", ")+" on the Node of Machine "+machines[i].Name+" is not Ready")
 		case len(unhealthy) > 0:
 			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(unhealthy, ", "))
 		}
