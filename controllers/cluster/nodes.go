@@ -39,7 +39,7 @@ type node struct {
 	onTarget bool
 	// drifted says that the host left its OS by itself.
 	drifted bool
-	// attempt is the newest on the node. Nil if there is none.
+	// attempt is the newest on the node; see attemptOn. Nil if there is none.
 	attempt *infrav1.ElementalHostUpgrade
 }
 
@@ -80,9 +80,6 @@ func observeNode(ctx context.Context, view *clusterview.View, machine *infrav1.E
 		return node{}, err
 	}
 	found.target = wanted.target()
-	if found.attempt, err = view.NewestAttempt(ctx, machine.Name); err != nil {
-		return node{}, err
-	}
 	host, err := view.Host(ctx, machine.Spec.HostRef.Name)
 	if err != nil {
 		return node{}, err
@@ -91,7 +88,18 @@ func observeNode(ctx context.Context, view *clusterview.View, machine *infrav1.E
 	if found.onTarget {
 		found.target.digest = cmp.Or(host.Status.OS.Digest, found.target.digest)
 	}
-	return found, nil
+	found.attempt, err = attemptOn(ctx, view, machine.Name, found.onTarget)
+	return found, err
+}
+
+// attemptOn a machine that says something of its node: the one that has not ended, or how the last one ended, where the node
+// does not run what it is to run.
+func attemptOn(ctx context.Context, view *clusterview.View, machine string, onTarget bool) (*infrav1.ElementalHostUpgrade, error) {
+	unfinished, err := view.UnfinishedOn(ctx, machine)
+	if err != nil || unfinished != nil || onTarget {
+		return unfinished, err
+	}
+	return view.NewestAttempt(ctx, machine)
 }
 
 // runs says whether a host runs what is wanted of it: the digest that the rollout is pinned to, or the image.

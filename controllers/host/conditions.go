@@ -19,20 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// owned are the conditions that nobody else writes.
-var owned = []string{
-	clusterv1.ReadyCondition,
-	clusterv1.PausedCondition,
-	infrav1.ApprovedCondition,
-	infrav1.IdentityInUseTwiceCondition,
-	infrav1.WorkDirVolatileCondition,
-	infrav1.RegistrationReadyCondition,
-	infrav1.InstallationReadyCondition,
-	infrav1.BootstrapReadyCondition,
-	infrav1.OSVersionReadyCondition,
-	infrav1.ResetReadyCondition,
-}
-
 // observe sets the conditions from what is known of the host. None depends on the time, so that nothing
 // changes while nothing happens.
 func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {

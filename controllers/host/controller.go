@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 	capicontroller "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/labels"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,6 +26,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -179,17 +179,14 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 	return true, nil
 }
 
-// writeConditions writes the conditions, if one has changed.
+// writeConditions writes the conditions, if one has changed. Nobody else writes them; the rest of the status is the Elemental
+// API's, which leaves the conditions alone.
 func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
-	helper, err := patch.NewHelper(host, r.Client)
-	if err != nil {
-		return fmt.Errorf("preparing the patch: %w", err)
-	}
 	before := host.DeepCopy()
 	if err := observe(host, until, unresolved); err != nil {
 		return err
 	}
-	err = helper.Patch(ctx, host, patch.WithOwnedConditions{Conditions: owned})
+	err := mergepatch.Store(ctx, r.Client, before, host)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing conditions of ElementalHost %s: %w", host.Name, err)
 	}

@@ -63,7 +63,7 @@ func older(a, b *infrav1.ElementalHostUpgrade) bool { return infrav1.OldestFirst
 // what it asked of its host. A fleet has many of those, and they cost no live read.
 func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infrav1.ElementalHostUpgrade, error) {
 	upgrade, err := existing.Get(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
-	if err != nil || upgrade == nil || !stands(upgrade) {
+	if err != nil || upgrade == nil || !attempts.IsHistory(upgrade) {
 		return upgrade, err
 	}
 	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, req.Namespace, upgrade.Spec.HostName)
@@ -74,12 +74,6 @@ func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infr
 		return nil, nil
 	}
 	return upgrade, nil
-}
-
-// stands says whether nothing but its deletion can change the end of an attempt any more.
-func stands(upgrade *infrav1.ElementalHostUpgrade) bool {
-	phase := upgrade.Status.Phase
-	return upgrade.DeletionTimestamp.IsZero() && (phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded)
 }
 
 // prune deletes the oldest ended attempts on the host beyond the limit.

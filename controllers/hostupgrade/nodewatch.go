@@ -63,7 +63,7 @@ func (r *Reconciler) attemptsOnNode(ctx context.Context, cluster client.ObjectKe
 	}
 	requests := []ctrl.Request{}
 	for i := range found {
-		if attempt := &found[i]; !stands(attempt) {
+		if attempt := &found[i]; !attempts.IsHistory(attempt) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -159,7 +160,7 @@ func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.R
 		return ctrl.Result{}, err
 	}
 	phase := o.upgrade.Status.Phase
-	if stands(o.upgrade) || o.machineLeaves() {
+	if attempts.IsHistory(o.upgrade) || o.machineLeaves() {
 		return ctrl.Result{}, nil
 	}
 	if o.unread != nil {

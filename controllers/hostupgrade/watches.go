@@ -6,9 +6,9 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -36,9 +36,9 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		For(&infrav1.ElementalHostUpgrade{}).
 		WithOptions(options).
 		WithEventFilter(filter).
-		Watches(&infrav1.ElementalHost{}, r.requeue(attempts.ByHost), builder.WithPredicates(hostChanged())).
-		Watches(&clusterv1.Machine{}, r.requeue(attempts.ByMachine)).
-		Watches(&clusterv1.Cluster{}, r.requeue(attempts.ByCluster)).
+		Watches(&infrav1.ElementalHost{}, r.requeueNamed(attempts.ByHost), builder.WithPredicates(hostChanged())).
+		Watches(&clusterv1.Machine{}, r.requeueNamed(attempts.ByMachine)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfCluster)).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.queueOf), builder.WithPredicates(slotsChanged())).
@@ -54,38 +54,40 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	return nil
 }
 
-// requeue wakes the attempts that name the object in the field. An object without attempts that can
-// still change, as an idle host is, wakes nothing.
-func (r *Reconciler) requeue(field string) handler.EventHandler {
+// requeueNamed wakes the attempts that name the object in the field and can still change: an idle host wakes nothing.
+func (r *Reconciler) requeueNamed(field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []ctrl.Request {
-		return r.attempts(ctx, object.GetNamespace(), field, object.GetName())
+		found := &infrav1.ElementalHostUpgradeList{}
+		err := r.Client.List(ctx, found, client.InNamespace(object.GetNamespace()), client.MatchingFields{field: object.GetName()},
+			client.UnsafeDisableDeepCopy)
+		return requestsFor(ctx, slices.DeleteFunc(found.Items, attempts.IsSettled), err)
 	})
 }
 
 // attemptsOfDeployment wakes the attempts of a cluster: what their owners want may have changed.
 func (r *Reconciler) attemptsOfDeployment(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.attempts(ctx, object.GetNamespace(), attempts.ByCluster, object.(*clusterv1.MachineDeployment).Spec.ClusterName)
+	md, ok := object.(*clusterv1.MachineDeployment)
+	if !ok {
+		return nil
+	}
+	found, err := attempts.Unsettled(ctx, r.Client, client.ObjectKey{Namespace: md.Namespace, Name: md.Spec.ClusterName})
+	return requestsFor(ctx, found, err)
 }
 
 // attemptsOfCluster wakes the attempts of a cluster: it can be looked at again, or no more.
 func (r *Reconciler) attemptsOfCluster(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.attempts(ctx, object.GetNamespace(), attempts.ByCluster, object.GetName())
+	found, err := attempts.Unsettled(ctx, r.Client, client.ObjectKeyFromObject(object))
+	return requestsFor(ctx, found, err)
 }
 
-func (r *Reconciler) attempts(ctx context.Context, namespace, field, value string) []ctrl.Request {
-	found := &infrav1.ElementalHostUpgradeList{}
-	err := r.Client.List(ctx, found, client.InNamespace(namespace), client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy)
+func requestsFor(ctx context.Context, found []infrav1.ElementalHostUpgrade, err error) []ctrl.Request {
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades", "field", field, "value", value)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades")
 		return nil
 	}
-	requests := make([]ctrl.Request, 0, len(found.Items))
-	for i := range found.Items {
-		// One that was paused just then has still to be taken back from its host.
-		if stands(&found.Items[i]) && !conditions.IsTrue(&found.Items[i], clusterv1.PausedCondition) {
-			continue
-		}
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&found.Items[i])})
+	requests := make([]ctrl.Request, 0, len(found))
+	for i := range found {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&found[i])})
 	}
 	return requests
 }

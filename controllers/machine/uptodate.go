@@ -130,16 +130,12 @@ func (r *Reconciler) clonedFrom(ctx context.Context, machine *infrav1.ElementalM
 // attempts returns the name of the machine's ElementalHostUpgrade that has not ended, and "" if there is
 // none, and the newest of all.
 func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMachine) (name string, last *infrav1.ElementalHostUpgrade, err error) {
-	upgrades := &infrav1.ElementalHostUpgradeList{}
-	if err := r.Client.List(ctx, upgrades,
-		client.InNamespace(machine.Namespace),
-		client.MatchingFields{attempts.ByElementalMachine: machine.Name},
-		client.UnsafeDisableDeepCopy,
-	); err != nil {
-		return "", nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
+	upgrades, err := attempts.OnElementalMachine(ctx, r.Client, machine.Namespace, machine.Name)
+	if err != nil {
+		return "", nil, err
 	}
-	for i := range upgrades.Items {
-		upgrade := &upgrades.Items[i]
+	for i := range upgrades {
+		upgrade := &upgrades[i]
 		// The first by name, so that the message does not depend on the order of a list.
 		if upgrade.PhaseNow().IsActive() && (name == "" || upgrade.Name < name) {
 			name = upgrade.Name

@@ -24,4 +24,17 @@ var _ = Describe("A look for nodes to pause", func() {
 		w.reconcile(ctx)
 		Expect(lists.Listed()).To(Equal(alone))
 	})
+
+	It("costs the same whatever former rollouts have left on its own nodes", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		lists := &apiserver.Counting{Client: live}
+		w.reconciler.Client, w.reconciler.APIReader = lists, lists
+		w.reconcile(ctx)
+		alone := lists.Listed()
+		for _, former := range []string{"t-1", "t-2", "t-3"} {
+			w.attempt(ctx, "a", former, infrav1.UpgradeSucceeded)
+		}
+		w.reconcile(ctx)
+		Expect(lists.Listed()).To(Equal(alone))
+	})
 })

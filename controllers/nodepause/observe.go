@@ -64,30 +64,25 @@ func (r *Reconciler) observeSubject(ctx context.Context, view *clusterview.View,
 	if err != nil {
 		return nil, err
 	}
-	attempts, err := view.AttemptsOfMachine(ctx, machine.Name)
-	if err != nil {
+	found := &subject{machine: machine, own: own, desired: wanted}
+	if found.rollout == "" {
+		// Its owner, or what that wants, is gone or of a kind that is not known.
+		unfinished, err := view.UnfinishedOn(ctx, own.Name)
+		if err != nil {
+			return nil, err
+		}
+		if unfinished != nil && isActive(unfinished) {
+			found.desired = desired{
+				rollout: pausing.RolloutOf(unfinished), options: unfinished.Spec.Options, os: unfinished.Spec.OSVersionManagement,
+			}
+		}
+	}
+	if found.attempt, err = view.AttemptOfRollout(ctx, machine.Name, found.rollout); err != nil {
 		return nil, err
 	}
-	found := &subject{machine: machine, own: own, desired: wanted}
-	if found.rollout == "" && len(attempts) > 0 && isActive(attempts[0]) {
-		// Its owner, or what that wants, is gone or of a kind that is not known.
-		found.desired = desired{rollout: pausing.RolloutOf(attempts[0]), options: attempts[0].Spec.Options, os: attempts[0].Spec.OSVersionManagement}
-	}
-	found.attempt = newestOf(found.rollout, attempts)
 	if own.Spec.HostRef == nil {
 		return found, nil
 	}
 	found.host, err = view.Host(ctx, own.Spec.HostRef.Name)
 	return found, err
-}
-
-// newestOf is the newest attempt of a rollout; nil if there is none.
-func newestOf(rollout string, attempts []*infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
-	var newest *infrav1.ElementalHostUpgrade
-	for _, attempt := range attempts {
-		if pausing.RolloutOf(attempt) == rollout && (newest == nil || infrav1.OldestFirst(newest, attempt) < 0) {
-			newest = attempt
-		}
-	}
-	return newest
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,11 +129,8 @@ func (r *Reconciler) confirm(ctx context.Context, of *subject) error {
 	if err := r.APIReader.List(ctx, list, client.InNamespace(machine.Namespace), client.MatchingFields{attempts.ByMachine: machine.Name}); err != nil {
 		return fmt.Errorf("listing ElementalHostUpgrades of Machine %s: %w", machine.Name, err)
 	}
-	attempts := make([]*infrav1.ElementalHostUpgrade, 0, len(list.Items))
-	for i := range list.Items {
-		attempts = append(attempts, &list.Items[i])
-	}
-	of.machine, of.attempt = machine, newestOf(of.rollout, attempts)
+	ofRollout := slices.DeleteFunc(list.Items, func(u infrav1.ElementalHostUpgrade) bool { return pausing.RolloutOf(&u) != of.rollout })
+	of.machine, of.attempt = machine, attempts.Newest(ofRollout)
 	return nil
 }
 

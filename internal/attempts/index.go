@@ -7,15 +7,16 @@ import (
 	"context"
 	"fmt"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
 // Fields that the manager's cache and, as selectable fields of the CRD, the API server find attempts by.
 const (
-	// ByCluster finds attempts by the name of their Cluster.
-	ByCluster = "spec.clusterName"
 	// ByHost finds attempts by the name of their ElementalHost.
 	ByHost = "spec.hostName"
 	// ByMachine finds attempts by the name of their Machine.
@@ -24,26 +25,36 @@ const (
 
 // Fields that only the manager's cache finds attempts by.
 const (
-	// ByElementalMachine finds attempts by the name of their ElementalMachine.
-	ByElementalMachine = "spec.elementalMachineName"
+	// byElementalMachine finds attempts by the name of their ElementalMachine.
+	byElementalMachine = "spec.elementalMachineName"
 	// byUnfinished finds the attempts that have not ended by the name of their Cluster.
 	byUnfinished = "elemental.unfinished"
+	// byUnsettled finds the attempts that are not settled, see IsSettled, by the name of their Cluster.
+	byUnsettled = "elemental.unsettled"
 	// byNode finds attempts by the name of their Node.
 	byNode = "status.nodeName"
+	// byRollout finds attempts by their Machine and their rollout, see rolloutKey.
+	byRollout = "elemental.rollout"
 )
 
-// phaseField selects attempts by their phase at the API server.
-const phaseField = "status.phase"
+// Selectable fields of the CRD by which only the API server finds attempts: the name of their Cluster, and their phase.
+const (
+	clusterField = "spec.clusterName"
+	phaseField   = "status.phase"
+)
 
 // AddIndexes adds the indexes of this package to a cache that has not been started.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for field, value := range map[string]func(*infrav1.ElementalHostUpgrade) string{
-		ByCluster:          func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ClusterName },
 		ByHost:             func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.HostName },
 		ByMachine:          func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.MachineName },
-		ByElementalMachine: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ElementalMachineName },
+		byElementalMachine: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ElementalMachineName },
 		byUnfinished:       clusterOfUnfinished,
-		byNode:             func(u *infrav1.ElementalHostUpgrade) string { return u.Status.NodeName },
+		byUnsettled:        clusterOfUnsettled,
+		byRollout: func(u *infrav1.ElementalHostUpgrade) string {
+			return rolloutKey(u.Spec.MachineName, pausing.RolloutOf(u))
+		},
+		byNode: func(u *infrav1.ElementalHostUpgrade) string { return u.Status.NodeName },
 	} {
 		err := indexer.IndexField(ctx, &infrav1.ElementalHostUpgrade{}, field, func(object client.Object) []string {
 			attempt, ok := object.(*infrav1.ElementalHostUpgrade)
@@ -64,4 +75,26 @@ func clusterOfUnfinished(attempt *infrav1.ElementalHostUpgrade) string {
 		return ""
 	}
 	return attempt.Spec.ClusterName
+}
+
+// rolloutKey joins two names of objects, which have no slash.
+func rolloutKey(machine, rollout string) string { return machine + "/" + rollout }
+
+func clusterOfUnsettled(attempt *infrav1.ElementalHostUpgrade) string {
+	if IsSettled(*attempt) {
+		return ""
+	}
+	return attempt.Spec.ClusterName
+}
+
+// IsSettled says whether an attempt is history, and was not paused when it became it: then something of it may still have to
+// be taken back from its host.
+func IsSettled(attempt infrav1.ElementalHostUpgrade) bool {
+	return IsHistory(&attempt) && !conditions.IsTrue(&attempt, clusterv1.PausedCondition)
+}
+
+// IsHistory says whether nothing but its deletion can change the end of an attempt any more.
+func IsHistory(attempt *infrav1.ElementalHostUpgrade) bool {
+	phase := attempt.Status.Phase
+	return attempt.DeletionTimestamp.IsZero() && (phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded)
 }

@@ -14,15 +14,43 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// OfCluster are all attempts of a Cluster, ended ones too, from the manager's cache. They must not be changed.
-func OfCluster(ctx context.Context, cache client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
-	return list(ctx, cache, cluster, client.MatchingFields{ByCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
+// Unsettled are the attempts of a Cluster that are not settled, see IsSettled, from the manager's cache. They must not be
+// changed.
+func Unsettled(ctx context.Context, cache client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
+	return list(ctx, cache, cluster, client.MatchingFields{byUnsettled: cluster.Name}, client.UnsafeDisableDeepCopy)
+}
+
+// OfRollout are the attempts of a rollout on a Machine of a Cluster, ended ones too, from the manager's cache. They must not
+// be changed.
+func OfRollout(ctx context.Context, cache client.Reader, cluster client.ObjectKey, machine, rollout string) ([]infrav1.ElementalHostUpgrade, error) {
+	return list(ctx, cache, cluster, client.MatchingFields{byRollout: rolloutKey(machine, rollout)}, client.UnsafeDisableDeepCopy)
+}
+
+// OnElementalMachine are all attempts on an ElementalMachine, ended ones too, from the manager's cache. They must not be
+// changed.
+func OnElementalMachine(ctx context.Context, cache client.Reader, namespace, name string) ([]infrav1.ElementalHostUpgrade, error) {
+	found := &infrav1.ElementalHostUpgradeList{}
+	err := cache.List(ctx, found, client.InNamespace(namespace), client.MatchingFields{byElementalMachine: name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades of ElementalMachine %s: %w", name, err)
+	}
+	return found.Items, nil
+}
+
+// Newest of some attempts; nil if there is none.
+func Newest(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	var newest *infrav1.ElementalHostUpgrade
+	for i := range among {
+		if newest == nil || infrav1.OldestFirst(newest, &among[i]) < 0 {
+			newest = &among[i]
+		}
+	}
+	return newest
 }
 
 // OnNode are all attempts on a Node of a Cluster, ended ones too, from the manager's cache. They must not be changed.
 func OnNode(ctx context.Context, cache client.Reader, cluster client.ObjectKey, node string) ([]infrav1.ElementalHostUpgrade, error) {
-	found, err := list(ctx, cache, cluster, client.MatchingFields{byNode: node}, client.UnsafeDisableDeepCopy)
-	return slices.DeleteFunc(found, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName != cluster.Name }), err
+	return list(ctx, cache, cluster, client.MatchingFields{byNode: node}, client.UnsafeDisableDeepCopy)
 }
 
 // Unfinished are the attempts of a Cluster that have not ended, from the manager's cache. They must not be changed.
@@ -32,7 +60,7 @@ func Unfinished(ctx context.Context, cache client.Reader, cluster client.ObjectK
 
 // UnfinishedNow are the attempts of a Cluster that have not ended, as the API server has them.
 func UnfinishedNow(ctx context.Context, live client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalHostUpgrade, error) {
-	selectors := []fields.Selector{fields.OneTermEqualSelector(ByCluster, cluster.Name)}
+	selectors := []fields.Selector{fields.OneTermEqualSelector(clusterField, cluster.Name)}
 	for _, end := range infrav1.UpgradeEnds() {
 		selectors = append(selectors, fields.OneTermNotEqualSelector(phaseField, string(end)))
 	}
@@ -45,5 +73,5 @@ func list(ctx context.Context, from client.Reader, cluster client.ObjectKey, opt
 	if err := from.List(ctx, found, append(options, client.InNamespace(cluster.Namespace))...); err != nil {
 		return nil, fmt.Errorf("listing ElementalHostUpgrades of Cluster %s: %w", cluster, err)
 	}
-	return found.Items, nil
+	return slices.DeleteFunc(found.Items, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName != cluster.Name }), nil
 }

@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -61,11 +63,30 @@ func names(found []infrav1.ElementalHostUpgrade, err error) ([]string, error) {
 }
 
 var _ = Describe("Attempts", func() {
-	It("are found by their Cluster, in its namespace", func(ctx SpecContext) {
+	It("are found by their ElementalMachine, and by their rollout on a Machine, in their namespace", func(ctx SpecContext) {
 		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
 		newNamespace(ctx)
 		all := ConsistOf(namesOf("c", append(infrav1.UpgradeEnds(), unfinished...)...))
-		Eventually(func() ([]string, error) { return names(attempts.OfCluster(ctx, cached, key)) }).Should(all)
+		Eventually(func() ([]string, error) {
+			return names(attempts.OnElementalMachine(ctx, cached, key.Namespace, "em-c"))
+		}).Should(all)
+		one := nameOf("c", infrav1.UpgradeFailed)
+		Expect(names(attempts.OfRollout(ctx, cached, key, "m-c", one))).To(ConsistOf(one), "without a template each is a rollout of its own")
+		Expect(names(attempts.OfRollout(ctx, cached, key, "m-c", "other"))).To(BeEmpty())
+		Expect(names(attempts.OfRollout(ctx, cached, key, "m-other", one))).To(BeEmpty())
+	})
+
+	It("are unsettled unless they are history, and while they are paused", func(ctx SpecContext) {
+		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
+		newNamespace(ctx)
+		unsettled := append(namesOf("c", unfinished...), namesOf("c", infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted)...)
+		Eventually(func() ([]string, error) { return names(attempts.Unsettled(ctx, cached, key)) }).Should(ConsistOf(unsettled))
+
+		paused := &infrav1.ElementalHostUpgrade{}
+		Expect(live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: nameOf("c", infrav1.UpgradeSucceeded)}, paused)).To(Succeed())
+		conditions.Set(paused, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
+		Expect(live.Status().Update(ctx, paused)).To(Succeed())
+		Eventually(func() ([]string, error) { return names(attempts.Unsettled(ctx, cached, key)) }).Should(ConsistOf(append(unsettled, paused.Name)))
 	})
 
 	It("are found by their Node, in its Cluster and namespace", func(ctx SpecContext) {
@@ -108,10 +129,8 @@ var _ = Describe("Attempts", func() {
 			}).Should(ConsistOf(namesOf("c", append(infrav1.UpgradeEnds(), unfinished...)...)))
 		}
 	},
-		Entry("the cluster", attempts.ByCluster, "c", theCache, theServer),
 		Entry("the host", attempts.ByHost, "h-c", theCache, theServer),
 		Entry("the Machine", attempts.ByMachine, "m-c", theCache, theServer),
-		Entry("the ElementalMachine", attempts.ByElementalMachine, "em-c", theCache),
 	)
 })
 

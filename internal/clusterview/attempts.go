@@ -5,7 +5,6 @@ package clusterview
 
 import (
 	"context"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,29 +13,39 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
-// history is all attempts of a Cluster, by what they are about, the newest first.
-type history struct {
-	ofMachine, ofElementalMachine map[string][]*infrav1.ElementalHostUpgrade
-}
-
-// AttemptsOfMachine are all attempts of the Cluster on a Machine of a name, ended ones too, the newest first.
-func (v *View) AttemptsOfMachine(ctx context.Context, machine string) ([]*infrav1.ElementalHostUpgrade, error) {
-	all, err := v.history(ctx)
-	return all.ofMachine[machine], err
-}
-
-// NewestAttempt of the Cluster on an ElementalMachine of a name, which may have ended; nil if there is none.
-func (v *View) NewestAttempt(ctx context.Context, elementalMachine string) (*infrav1.ElementalHostUpgrade, error) {
-	all, err := v.history(ctx)
-	if err != nil || len(all.ofElementalMachine[elementalMachine]) == 0 {
-		return nil, err
-	}
-	return all.ofElementalMachine[elementalMachine][0], nil
-}
-
 // Unfinished are the attempts of the Cluster that have not ended, in no order.
 func (v *View) Unfinished(ctx context.Context) ([]infrav1.ElementalHostUpgrade, error) {
-	return attempts.Unfinished(ctx, v.reader, v.cluster)
+	return v.unfinished.get(func() ([]infrav1.ElementalHostUpgrade, error) {
+		return attempts.Unfinished(ctx, v.reader, v.cluster)
+	})
+}
+
+// UnfinishedOn is the newest of Unfinished on an ElementalMachine of a name; nil if there is none.
+func (v *View) UnfinishedOn(ctx context.Context, elementalMachine string) (*infrav1.ElementalHostUpgrade, error) {
+	unfinished, err := v.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var newest *infrav1.ElementalHostUpgrade
+	for i := range unfinished {
+		attempt := &unfinished[i]
+		if attempt.Spec.ElementalMachineName == elementalMachine && (newest == nil || infrav1.OldestFirst(newest, attempt) < 0) {
+			newest = attempt
+		}
+	}
+	return newest, nil
+}
+
+// NewestAttempt on an ElementalMachine of a name, which may have ended; nil if there is none.
+func (v *View) NewestAttempt(ctx context.Context, elementalMachine string) (*infrav1.ElementalHostUpgrade, error) {
+	found, err := attempts.OnElementalMachine(ctx, v.reader, v.cluster.Namespace, elementalMachine)
+	return attempts.Newest(found), err
+}
+
+// AttemptOfRollout is the newest attempt of a rollout on a Machine, which may have ended; nil if there is none.
+func (v *View) AttemptOfRollout(ctx context.Context, machine, rollout string) (*infrav1.ElementalHostUpgrade, error) {
+	found, err := attempts.OfRollout(ctx, v.reader, v.cluster, machine, rollout)
+	return attempts.Newest(found), err
 }
 
 // Attempt of a name, if it is one of the Cluster; nil otherwise.
@@ -46,21 +55,4 @@ func (v *View) Attempt(ctx context.Context, name string) (*infrav1.ElementalHost
 		return nil, err
 	}
 	return found, nil
-}
-
-func (v *View) history(ctx context.Context) (history, error) {
-	return v.attempts.get(func() (history, error) {
-		all, err := attempts.OfCluster(ctx, v.reader, v.cluster)
-		if err != nil {
-			return history{}, err
-		}
-		found := history{ofMachine: map[string][]*infrav1.ElementalHostUpgrade{}, ofElementalMachine: map[string][]*infrav1.ElementalHostUpgrade{}}
-		slices.SortFunc(all, func(a, b infrav1.ElementalHostUpgrade) int { return infrav1.OldestFirst(&b, &a) })
-		for i := range all {
-			machine, elemental := all[i].Spec.MachineName, all[i].Spec.ElementalMachineName
-			found.ofMachine[machine] = append(found.ofMachine[machine], &all[i])
-			found.ofElementalMachine[elemental] = append(found.ofElementalMachine[elemental], &all[i])
-		}
-		return found, nil
-	})
 }

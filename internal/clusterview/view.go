@@ -24,7 +24,7 @@ type View struct {
 	machines   once[[]clusterv1.Machine]
 	elementals once[[]infrav1.ElementalMachine]
 	hosts      once[[]infrav1.ElementalHost]
-	attempts   once[history]
+	unfinished once[[]infrav1.ElementalHostUpgrade]
 	wants      map[string]answer
 }
 

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -77,6 +78,13 @@ func (s *scene) addMachine(ctx SpecContext, set *clusterv1.MachineSet, cluster, 
 	s.create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels}})
 }
 
+func (s *scene) attempt(ctx SpecContext, name string) infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	found := infrav1.ElementalHostUpgrade{}
+	Expect(live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, &found)).To(Succeed())
+	return found
+}
+
 func (s *scene) view(cluster string) *clusterview.View {
 	return clusterview.New(cached, client.ObjectKey{Namespace: s.namespace, Name: cluster})
 }
@@ -90,10 +98,8 @@ var _ = Describe("A View", func() {
 		Expect(view.Machines(ctx)).To(ConsistOf(HaveField("Name", "c-1"), HaveField("Name", "c-2")))
 		Expect(view.ElementalMachines(ctx)).To(ConsistOf(HaveField("Name", "em-c-1"), HaveField("Name", "em-c-2")))
 		Expect(view.Hosts(ctx)).To(ConsistOf(HaveField("Name", "c-1"), HaveField("Name", "c-2")))
-		Expect(view.AttemptsOfMachine(ctx, "c-1")).To(HaveLen(2))
-		Expect(view.AttemptsOfMachine(ctx, "other-1")).To(BeEmpty())
 		Expect(view.Unfinished(ctx)).To(HaveLen(2))
-		Expect(cached.Listed()).To(BeEquivalentTo(2 + 2 + 2 + 2 + 2))
+		Expect(cached.Listed()).To(BeEquivalentTo(2 + 2 + 2 + 2))
 	})
 
 	It("reads each list once", func(ctx SpecContext) {
@@ -101,19 +107,27 @@ var _ = Describe("A View", func() {
 		cached.Listed()
 		for range 3 {
 			Expect(view.Machines(ctx)).To(HaveLen(2))
-			Expect(view.AttemptsOfMachine(ctx, "c-1")).To(HaveLen(2))
-			Expect(view.NewestAttempt(ctx, "c-1")).NotTo(BeNil())
+			Expect(view.Unfinished(ctx)).To(HaveLen(2))
+			Expect(view.UnfinishedOn(ctx, "c-1")).NotTo(BeNil())
 		}
 		Expect(cached.Listed()).To(BeEquivalentTo(2 + 2))
 	})
 
-	It("has the attempts of a Machine, the newest first", func(ctx SpecContext) {
-		view := newScene(ctx).view("c")
-		found, err := view.AttemptsOfMachine(ctx, "c-1")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(infrav1.OldestFirst(found[0], found[1])).To(BeNumerically(">", 0))
-		Expect(view.NewestAttempt(ctx, "c-1")).To(BeIdenticalTo(found[0]))
+	It("has the newest attempt on a Machine, and the newest of a rollout there, and looks at no others", func(ctx SpecContext) {
+		s := newScene(ctx)
+		view := s.view("c")
+		newest := attempts.Newest([]infrav1.ElementalHostUpgrade{s.attempt(ctx, "c-old"), s.attempt(ctx, "c-new")})
+		cached.Listed()
+		Expect(view.NewestAttempt(ctx, "c-1")).To(HaveField("Name", newest.Name))
+		Expect(cached.Listed()).To(BeEquivalentTo(2))
+		Expect(view.AttemptOfRollout(ctx, "c-1", "c-old")).To(HaveField("Name", "c-old"))
+		Expect(cached.Listed()).To(BeEquivalentTo(1))
+		Expect(view.UnfinishedOn(ctx, "c-1")).To(HaveField("Name", newest.Name))
 		Expect(view.NewestAttempt(ctx, "c-2")).To(BeNil())
+		for _, none := range []string{"c-2", "other-1"} {
+			Expect(view.AttemptOfRollout(ctx, none, "c-old")).To(BeNil())
+			Expect(view.UnfinishedOn(ctx, none)).To(BeNil())
+		}
 	})
 
 	It("has single objects, or none", func(ctx SpecContext) {

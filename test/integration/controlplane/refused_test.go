@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -22,21 +23,38 @@ import (
 // once it does.
 func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift func(context.Context)) {
 	GinkgoHelper()
+	const message = "this image is not allowed here"
 	kube := cluster.Lab.Kube
+	lift = refuse(ctx, kube, "allowed-images", admissionv1.Update, infrav1.GroupVersion.WithResource("elementalmachines"), admissionv1.Validation{
+		Expression: `object.spec.osVersionManagement.osVersion.imageUri != "` + uri + `"`, Message: message,
+	})
+	machines := &infrav1.ElementalMachineList{}
+	Expect(kube.List(ctx, machines, client.InNamespace(cluster.Namespace()))).To(Succeed())
+	Expect(machines.Items).NotTo(BeEmpty())
+	Eventually(func() error {
+		return kube.Patch(ctx, machines.Items[0].DeepCopy(), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+uri+`"}}}}`)), client.DryRunAll)
+	}, patience, look).Should(MatchError(ContainSubstring(message)))
+	return lift
+}
+
+// refuse installs a policy that refuses operations for which an expression is false.
+func refuse(ctx context.Context, kube client.Client, name string, operation admissionv1.OperationType, resource schema.GroupVersionResource,
+	validation admissionv1.Validation,
+) (lift func(context.Context)) {
+	GinkgoHelper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "allowed-images"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Operations: []admissionv1.OperationType{operation},
 					Rule: admissionv1.Rule{
-						APIGroups: []string{infrav1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"elementalmachines"},
+						APIGroups: []string{resource.Group}, APIVersions: []string{"*"}, Resources: []string{resource.Resource},
 					},
 				}}},
 			},
-			Validations: []admissionv1.Validation{{
-				Expression: `object.spec.osVersionManagement.osVersion.imageUri != "` + uri + `"`, Message: "this image is not allowed here",
-			}},
+			Validations: []admissionv1.Validation{validation},
 		},
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
@@ -47,17 +65,12 @@ func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift fu
 	}
 	Expect(kube.Create(ctx, policy)).To(Succeed())
 	Expect(kube.Create(ctx, binding)).To(Succeed())
-	machines := &infrav1.ElementalMachineList{}
-	Expect(kube.List(ctx, machines, client.InNamespace(cluster.Namespace()))).To(Succeed())
-	Expect(machines.Items).NotTo(BeEmpty())
-	Eventually(func() error {
-		return kube.Patch(ctx, machines.Items[0].DeepCopy(), client.RawPatch("application/merge-patch+json",
-			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+uri+`"}}}}`)), client.DryRunAll)
-	}, patience, look).Should(MatchError(ContainSubstring("this image is not allowed here")))
-	return func(ctx context.Context) {
+	lift = func(ctx context.Context) {
 		Expect(client.IgnoreNotFound(kube.Delete(ctx, binding))).To(Succeed())
 		Expect(client.IgnoreNotFound(kube.Delete(ctx, policy))).To(Succeed())
 	}
+	DeferCleanup(lift)
+	return lift
 }
 
 var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted OS", func() {
@@ -71,7 +84,6 @@ var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted 
 		Expect(err).NotTo(HaveOccurred())
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		lift := forbid(ctx, cluster, wanted.URI())
-		DeferCleanup(lift)
 
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
@@ -85,12 +97,7 @@ var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted 
 		Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, copied)).To(Succeed())
 		copied.ObjectMeta = metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "by-hand"}
 		Expect(theLab.Kube.Create(ctx, copied)).To(Succeed())
-		Eventually(func(ctx context.Context) error {
-			kcp, err := cluster.KubeadmControlPlane(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name = copied.Name
-			return theLab.Kube.Update(ctx, kcp)
-		}, patience, look).WithContext(ctx).Should(MatchError(ContainSubstring("this image is not allowed here")))
+		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, copied.Name).Should(MatchError(ContainSubstring("this image is not allowed here")))
 
 		lift(ctx)
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())

@@ -66,3 +66,13 @@ func reference(ctx context.Context, cluster *scenario.Cluster) (string, error) {
 	kcp, err := cluster.KubeadmControlPlane(ctx)
 	return kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name, err
 }
+
+// pointTo makes the KubeadmControlPlane refer to a template.
+func pointTo(ctx context.Context, cluster *scenario.Cluster, template string) error {
+	kcp, err := cluster.KubeadmControlPlane(ctx)
+	if err != nil {
+		return err
+	}
+	kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name = template
+	return cluster.Lab.Kube.Update(ctx, kcp)
+}

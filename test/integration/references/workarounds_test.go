@@ -13,7 +13,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -80,7 +79,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		Expect(pointTo(ctx, toBad)).To(Succeed())
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		restoreGuard := withoutGuard(ctx)
+		restoreGuard := suite.WithoutGuard(ctx, cluster.Lab.Kube)
 		known := audit.Deleted(written(), "machines")
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		Eventually(hasTooMany, patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
@@ -148,27 +147,6 @@ func failedCalls() int {
 	said, err := os.ReadFile(cluster.Lab.Core.Process.LogFile())
 	Expect(err).NotTo(HaveOccurred())
 	return strings.Count(string(said), "found multiple UpdateMachine hooks")
-}
-
-// withoutGuard allows references to be changed at any moment, until the guard is restored or the spec ends.
-func withoutGuard(ctx context.Context) (restore func(context.Context)) {
-	GinkgoHelper()
-	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
-	Expect(cluster.Lab.Kube.List(ctx, list)).To(Succeed())
-	at := slices.IndexFunc(list.Items, func(c admissionregistrationv1.ValidatingWebhookConfiguration) bool {
-		return strings.HasSuffix(c.Name, "guard-webhook-configuration")
-	})
-	Expect(at).To(BeNumerically(">=", 0), "the guard is installed")
-	guard := list.Items[at].DeepCopy()
-	Expect(cluster.Lab.Kube.Delete(ctx, guard)).To(Succeed())
-	restore = func(ctx context.Context) {
-		GinkgoHelper()
-		again := guard.DeepCopy()
-		again.ResourceVersion, again.UID = "", ""
-		Expect(client.IgnoreAlreadyExists(cluster.Lab.Kube.Create(ctx, again))).To(Succeed())
-	}
-	DeferCleanup(func(ctx SpecContext) { restore(ctx) })
-	return restore
 }
 
 // hasTooMany reports whether the MachineSet of a template has more Machines than it should.

@@ -95,10 +95,22 @@ func Writes(events []auditv1.Event, user string, from, to time.Time) map[string]
 
 // Deleted lists the objects of a resource for which deletion was requested, as namespace/name.
 func Deleted(events []auditv1.Event, resource string) []string {
+	return deletions(events, resource, true)
+}
+
+// RefusedDeletions lists the objects of a resource whose deletion was refused, as namespace/name.
+func RefusedDeletions(events []auditv1.Event, resource string) []string {
+	return deletions(events, resource, false)
+}
+
+func deletions(events []auditv1.Event, resource string, succeeded bool) []string {
 	names := []string{}
 	for i := range events {
 		ref := events[i].ObjectRef
-		if ref != nil && ref.Resource == resource && ref.Subresource == "" && events[i].Verb == "delete" && Succeeded(events[i]) {
+		if ref == nil || ref.Resource != resource || ref.Subresource != "" || events[i].Verb != "delete" {
+			continue
+		}
+		if Succeeded(events[i]) == succeeded {
 			names = append(names, ref.Namespace+"/"+ref.Name)
 		}
 	}

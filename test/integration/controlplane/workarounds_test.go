@@ -1,0 +1,175 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+// mended is the failure message of these specs: they assert on what KubeadmControlPlane does by itself, which is the only
+// reason for that part of package capiworkaround.
+func mended(part string) string {
+	return "KubeadmControlPlane does not behave so any more: remove " + part + " from internal/capiworkaround"
+}
+
+// A policy refuses all deletions of Machines meanwhile, so that what KubeadmControlPlane tries to delete is not lost.
+var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
+	var (
+		cluster *scenario.Cluster
+		kept    []scenario.Identity
+		// down is the Machine whose host is off.
+		down string
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		workload, err := theLab.StartWorkload(ctx, "alone")
+		Expect(err).NotTo(HaveOccurred())
+		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "alone", Workload: workload, ControlPlane: 3})
+		kept, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		keepMachines(ctx, cluster)
+	})
+
+	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(kept)) })
+
+	It("does not look again at what it does not know (LookAgain)", func(ctx SpecContext) {
+		const longer = 30 * time.Second // than it takes where a component is unhealthy for certain
+		Expect(cluster.Lab.Host(cluster.ControlPlaneHostName(1)).PowerOff(ctx)).To(Succeed())
+		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
+		found, err := unhealthy(ctx, cluster)
+		Expect(err).NotTo(HaveOccurred())
+		down = found[0]
+		Eventually(componentsHealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(metav1.ConditionUnknown))
+
+		last, seen := time.Now(), looks(cluster)
+		Eventually(func() time.Duration {
+			touchStaticPods(ctx, cluster)
+			if now := looks(cluster); now != seen {
+				last, seen = time.Now(), now
+			}
+			return time.Since(last)
+		}, patience, time.Second).Should(BeNumerically(">", longer), mended("LookAgain"))
+		Expect(componentsHealthy(ctx, cluster)).To(Equal(metav1.ConditionUnknown))
+
+		Expect(wake(ctx, cluster)).To(Succeed())
+		Eventually(looks, patience, look).WithArguments(cluster).Should(BeNumerically(">", seen), "it does look when its object changes")
+	})
+
+	It("deletes the only Machine that is unhealthy instead of updating it (Judge and WaitForControlPlane)", func(ctx SpecContext) {
+		deletionsRefused := refusedFromNow()
+		goBack := pointByHand(ctx, cluster, suite.Push(ctx, cluster, image.OS{}))
+		Eventually(deletionsRefused, patience, look).Should(HaveEach(cluster.Namespace()+"/"+down), mended("judgeControlPlane and WaitForControlPlane"))
+
+		goBack(ctx)
+		Expect(cluster.Lab.Host(cluster.ControlPlaneHostName(1)).PowerOn(ctx)).To(Succeed())
+		Eventually(func(ctx context.Context) ([]string, error) {
+			if err := wake(ctx, cluster); err != nil {
+				return nil, err
+			}
+			return unhealthy(ctx, cluster)
+		}, patience, time.Second).WithContext(ctx).Should(BeEmpty())
+	})
+
+	It("deletes a Machine whose update the API server refuses (RefusedUpdate)", func(ctx SpecContext) {
+		deletionsRefused := refusedFromNow()
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		lift := forbid(ctx, cluster, wanted.URI())
+		goBack := pointByHand(ctx, cluster, wanted)
+		Eventually(deletionsRefused, patience, look).ShouldNot(BeEmpty(), mended("RefusedUpdate"))
+		goBack(ctx)
+		lift(ctx)
+	})
+})
+
+// keepMachines refuses all deletions of Machines until the container of specs ends.
+func keepMachines(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	const message = "Machines are kept"
+	refuse(ctx, cluster.Lab.Kube, "keep-machines", admissionv1.Delete, clusterv1.GroupVersion.WithResource("machines"),
+		admissionv1.Validation{Expression: "false", Message: message})
+	machines, err := cluster.ControlPlaneMachines(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error { return cluster.Lab.Kube.Delete(ctx, machines[0].DeepCopy(), client.DryRunAll) }, patience, look).Should(
+		MatchError(ContainSubstring(message)))
+}
+
+// refusedFromNow returns a function that lists the Machines that somebody tried to delete since then.
+func refusedFromNow() func() []string {
+	GinkgoHelper()
+	refused := func() []string {
+		GinkgoHelper()
+		return audit.RefusedDeletions(suite.Audit(theLab.Management), "machines")
+	}
+	known := len(refused())
+	return func() []string { return refused()[known:] }
+}
+
+// pointByHand makes KubeadmControlPlane refer to a new template with an image, without the guard.
+func pointByHand(ctx context.Context, cluster *scenario.Cluster, os image.Image) (goBack func(context.Context)) {
+	GinkgoHelper()
+	restoreGuard := suite.WithoutGuard(ctx, cluster.Lab.Kube)
+	former, err := reference(ctx, cluster)
+	Expect(err).NotTo(HaveOccurred())
+	template := &infrav1.ElementalMachineTemplate{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, template)).To(Succeed())
+	template.ObjectMeta = metav1.ObjectMeta{Namespace: cluster.Namespace(), GenerateName: "by-hand-"}
+	template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
+	}
+	Expect(cluster.Lab.Kube.Create(ctx, template)).To(Succeed())
+	Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, template.Name).Should(Succeed())
+	return func(ctx context.Context) {
+		GinkgoHelper()
+		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, former).Should(Succeed())
+		restoreGuard(ctx)
+	}
+}
+
+// touchStaticPods changes all mirror Pods, which KubeadmControlPlane judges the health of components by.
+func touchStaticPods(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	_, err := cluster.WorkloadKubectl(ctx, "--namespace", metav1.NamespaceSystem, "label", "pods", "--all", "--overwrite",
+		"touched="+strconv.FormatInt(time.Now().UnixNano(), 10))
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// looks counts how often KubeadmControlPlane has asked a member of etcd for its health, through the API server.
+func looks(cluster *scenario.Cluster) int {
+	GinkgoHelper()
+	count := 0
+	for _, event := range suite.Audit(cluster.Workload()) {
+		if ref := event.ObjectRef; ref != nil && ref.Resource == "pods" && ref.Subresource == "portforward" {
+			count++
+		}
+	}
+	return count
+}
+
+func componentsHealthy(ctx context.Context, cluster *scenario.Cluster) (metav1.ConditionStatus, error) {
+	kcp, err := cluster.KubeadmControlPlane(ctx)
+	found := conditions.Get(kcp, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition)
+	if err != nil || found == nil {
+		return "", err
+	}
+	return found.Status, nil
+}
