@@ -75,9 +75,9 @@ func (o *observation) undo(ctx context.Context, pass func(workload.Resident) (wo
 	if err != nil {
 		return sequence.Result{}, err
 	}
-	progress, err := residents.InTurn(pass)
+	progress, err := residents.Each(pass)
 	if err != nil || progress.Done {
 		return sequence.Done(), err
 	}
-	return sequence.Wait(pollPods, "%s", progress.Message), nil
+	return sequence.Wait(progress.After, "%s", progress.Message), nil
 }

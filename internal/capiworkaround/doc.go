@@ -30,8 +30,8 @@
 //     one is unhealthy; a Machine that was given a template's content counts as up to date when the reference is back
 //     (controlplane/kubeadm/reconcilers/kubeadmcontrolplane/update.go, rollingUpdate).
 //   - Seen: in the source, when control planes were first upgraded on the lab, on hosts with a real etcd.
-//   - Spec: test/integration/controlplane, "is left alone while a host is down, and upgraded when it is back". It shows that
-//     none is deleted with this package; none shows yet that one is without it.
+//   - Fails when mended, for the first: test/integration/controlplane, "deletes the only Machine that is unhealthy instead of
+//     updating it (Judge and WaitForControlPlane)". For the second none does.
 //
 // # LookAgain
 //
@@ -39,15 +39,15 @@
 //     component is healthy it looks again with its resync, in ten minutes (kubeadmcontrolplane_controller.go, Reconcile:
 //     it asks for another look in 20 seconds only where a component is unhealthy for certain).
 //   - Seen: on the lab, after an outage: the last event of a Node that came back was earlier than its etcd member.
-//   - Spec: test/integration/controlplane, "is upgraded in place one by one, each when the last is healthy again". It
-//     becomes slow without this package, and does not fail when it is no longer needed.
+//   - Fails when mended: test/integration/controlplane, "does not look again at what it does not know (LookAgain)".
 //
 // # RefusedUpdate
 //
 //   - Behaviour: KubeadmControlPlane applies the new content to an ElementalMachine by a dry run before it asks a hook; where
 //     the API server refuses that, it deletes the Machine (inplace_canupdatemachine.go, createRequest).
 //   - Seen: on the lab, with a policy that refuses the wanted image.
-//   - Spec: test/integration/controlplane, "loses no Machine: it is not pointed to a clone before they may".
+//   - Fails when mended: test/integration/controlplane, "deletes a Machine whose update the API server refuses
+//     (RefusedUpdate)".
 //
 // # UpdateMarks
 //

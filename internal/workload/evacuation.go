@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +48,7 @@ type Progress struct {
 	Message string
 	// Held says that it will not go on by itself: a person, or another controller, has to do something.
 	Held bool
-	// After is when to look again; the more is left, the later.
+	// After is when to look again; the more is left, the later. Default two seconds.
 	After time.Duration
 	// VirtualMachines that are on the Node, by name, with what was decided for each.
 	VirtualMachines []infrav1.VirtualMachineStatus
@@ -89,12 +90,36 @@ func (r Residents) Leaving() []drainwatch.Kind {
 	return kinds
 }
 
+// lookAfter is when a pass is repeated that does not say when.
+const lookAfter = 2 * time.Second
+
 // InTurn does one pass for each resident, and comes to the next only where there is nothing left to do for one.
 func (r Residents) InTurn(pass func(Resident) (Progress, error)) (Progress, error) {
 	for _, resident := range r {
 		if progress, err := pass(resident); err != nil || !progress.Done {
-			return progress, err
+			return progress.timed(), err
 		}
 	}
 	return Progress{Done: true}, nil
+}
+
+// Each does one pass for each resident, whatever becomes of the others: what is undone for one does not depend on them. The
+// progress is that of the first that is not done.
+func (r Residents) Each(pass func(Resident) (Progress, error)) (Progress, error) {
+	first, errs := Progress{Done: true}, []error{}
+	for _, resident := range r {
+		progress, err := pass(resident)
+		errs = append(errs, err)
+		if err == nil && !progress.Done && first.Done {
+			first = progress.timed()
+		}
+	}
+	return first, errors.Join(errs...)
+}
+
+func (p Progress) timed() Progress {
+	if !p.Done && p.After == 0 {
+		p.After = lookAfter
+	}
+	return p
 }

@@ -64,7 +64,7 @@ func (r *Reconciler) empty(ctx context.Context, s *scope, residents workload.Res
 
 // restore is one pass that starts those again, elsewhere, that were stopped for the Node, by whomever.
 func restore(ctx context.Context, s *scope, residents workload.Residents) (workload.Progress, error) {
-	return residents.InTurn(func(resident workload.Resident) (workload.Progress, error) {
+	return residents.Each(func(resident workload.Resident) (workload.Progress, error) {
 		return resident.Restore(ctx, s.workload, workload.Restoration{
 			NodeName: s.machine.Status.NodeRef.Name, Node: s.node, Attempt: attemptOf(s), Others: true,
 		})
