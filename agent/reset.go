@@ -21,7 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// Reset brings the host back to its factory state and registers it anew; see the package comment. It is
+// Reset brings the host back to its factory state and registers it again; see the package comment. It is
 // called in recovery and can be called again if it was cut off.
 func (a *Agent) Reset(ctx context.Context) error {
 	if err := a.Plugin.Init(ctx); err != nil {

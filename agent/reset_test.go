@@ -277,7 +277,7 @@ var _ = Describe("A host that resets itself", func() {
 		Expect(host.wipes.Load()).To(BeEquivalentTo(1))
 	})
 
-	It("that cannot be wiped stays in recovery, reports why and tries again only when that is ordered anew", func() {
+	It("that cannot be wiped stays in recovery, reports why and tries again only when that is ordered again", func() {
 		tries := host.workDir("reset", "recovery", "reset-tries.json")
 		host.failing.Store(true)
 		begin()

@@ -98,7 +98,7 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(c.Update(ctx, template)).To(Succeed())
 			Expect(w.call()).To(beDone())
 		})
-		It("is made anew when the owner has returned to it", func() {
+		It("is recreated when the owner has returned to it", func() {
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 			Expect(w.upgrades()).To(BeEmpty())
 		})

@@ -80,7 +80,7 @@ func (h *Handlers) observeCached(ctx context.Context, key client.ObjectKey) (*ob
 		return nil, inProgress(fmt.Sprintf("ElementalHost %s, which serves the Machine, does not exist", name)), err
 	}
 	if association.Replaced(chain.Host, chain.Elemental) {
-		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered anew and is not known to be the host that serves the Machine", name)), nil
+		return nil, inProgress(fmt.Sprintf("ElementalHost %s was registered again and is not known to be the host that serves the Machine", name)), nil
 	}
 	seen, err := observe(ctx, h.Client, chain)
 	return seen, answer{}, err // with an error, seen is nil

@@ -130,15 +130,15 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 			w.elemental.OwnerReferences[0].Name = "other"
 		}, Equal("ElementalMachine m does not have Machine m among its owners")),
 		Entry("for a Machine without an owner", func() { controlledBy("", "", "") },
-			Equal("No upgrade is requested for ElementalHost h: Machine m has no owner that could want an OS of it: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
+			Equal("No upgrade is requested for ElementalHost h: Machine m has no owner that determines its OS: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
 		Entry("for an owner whose wishes are not known", func() { controlledBy("controlplane.cluster.x-k8s.io/v1beta2", "RKE2ControlPlane", "cp") },
-			Equal("No upgrade is requested for ElementalHost h: what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
+			Equal("No upgrade is requested for ElementalHost h: cannot determine the OS that RKE2ControlPlane cp, the owner of Machine m, wants: hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes")),
 		Entry("for an owner that is gone", func() { Expect(c.Delete(ctx, w.md)).To(Succeed()) },
-			Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: make that anew, or delete the Machine")),
+			Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: recreate it, or delete the Machine")),
 		Entry("for an owner whose template is gone", func() {
 			Expect(c.Delete(ctx, ownertest.Template(w.namespace, "new", ""))).To(Succeed())
 		}, Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment names ElementalMachineTemplate new "+
-			"in its infrastructureRef, which does not exist: make that anew, or delete the Machine")),
+			"in its infrastructureRef, which does not exist: recreate it, or delete the Machine")),
 		Entry("for an owner that names a template of another kind", func() {
 			w.md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.example.com", Kind: "OtherMachineTemplate", Name: "new"}
 			Expect(c.Update(ctx, w.md)).To(Succeed())

@@ -179,11 +179,11 @@ var _ = Describe("UpdateMachine", func() {
 		Expect(attempt.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "ElementalHost"), HaveField("UID", w.host.UID), HaveField("BlockOwnerDeletion", BeNil()))))
 	})
 
-	It("asks nothing of a host that registered anew under the name of the Machine's", func() {
+	It("asks nothing of a host that registered again under the name of the Machine's", func() {
 		w.elemental.Spec.HostRef.UID = "former"
 		w.host.Spec.MachineRef = nil
 		Expect(c.Update(ctx, w.host)).To(Succeed())
-		Expect(w.call()).To(beInProgress("ElementalHost h was registered anew and is not known to be the host that serves the Machine"))
+		Expect(w.call()).To(beInProgress("ElementalHost h was registered again and is not known to be the host that serves the Machine"))
 		Expect(w.upgrades()).To(BeEmpty())
 	})
 

@@ -143,7 +143,7 @@ var _ = Describe("Check", func() {
 		api.Rotate()
 		printed, err := m.check(ctx)
 		Expect(err).To(MatchError(diagnose.ErrFailed))
-		Expect(printed).To(And(MatchRegexp("FAILED +token .*copy registration.token anew"), Not(ContainSubstring(apitest.Token))))
+		Expect(printed).To(And(MatchRegexp("FAILED +token .*copy registration.token again"), Not(ContainSubstring(apitest.Token))))
 	})
 
 	It("says that the authority is another", func(ctx SpecContext) {

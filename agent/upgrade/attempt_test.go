@@ -248,7 +248,7 @@ var _ = Describe("An attempt", func() {
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
 	})
 
-	It("is prepared anew when the rollout is pinned to another digest", func() {
+	It("is prepared again when the rollout is pinned to another digest", func() {
 		want := wanted("a1")
 		want.Apply = false
 		w.live(dir, want)

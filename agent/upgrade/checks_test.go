@@ -56,7 +56,7 @@ var _ = Describe("The checks of an attempt", func() {
 			return slices.Contains(names(said.Checks), "kubelet Waiting") && said.Message == "no kubelet"
 		})
 		Expect(waiting).To(BeNumerically(">", 0), "while they are waited for")
-		Expect(w.agent(dir).Marker().Checks).To(Equal(w.last().Checks), "an agent that is started anew tells the same")
+		Expect(w.agent(dir).Marker().Checks).To(Equal(w.last().Checks), "an agent that is started again tells the same")
 	})
 
 	It("say why a host went back, beside what was found of the former OS", func() {

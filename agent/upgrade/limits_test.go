@@ -59,7 +59,7 @@ var _ = Describe("An attempt", func() {
 		Entry("too little", int64(100<<20-1), wire.PhaseFailed, "not enough space to download image "+digestOf("2")+": it has 100 MiB, 99 MiB are free"),
 	)
 
-	It("counts anew what cannot be removed, once it could", func() {
+	It("counts again what cannot be removed, once it could", func() {
 		left := 2
 		w.busy = func() bool { left--; return left >= 0 }
 		w.write = []func() error{func() error { left = 2; return errors.New("no space left on device") }}
@@ -85,7 +85,7 @@ var _ = Describe("An attempt", func() {
 		Expect(machine.Marker().Attempt).To(Equal("a1"))
 	})
 
-	It("reports a check anew when its output changes", func() {
+	It("reports a check again when its output changes", func() {
 		first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		for minute, said := range []string{"one", "two"} {
 			w.verdicts = append(w.verdicts, assess.Verdict{State: assess.Undecided, Checks: []wire.Check{{

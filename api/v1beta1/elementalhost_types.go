@@ -265,7 +265,7 @@ type HostUpgradeProgress struct {
 
 // ElementalHost is a machine with an Elemental OS that has registered.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec) || !has(oldSelf.spec.pubKey) || (has(self.spec) && has(self.spec.pubKey) && self.spec.pubKey == oldSelf.spec.pubKey)",message="pubKey is what the host is known by and cannot be changed: delete the ElementalHost and let the host register anew"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec) || !has(oldSelf.spec.pubKey) || (has(self.spec) && has(self.spec.pubKey) && self.spec.pubKey == oldSelf.spec.pubKey)",message="pubKey is what the host is known by and cannot be changed: delete the ElementalHost and let the host register again"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalhosts,scope=Namespaced,categories=cluster-api,shortName=ehost

@@ -114,7 +114,7 @@ func installCommand(given *flags) *cobra.Command {
 func resetCommand(given *flags) *cobra.Command {
 	var again bool
 	command := &cobra.Command{
-		Use: "reset", Short: "Reset the host to factory state and register it anew; runs in the recovery system", Args: cobra.NoArgs,
+		Use: "reset", Short: "Reset the host to factory state and register it again; runs in the recovery system", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			worker, err := newAgent(given)
 			if err != nil {
@@ -131,7 +131,7 @@ func resetCommand(given *flags) *cobra.Command {
 			return err
 		},
 	}
-	command.Flags().BoolVar(&again, "again", false, "try anew what could not be done in the tries that there are for one order")
+	command.Flags().BoolVar(&again, "again", false, "try again what could not be done in the tries that there are for one order")
 	return command
 }
 

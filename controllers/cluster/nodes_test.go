@@ -161,7 +161,7 @@ var _ = Describe("The status line of a cluster", func() {
 		}, false)
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
 
-		By("a host that was registered anew, and has reported before its machine has it again")
+		By("a host that was registered again, and has reported before its machine has it again")
 		update(ctx, p.hosts[0], func() { delete(p.hosts[0].Labels, clusterv1.ClusterNameLabel) }, false)
 		update(ctx, p.hosts[0], func() { p.hosts[0].Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} }, true)
 		settled(ctx, p.cluster)

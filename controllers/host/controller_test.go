@@ -343,7 +343,7 @@ var _ = Describe("A host", func() {
 		Eventually(settled(hosts...)).WithPolling(settling).Should(BeTrue())
 		before := callsFor(hosts...)
 
-		By("agents that connect anew and have nothing new to say")
+		By("agents that connect again and have nothing new to say")
 		for _, host := range hosts {
 			report(ctx, host, func() { host.Status.Agent.LastSeen = metav1.Now() })
 		}

@@ -20,7 +20,7 @@ const (
 )
 
 var _ = Describe("A host", func() {
-	It("is told from a copy of itself by a boot that comes back, until the one that is left boots anew", func(ctx SpecContext) {
+	It("is told from a copy of itself by a boot that comes back, until the one that is left boots again", func(ctx SpecContext) {
 		h := makeHost(ctx)
 		boots := func(ids ...string) { report(ctx, h, func() { h.Status.BootIDs = ids }) }
 		twice := func() (*metav1.Condition, error) {

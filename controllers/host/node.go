@@ -72,7 +72,7 @@ func (r *Reconciler) deleteNodeOf(ctx context.Context, host *infrav1.ElementalHo
 	return nil
 }
 
-// isNodeOf says whether a Node is the host's: it has its provider ID or, registered anew, none yet and the
+// isNodeOf says whether a Node is the host's: it has its provider ID or, registered again, none yet and the
 // host's last boot or name.
 func isNodeOf(node *corev1.Node, host *infrav1.ElementalHost) bool {
 	if node.Spec.ProviderID != "" {

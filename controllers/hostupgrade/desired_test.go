@@ -29,7 +29,7 @@ func expectWaitingForWish(ctx context.Context, w *world, why string) {
 
 var _ = Describe("An attempt of a Machine whose owner's wish is not known", func() {
 	unknown := func(w *world) string {
-		return "Machine " + w.host + " has no owner that could want an OS of it: " + knownOwners
+		return "Machine " + w.host + " has no owner that determines its OS: " + knownOwners
 	}
 
 	It("asks nothing of its host, and goes on once the wish is known", func(ctx SpecContext) {

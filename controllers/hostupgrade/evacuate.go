@@ -113,7 +113,7 @@ func (r *Reconciler) virtualMachinesOn(ctx context.Context, o *observation) (str
 	return "", nil
 }
 
-// keptOff is the part of a message that names what was shut down for an attempt that is held back anew, at a step before
+// keptOff is the part of a message that names what was shut down for an attempt that is held back again, at a step before
 // the evacuation, where nobody would expect it.
 func (o *observation) keptOff(step string) string {
 	if o.triggered() || !slices.Contains([]string{stepPreflight, stepPrefetch, stepApprove, stepAdmit}, step) {

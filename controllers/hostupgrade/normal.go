@@ -95,7 +95,7 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 	case o.superseded():
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
 	case !o.triggered() && o.contradiction() != "":
-		return infrav1.UpgradeFailed, o.contradiction() + ": delete the ElementalHostUpgrade, what is wanted is requested anew"
+		return infrav1.UpgradeFailed, o.contradiction() + ": delete the ElementalHostUpgrade, what is wanted is requested again"
 	}
 	return "", ""
 }

@@ -27,7 +27,7 @@ const (
 	agedWhileAdmitted = 30 * time.Second
 )
 
-// preflight looks at the checks, and then asks the host to take part. It is run anew in every reconcile until the host has
+// preflight looks at the checks, and then asks the host to take part. It is run again in every reconcile until the host has
 // been triggered, but for those in which others keep the attempt from its slot: see queue. What was listed in the workload
 // cluster may be a few seconds old here: the reconcile that takes the slot, and the one that triggers the host, run the
 // checks once more on what is so then, see checkNow. A host is neither asked nor triggered but for what the owner of its

@@ -154,7 +154,7 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		Expect(w.slots(ctx)).To(ConsistOf("upgrade-a"))
 	})
 
-	It("are checked anew before they take it", func(ctx SpecContext) {
+	It("are checked again before they take it", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		queueUp(ctx, w)
 		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })

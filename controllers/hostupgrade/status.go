@@ -203,7 +203,7 @@ func hasEntered(attempt *infrav1.ElementalHostUpgrade, name string) bool {
 	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == name })
 }
 
-// forget removes the record of a step that is entered anew.
+// forget removes the record of a step that is entered again.
 func forget(status *infrav1.ElementalHostUpgradeStatus, name string) {
 	status.Steps = slices.DeleteFunc(status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == name })
 }

@@ -141,7 +141,7 @@ func node(ctx SpecContext, name, providerID string) *corev1.Node {
 	return object
 }
 
-// get reads an object anew, for Eventually.
+// get reads an object again, for Eventually.
 func get[T client.Object](ctx SpecContext, object T) func() (T, error) {
 	return func() (T, error) {
 		return object, server.Client.Get(ctx, client.ObjectKeyFromObject(object), object)

@@ -28,7 +28,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-// What is here plays "clusterctl move" with one API server, so that objects are removed before they are made anew.
+// What is here plays "clusterctl move" with one API server, so that objects are removed before they are recreated.
 // Source: clusterctl's object mover, createTargetObject and deleteSourceObject.
 
 // take reads all that is moved, and removes it as from the source.
@@ -67,7 +67,7 @@ func copyOf(object client.Object) client.Object {
 	return object.DeepCopyObject().(client.Object)
 }
 
-// bring makes the objects anew, which gives them other UIDs and no status: owners before what they own, and the Cluster, which
+// bring makes the objects again, which gives them other UIDs and no status: owners before what they own, and the Cluster, which
 // is paused, before all.
 func (p *movedPool) bring(ctx SpecContext, moved []client.Object, random *rand.Rand) {
 	GinkgoHelper()

@@ -153,7 +153,7 @@ func (r *Reconciler) findHost(ctx context.Context, s *scope) error {
 		return nil
 	case association.Replaced(host, s.machine):
 		condition.False(s.machine, infrav1.AssociationReadyCondition, infrav1.AssociatedHostReplacedReason,
-			"ElementalHost %s was registered anew and is not known to be the host that served the machine; delete the Machine "+
+			"ElementalHost %s was registered again and is not known to be the host that served the machine; delete the Machine "+
 				"to have it replaced or, if it is that host, set spec.hostRef.uid of the ElementalMachine to %s", name, host.UID)
 		return nil
 	}

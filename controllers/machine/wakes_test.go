@@ -134,7 +134,7 @@ var _ = Describe("An ElementalMachine that is Ready", func() {
 		Eventually(workload.watches(key)).Should(BeTrue())
 	})
 
-	It("gives a Node of another name than its host's the provider ID again when it has registered anew", func(ctx SpecContext) {
+	It("gives a Node of another name than its host's the provider ID again when it has registered again", func(ctx SpecContext) {
 		host, machine := w.host(ctx, "h1"), w.machine(ctx, "m1")
 		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })

@@ -24,7 +24,7 @@ import (
 )
 
 // hostToMachines maps a host to the machine it serves, to the machines that name it and, if it is free, to the
-// machines that wait for one like it. A host that was lost and is registered anew is named by a machine that it
+// machines that wait for one like it. A host that was lost and is registered again is named by a machine that it
 // knows nothing of.
 func (r *Reconciler) hostToMachines(ctx context.Context, object client.Object) []reconcile.Request {
 	host, ok := object.(*infrav1.ElementalHost)

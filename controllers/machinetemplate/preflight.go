@@ -19,7 +19,7 @@ import (
 )
 
 // aged is how old what is listed in a workload cluster may be where a rollout is about to start: it is looked at every 2 s
-// while an owner waits for a quiet point, and each node is looked at anew before it is touched.
+// while an owner waits for a quiet point, and each node is looked at again before it is touched.
 const aged = 10 * time.Second
 
 // preflightAction is what was done when an event says that a check was waived.

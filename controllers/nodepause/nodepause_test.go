@@ -278,7 +278,7 @@ var _ = Describe("Names that are no nodes", func() {
 		w.rollOut(ctx, "new", imageB, named("x", "b"))
 		change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) { c.Spec.NodeUpgradeOption = named("b") })
 		w.reconcile(ctx)
-		const inRollout = "the rollout of ElementalMachineTemplate new was to pause x, which is no node of the cluster: " +
+		const inRollout = "pauseNodes of the rollout of ElementalMachineTemplate new names x, which is no node of the cluster: " +
 			"annotate the Node that is meant with " + infrav1.NodeUpgradePauseAnnotation
 		Expect(w.known(ctx)).To(HaveValue(HaveField("Message", inRollout)))
 		Expect(w.pauses(ctx)).To(Equal(map[string]string{"b": "new by new"}), "those that are known are paused")

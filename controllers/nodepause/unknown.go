@@ -64,7 +64,7 @@ func (o *observation) unknown() (message string, running map[string]string) {
 	running = map[string]string{}
 	for _, of := range o.subjects {
 		if names := pausing.Unknown(of.options.Strategy, o.nodes); len(names) > 0 && !of.isOver() {
-			running[of.rollout] = fmt.Sprintf("the rollout of ElementalMachineTemplate %s was to pause %s: annotate the Node that is meant with %s",
+			running[of.rollout] = fmt.Sprintf("pauseNodes of the rollout of ElementalMachineTemplate %s names %s: annotate the Node that is meant with %s",
 				of.rollout, noNodes(names), infrav1.NodeUpgradePauseAnnotation)
 		}
 	}

@@ -39,7 +39,7 @@ func (r *Reconciler) signingKey(ctx context.Context, registration *infrav1.Eleme
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
 	case isFormers(secret, registration):
 		return nil, &unusableKeyError{fmt.Sprintf(
-			"Waiting for Secret %s to go with the deleted ElementalRegistration of this name that it was made for: it is made anew then", name)}
+			"Waiting for Secret %s to go with the deleted ElementalRegistration of this name that it was made for: it is recreated then", name)}
 	}
 	if _, err := token.ParseSigningKey(secret.Data[token.SecretKey]); err != nil {
 		return nil, &unusableKeyError{fmt.Sprintf(

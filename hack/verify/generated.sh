@@ -24,5 +24,5 @@ snapshot "$before"
 make --no-print-directory -s generate manifests generate-docs
 snapshot "$after"
 diff -ru "$before" "$after" && exit 0
-echo 'Generated files were stale and have been written anew ("make generate manifests generate-docs"); commit them'
+echo 'Generated files were stale and have been written again ("make generate manifests generate-docs"); commit them'
 exit 1

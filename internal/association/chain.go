@@ -109,7 +109,7 @@ func (c *Chain) Check() error {
 	case Recorded(c.Elemental) != c.Host.Name:
 		return broken("ElementalMachine %s does not name ElementalHost %s", c.Elemental.Name, c.Host.Name)
 	case Replaced(c.Host, c.Elemental):
-		return broken("ElementalHost %s was registered anew and is not known to be the host that serves ElementalMachine %s", c.Host.Name, c.Elemental.Name)
+		return broken("ElementalHost %s was registered again and is not known to be the host that serves ElementalMachine %s", c.Host.Name, c.Elemental.Name)
 	case !Serves(c.Host, c.Elemental):
 		return broken("ElementalHost %s does not serve ElementalMachine %s", c.Host.Name, c.Elemental.Name)
 	}

@@ -122,7 +122,7 @@ var _ = Describe("The chain of a Machine, its ElementalMachine and its Elemental
 		Entry("another host under the same name", func(l *links) {
 			l.elemental.Spec.HostRef.UID = "of-the-former-host"
 			l.host.Spec.MachineRef = nil
-		}, "ElementalHost h was registered anew and is not known to be the host that serves ElementalMachine e", "ElementalHost h serves no ElementalMachine"),
+		}, "ElementalHost h was registered again and is not known to be the host that serves ElementalMachine e", "ElementalHost h serves no ElementalMachine"),
 	)
 })
 

@@ -34,7 +34,7 @@ var _ = Describe("Releasing a host", func() {
 	})
 })
 
-var _ = Describe("A host that registered anew under the name of a machine's host", func() {
+var _ = Describe("A host that registered again under the name of a machine's host", func() {
 	bound := func(ctx SpecContext) (*infrav1.ElementalMachine, string) {
 		GinkgoHelper()
 		ns := namespace(ctx)

@@ -102,7 +102,7 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 func (s *Server) verifyHost(raw string, host *infrav1.ElementalHost, uris token.Audience) error {
 	key, err := token.ParsePublicKey(host.Spec.PubKey)
 	if err != nil {
-		return refuse(http.StatusUnauthorized, "host %s has no usable key: delete the ElementalHost and register anew", host.Name)
+		return refuse(http.StatusUnauthorized, "host %s has no usable key: delete the ElementalHost and register again", host.Name)
 	}
 	if err := token.VerifyHostToken(raw, key, host.Name, uris, s.clock.Now()); err != nil {
 		return refuseToken(hostToken, err)

@@ -41,7 +41,7 @@ func (s *Server) getBootstrap(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	if host.UID != cached.UID || !token.SameKey(host.Spec.PubKey, cached.Spec.PubKey) {
-		return reply{}, refuse(http.StatusUnauthorized, "host %s was registered anew with another key", host.Name)
+		return reply{}, refuse(http.StatusUnauthorized, "host %s was registered again with another key", host.Name)
 	}
 	if err := checkBootstrap(host); err != nil {
 		return reply{}, err

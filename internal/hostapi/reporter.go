@@ -158,7 +158,7 @@ func refusePatch(key types.NamespacedName, err error) error {
 // conditional on the UID, which the API server takes from the stored object, and one conditional on the resourceVersion would conflict with
 // every write of a condition. The new host's own report, sent when it connects, corrects its status.
 func refuseHeir(key types.NamespacedName) error {
-	return refuse(http.StatusConflict, "host %s was deleted and registered anew: this report is not its own", key.Name)
+	return refuse(http.StatusConflict, "host %s was deleted and registered again: this report is not its own", key.Name)
 }
 
 // latest returns the newest known version of a host: the last write, until the cache has caught up.

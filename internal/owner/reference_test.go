@@ -70,18 +70,18 @@ var _ = DescribeTable("Unknown reports why it is unknown what an owner wants:", 
 	Expect(found).To(BeFalse())
 	Expect(want.Unknown(machine)).To(expected)
 },
-	Entry("there is no owner", Equal("Machine m has no owner that could want an OS of it: "+
+	Entry("there is no owner", Equal("Machine m has no owner that determines its OS: "+
 		"hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { machine.OwnerReferences = nil }),
-	Entry("the owner is of another kind", Equal("what RKE2ControlPlane cp, the owner of Machine m, wants cannot be told: "+
+	Entry("the owner is of another kind", Equal("cannot determine the OS that RKE2ControlPlane cp, the owner of Machine m, wants: "+
 		"hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { ownedBy(machine, "RKE2ControlPlane", "cp") }),
 	Entry("the MachineSet does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
-		"make that anew, or delete the Machine"), func(*clusterv1.Machine, *clusterv1.MachineSet) {}),
+		"recreate it, or delete the Machine"), func(*clusterv1.Machine, *clusterv1.MachineSet) {}),
 	Entry("the MachineDeployment does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
-		"make that anew, or delete the Machine"), func(_ *clusterv1.Machine, set *clusterv1.MachineSet) { create(set) }),
+		"recreate it, or delete the Machine"), func(_ *clusterv1.Machine, set *clusterv1.MachineSet) { create(set) }),
 	Entry("the control plane does not exist", Equal("KubeadmControlPlane cp, the owner of Machine m, does not exist: "+
-		"make that anew, or delete the Machine"),
+		"recreate it, or delete the Machine"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) {
 			ownedBy(machine, "KubeadmControlPlane", "cp")
 		}),

@@ -61,10 +61,10 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 	const kinds = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
-		return fmt.Sprintf("Machine %s has no owner that could want an OS of it: %s", machine.Name, kinds)
+		return fmt.Sprintf("Machine %s has no owner that determines its OS: %s", machine.Name, kinds)
 	}
 	if controller.Kind != machineSetKind && controller.Kind != KubeadmControlPlaneKind {
-		return fmt.Sprintf("what %s %s, the owner of Machine %s, wants cannot be told: %s", controller.Kind, controller.Name, machine.Name, kinds)
+		return fmt.Sprintf("cannot determine the OS that %s %s, the owner of Machine %s, wants: %s", controller.Kind, controller.Name, machine.Name, kinds)
 	}
 	the := fmt.Sprintf("%s %s, the owner of Machine %s,", controller.Kind, controller.Name, machine.Name)
 	if controller.Kind == machineSetKind {
@@ -72,13 +72,13 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 	}
 	switch named := w.reference; {
 	case named.Name == "":
-		return the + " does not exist: make that anew, or delete the Machine"
+		return the + " does not exist: recreate it, or delete the Machine"
 	case !isOurTemplate(named):
 		return fmt.Sprintf("%s names %s %s of %s in its infrastructureRef, and only an ElementalMachineTemplate of %s says which OS is wanted: "+
 			"have it name one, or delete the Machine", the, named.Kind, named.Name, named.APIGroup, infrav1.GroupVersion.Group)
 	default:
 		return fmt.Sprintf("%s names ElementalMachineTemplate %s in its infrastructureRef, which does not exist: "+
-			"make that anew, or delete the Machine", the, named.Name)
+			"recreate it, or delete the Machine", the, named.Name)
 	}
 }
 

@@ -15,7 +15,7 @@ const (
 	day            = 24 * time.Hour
 	expiryBlocks   = 7 * day
 	expiryWarns    = 30 * day
-	renewalMessage = "renew the certificates, with Cluster API by rolling the control plane out anew"
+	renewalMessage = "renew the certificates, with Cluster API by rolling the control plane out again"
 )
 
 // checkCertificates judges what Cluster API knows of the certificates of control plane Machines.

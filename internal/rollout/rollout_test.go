@@ -64,7 +64,7 @@ var _ = Describe("CloneName", func() {
 	DescribeTable("is another one for anything that may be another content",
 		func(other string) { Expect(other).NotTo(Equal(name)) },
 		Entry("the next generation", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 3}, "c")),
-		Entry("a template of the same name made anew", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "c")),
+		Entry("a template of the same name recreated", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "c")),
 		Entry("another look at its ManagedOSVersion", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2, LookedUp: "7"}, "c")),
 		Entry("another cluster", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c2")),
 		Entry("parts that read the same when joined", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "")),

@@ -61,7 +61,7 @@ var _ = Describe("ElementalHostUpgrade", func() {
 			}, "spec.osVersionManagement: the attempt's OS is immutable"),
 	)
 
-	It("is created anew by a move, whatever it declares, and keeps its finalizers and status changeable", func(ctx SpecContext) {
+	It("is recreated by a move, whatever it declares, and keeps its finalizers and status changeable", func(ctx SpecContext) {
 		attempt := create(ctx)
 		attempt.Finalizers = []string{infrav1.ElementalHostUpgradeFinalizer}
 		Expect(person.Update(ctx, attempt)).To(Succeed())

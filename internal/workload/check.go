@@ -23,7 +23,7 @@ type Reading interface {
 
 // State is what was read of a resident for the checks of all Nodes of a cluster. It is shared, and nothing of it is changed.
 type State interface {
-	// Refreshed is the State with that read anew which has to be known at the moment when something is done.
+	// Refreshed is the State with that read again which has to be known at the moment when something is done.
 	Refreshed(ctx context.Context, in Reading) (State, error)
 }
 

@@ -306,7 +306,7 @@ var _ = Describe("An installation", func() {
 		Expect(r.runner.Commands()[0].Env).To(ContainElement("ELEMENTAL_SNAPSHOTTER_TYPE=loopdevice"))
 	})
 
-	It("is tried again after it has failed, and not again once it is done, until the media is booted anew", func() {
+	It("is tried again after it has failed, and not again once it is done, until the media is booted again", func() {
 		r.runner.Fail("elemental install", 1, "no space\nno disk")
 		Expect(install(`{}`)).To(MatchError(HavePrefix("elemental install: exit code 1: no disk")))
 		r.runner.Say("elemental install", "")

@@ -38,6 +38,6 @@
 //	systemctl reboot
 //
 // Reset runs "elemental reset", puts the configuration back, and removes what the agent had left in
-// /oem. A reset that is cut off is begun anew by "elemental-agent run", which asks for recovery again
+// /oem. A reset that is cut off is begun again by "elemental-agent run", which asks for recovery again
 // as long as it finds its own mark that a reset was asked for.
 package elemental

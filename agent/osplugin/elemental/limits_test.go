@@ -128,7 +128,7 @@ var _ = Describe("The EFI partition", func() {
 		Entry("read-only", 1, "254:1 / /run/elemental/efi ro"),
 	)
 
-	It("is made writable for a block that has to be made anew, too", func() {
+	It("is made writable for a block that has to be recreated, too", func() {
 		r.mount("7:0 / /", "254:4 / "+stateDir, "254:1 / /run/elemental/efi ro")
 		r.grub(oemEnv, tornGrub)
 		Expect(r.plugin.BootAlways(ctx, 2, 0)).To(Succeed())

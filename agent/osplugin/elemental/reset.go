@@ -34,7 +34,7 @@ func (p *Plugin) TriggerReset(ctx context.Context) error {
 	}
 	err := p.writeYip(resetConfig, yipFile{Name: "Elemental reset", Stages: map[string][]yipStage{
 		stageNetwork: {{
-			Name: "Reset the host and register it anew",
+			Name: "Reset the host and register it again",
 			If:   "[ -f " + fmt.Sprintf(modePattern, osplugin.ModeRecovery) + " ]",
 			Commands: []string{
 				"elemental-agent reset --config " + keptAgentConfig,

@@ -46,7 +46,7 @@ var _ = Describe("A host whose power was lost while something was written in pla
 	})
 
 	Describe("the list of fallbacks", func() {
-		It("is written anew, with the labels of what is installed", func() {
+		It("is written again, with the labels of what is installed", func() {
 			r.write(stateYAML, r.read(stateYAML)+"recovery: {label: RECOVERY}\n")
 			r.grub(oemEnv, tornGrub)
 			Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())

@@ -108,7 +108,7 @@ func judgeOutdated(k *kubevirtv1.KubeVirt, migrations []kubevirtv1.VirtualMachin
 }
 
 // updatesLauncher says whether a migration is KubeVirt's own, to a new launcher, and has a node to go to: without one it
-// fails after a while and is made anew, for as long as there is no node.
+// fails after a while and is recreated, for as long as there is no node.
 func updatesLauncher(migration kubevirtv1.VirtualMachineInstanceMigration) bool {
 	if _, updates := migration.Annotations[kubevirtv1.WorkloadUpdateMigrationAnnotation]; !updates {
 		return false

@@ -15,7 +15,7 @@ import (
 )
 
 // halt stops a virtual machine by its VirtualMachine, which remembers how it was. A VirtualMachine that has changed
-// since it was read is looked at anew in the next pass.
+// since it was read is looked at again in the next pass.
 func (p *pass) halt(ctx context.Context, decision *Decision) error {
 	vm := p.machineOf(p.instance(decision))
 	if vm == nil {

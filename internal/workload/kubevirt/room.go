@@ -111,7 +111,7 @@ func (s *SharedPods) recent() ([]corev1.Pod, bool) {
 	return s.pods, true
 }
 
-// read reads them anew.
+// read reads them again.
 func (s *SharedPods) read(ctx context.Context, c client.Client) ([]corev1.Pod, error) {
 	if s == nil {
 		return allPods(ctx, c)

@@ -84,7 +84,7 @@ func ReleaseReplenishment(ctx context.Context, c client.Client, attempt string, 
 }
 
 // changeReplenishment reads the setting and its record, and writes what the change makes of both, if that is anything
-// new. A write of somebody else in between has it begin anew.
+// new. A write of somebody else in between has it begin again.
 func changeReplenishment(ctx context.Context, c client.Client, change func(*unstructured.Unstructured, *record) (*record, error)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		setting, err := readReplenishment(ctx, c)

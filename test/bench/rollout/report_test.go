@@ -28,6 +28,8 @@ type figures struct {
 	// Management and Workload are the requests to the API servers.
 	Management requests `json:"management"`
 	Workload   requests `json:"workload"`
+	// Reports of the host that were written, for each node that was upgraded.
+	Reports float64 `json:"reportsPerNode"`
 	// Writes to the management cluster in the whole rollout, by resource, without Events.
 	Writes map[string]int `json:"writes"`
 	// CPU seconds of the manager for each node that was upgraded, and Memory at the end of the rollout in MiB.
@@ -90,6 +92,7 @@ func rows() []row {
 		{"rollout, a node, s", func(f figures) float64 { return f.Seconds }, "", none},
 		{"management: reads a node", func(f figures) float64 { return f.Management.Reads }, isFlat, grows},
 		{"management: writes a node", func(f figures) float64 { return f.Management.Writes }, "<= 40", over(mostWrites)},
+		{"  of them reports of its host", func(f figures) float64 { return f.Reports }, "", none},
 		{"management: received a node, KiB", func(f figures) float64 { return f.Management.Received }, isFlat, grows},
 		{"management: sent a node, KiB", func(f figures) float64 { return f.Management.Sent }, isFlat, grows},
 		{"workload: reads a node", func(f figures) float64 { return f.Workload.Reads }, isFlat, grows},

@@ -76,6 +76,7 @@ func (b *bench) measureRollout(ctx context.Context, result *figures) {
 	result.CPU = spent[cpu] / float64(b.upgraded)
 	result.Management = b.requests(spent, b.cluster.Lab.Management)
 	result.Workload = b.requests(spent, b.cluster.Workload())
+	result.Reports = spent.sum(reported, `result="written"`) / float64(b.upgraded)
 	b.readAudit(ctx, wanted, began, ended, result)
 }
 

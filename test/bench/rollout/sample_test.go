@@ -33,6 +33,7 @@ const (
 	memory     = "process_resident_memory_bytes"
 	reconciles = "controller_runtime_reconcile_total{"
 	requested  = "rest_client_requests_total{"
+	reported   = "elemental_hostapi_reports_total{"
 	depth      = "workqueue_depth{"
 	working    = "controller_runtime_active_workers{"
 	// received is the number of bytes from both API servers, which the lab counts; memoryNow is the name of the memory

@@ -66,7 +66,7 @@ var _ = Describe("The contract of InfraCluster", func() {
 				owner, _ := read(ctx, cluster.Options.Name)
 				return owner.Status.FailureDomains
 			}, patience, look).
-				Should(ContainElement(HaveField("Name", zoneA)), "the host of the other zone registers anew, without it, when it was reset")
+				Should(ContainElement(HaveField("Name", zoneA)), "the host of the other zone registers again, without it, when it was reset")
 		},
 		"InfraCluster: initialization completed": func(ctx SpecContext) {
 			owner, elemental := read(ctx, cluster.Options.Name)

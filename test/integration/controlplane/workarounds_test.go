@@ -124,7 +124,7 @@ func refusedFromNow() func() []string {
 	return func() []string { return refused()[known:] }
 }
 
-// pointByHand makes KubeadmControlPlane refer to a new template with an image, without the guard.
+// pointByHand makes KubeadmControlPlane refer to a new template with an image, without the guard, until goBack.
 func pointByHand(ctx context.Context, cluster *scenario.Cluster, os image.Image) (goBack func(context.Context)) {
 	GinkgoHelper()
 	restoreGuard := suite.WithoutGuard(ctx, cluster.Lab.Kube)
@@ -141,6 +141,11 @@ func pointByHand(ctx context.Context, cluster *scenario.Cluster, os image.Image)
 	return func(ctx context.Context) {
 		GinkgoHelper()
 		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, former).Should(Succeed())
+		// A reconcile that has read the other reference may still be about to delete a Machine.
+		Eventually(func(ctx context.Context) (bool, error) {
+			kcp, err := cluster.KubeadmControlPlane(ctx)
+			return kcp.Status.ObservedGeneration == kcp.Generation, err
+		}, patience, look).WithContext(ctx).Should(BeTrue(), "KubeadmControlPlane has seen its former reference")
 		restoreGuard(ctx)
 	}
 }

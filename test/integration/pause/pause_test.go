@@ -25,7 +25,7 @@ var _ = Describe("Two of three nodes that are paused", func() {
 		p.awaitPaused(ctx, held...)
 		Eventually(said(infrav1.PauseNodesKnownCondition), patience, look).WithContext(ctx).Should(HaveValue(And(
 			HaveField("Status", metav1.ConditionFalse),
-			HaveField("Message", ContainSubstring("was to pause nowhere, which is no node of the cluster")))))
+			HaveField("Message", ContainSubstring("names nowhere, which is no node of the cluster: annotate the Node")))))
 		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto}) // does not affect this rollout
 
 		resumed := held

@@ -151,7 +151,7 @@ func spreadPods(ctx context.Context) (hosting map[string][]string) {
 				continue
 			}
 			err := theLab.WorkloadKube.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(metav1.NamespaceDefault))
-			return errors.Join(err, fmt.Errorf("no other Pod on Node %s: scheduling them anew", node))
+			return errors.Join(err, fmt.Errorf("no other Pod on Node %s: scheduling them again", node))
 		}
 		return nil
 	}).WithContext(ctx).WithPolling(again).Should(Succeed())

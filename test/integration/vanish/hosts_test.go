@@ -53,7 +53,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		Eventually(u.associationSays, patience, look).WithContext(ctx).Should(HavePrefix("AssociatedHostReplaced: "))
 		Eventually(u.now, patience, look).WithContext(ctx).Should(BeNil(), "the attempt goes with its host")
 		Eventually(u.node, patience, look).WithContext(ctx).Should(serve())
-		Eventually(u.updatingSays, patience, look).WithContext(ctx).Should(ContainSubstring("was registered anew"))
+		Eventually(u.updatingSays, patience, look).WithContext(ctx).Should(ContainSubstring("was registered again"))
 		u.expectUntouched()
 
 		u.letGo(ctx)

@@ -40,7 +40,7 @@ var _ = Describe("Balancer", func() {
 		said, err := io.ReadAll(response.Body)
 		return string(said), err
 	}
-	anew := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	again := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 	It("uses replicas in turn, and only those that accept connections and are in service", func() {
 		first, firstPort := replica("first")
@@ -50,19 +50,19 @@ var _ = Describe("Balancer", func() {
 		DeferCleanup(b.Close)
 		said := map[string]int{}
 		for range 4 {
-			name, err := ask(b, anew)
+			name, err := ask(b, again)
 			Expect(err).NotTo(HaveOccurred())
 			said[name]++
 		}
 		Expect(said).To(Equal(map[string]int{"first": 2, "second": 2}))
 
 		b.Exclude(secondPort)
-		Expect(ask(b, anew)).To(Equal("first"))
-		Expect(ask(b, anew)).To(Equal("first"))
+		Expect(ask(b, again)).To(Equal("first"))
+		Expect(ask(b, again)).To(Equal("first"))
 		b.Include(secondPort)
 		first.Close()
-		Expect(ask(b, anew)).To(Equal("second"))
-		Expect(ask(b, anew)).To(Equal("second"))
+		Expect(ask(b, again)).To(Equal("second"))
+		Expect(ask(b, again)).To(Equal("second"))
 	})
 
 	It("closes the connections to a replica that is taken out of service", func() {
