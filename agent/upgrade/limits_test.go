@@ -59,7 +59,7 @@ var _ = Describe("An attempt", func() {
 		Entry("too little", int64(100<<20-1), wire.PhaseFailed, "not enough space to download image "+digestOf("2")+": it has 100 MiB, 99 MiB are free"),
 	)
 
-	It("counts again what cannot be removed, once it could", func() {
+	It("starts to count from zero once what could not be removed was removed", func() {
 		left := 2
 		w.busy = func() bool { left--; return left >= 0 }
 		w.write = []func() error{func() error { left = 2; return errors.New("no space left on device") }}

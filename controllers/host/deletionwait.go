@@ -49,7 +49,7 @@ type deletionWait struct {
 // deletionWait says what the deletion of a host waits for. One that serves a machine waits to be released,
 // and then to be reset, so that no machine in the rack goes on as a node that nobody knows of. Its Node
 // goes before it: while the ElementalHost is there no other can register under its name, and the host,
-// which says from its recovery system that it resets itself, runs no kubelet that would make the Node again. Nothing of this
+// which says from its recovery system that it resets itself, runs no kubelet that would recreate the Node. Nothing of this
 // keeps a Machine: it has released its host before.
 func (r *Reconciler) deletionWait(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (deletionWait, error) {
 	released := hoststate.HasLabel(host, infrav1.NeedsResetLabel) || hoststate.HasLabel(host, infrav1.ResetLabel)

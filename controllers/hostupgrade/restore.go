@@ -79,5 +79,5 @@ func (o *observation) undo(ctx context.Context, pass func(workload.Resident) (wo
 	if err != nil || progress.Done {
 		return sequence.Done(), err
 	}
-	return sequence.Wait(progress.After, "%s", progress.Message), nil
+	return sequence.Wait(min(progress.After, pollPods), "%s", progress.Message), nil
 }

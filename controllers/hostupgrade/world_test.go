@@ -125,7 +125,7 @@ func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
 	return w
 }
 
-// restart makes the controller again, as after the death of the former one.
+// restart recreates the controller, as after the death of the former one.
 func (w *world) restart() {
 	faulty := w.faults.wrap(live)
 	w.connector = &fakeConnector{client: faulty, unreachable: w.connector != nil && w.connector.unreachable}

@@ -67,7 +67,7 @@ func copyOf(object client.Object) client.Object {
 	return object.DeepCopyObject().(client.Object)
 }
 
-// bring makes the objects again, which gives them other UIDs and no status: owners before what they own, and the Cluster, which
+// bring recreates the objects, which gives them other UIDs and no status: owners before what they own, and the Cluster, which
 // is paused, before all.
 func (p *movedPool) bring(ctx SpecContext, moved []client.Object, random *rand.Rand) {
 	GinkgoHelper()

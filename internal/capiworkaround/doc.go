@@ -26,8 +26,9 @@
 //
 // # Judge and WaitForControlPlane, for control planes
 //
-//   - Behaviour: KubeadmControlPlane takes an unhealthy Machine first, and deletes it instead of updating it where only that
-//     one is unhealthy; a Machine that was given a template's content counts as up to date when the reference is back
+//   - Behaviour: KubeadmControlPlane takes a Machine first that has an unhealthy component for certain, and else the oldest,
+//     and deletes the one that it took instead of updating it where that is the only one that is not known to be healthy; a
+//     Machine that was given a template's content counts as up to date when the reference is back
 //     (controlplane/kubeadm/reconcilers/kubeadmcontrolplane/update.go, rollingUpdate).
 //   - Seen: in the source, when control planes were first upgraded on the lab, on hosts with a real etcd.
 //   - Fails when mended, for the first: test/integration/controlplane, "deletes the only Machine that is unhealthy instead of

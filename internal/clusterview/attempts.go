@@ -5,6 +5,7 @@ package clusterview
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,10 +37,10 @@ func (v *View) UnfinishedOn(ctx context.Context, elementalMachine string) (*infr
 	return newest, nil
 }
 
-// NewestAttempt on an ElementalMachine of a name, which may have ended; nil if there is none.
+// NewestAttempt of the Cluster on an ElementalMachine of a name, which may have ended; nil if there is none.
 func (v *View) NewestAttempt(ctx context.Context, elementalMachine string) (*infrav1.ElementalHostUpgrade, error) {
 	found, err := attempts.OnElementalMachine(ctx, v.reader, v.cluster.Namespace, elementalMachine)
-	return attempts.Newest(found), err
+	return attempts.Newest(slices.DeleteFunc(found, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName != v.cluster.Name })), err
 }
 
 // AttemptOfRollout is the newest attempt of a rollout on a Machine, which may have ended; nil if there is none.

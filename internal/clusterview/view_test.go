@@ -123,8 +123,8 @@ var _ = Describe("A View", func() {
 		Expect(view.AttemptOfRollout(ctx, "c-1", "c-old")).To(HaveField("Name", "c-old"))
 		Expect(cached.Listed()).To(BeEquivalentTo(1))
 		Expect(view.UnfinishedOn(ctx, "c-1")).To(HaveField("Name", newest.Name))
-		Expect(view.NewestAttempt(ctx, "c-2")).To(BeNil())
 		for _, none := range []string{"c-2", "other-1"} {
+			Expect(view.NewestAttempt(ctx, none)).To(BeNil())
 			Expect(view.AttemptOfRollout(ctx, none, "c-old")).To(BeNil())
 			Expect(view.UnfinishedOn(ctx, none)).To(BeNil())
 		}

@@ -155,7 +155,7 @@ var _ = Describe("A request without the right", func() {
 		Expect(who.host.report(ctx, report).status).To(Equal(http.StatusForbidden))
 	})
 
-	It("that was overheard and is sent again does nothing again", func(ctx SpecContext) {
+	It("that was overheard has no further effect when it is sent again", func(ctx SpecContext) {
 		who := newCaller(ctx)
 		former := who.host.auth()
 		send := func(method, path string, body any) int {

@@ -6,6 +6,7 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -37,7 +39,8 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 	var (
 		cluster *scenario.Cluster
 		kept    []scenario.Identity
-		// down is the Machine whose host is off.
+		// host is off, and down is its Machine.
+		host *lab.Host
 		down string
 	)
 
@@ -53,12 +56,10 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(kept)) })
 
 	It("does not look again at what it does not know (LookAgain)", func(ctx SpecContext) {
-		const longer = 30 * time.Second // than it takes where a component is unhealthy for certain
-		Expect(cluster.Lab.Host(cluster.ControlPlaneHostName(1)).PowerOff(ctx)).To(Succeed())
-		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
-		found, err := unhealthy(ctx, cluster)
-		Expect(err).NotTo(HaveOccurred())
-		down = found[0]
+		const longer = time.Minute // than the 20 s that it takes where a component is unhealthy for certain
+		host, down = oldest(ctx, cluster)
+		Expect(host.PowerOff(ctx)).To(Succeed())
+		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(ConsistOf(down))
 		Eventually(componentsHealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(metav1.ConditionUnknown))
 
 		last, seen := time.Now(), looks(cluster)
@@ -81,7 +82,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 		Eventually(deletionsRefused, patience, look).Should(HaveEach(cluster.Namespace()+"/"+down), mended("judgeControlPlane and WaitForControlPlane"))
 
 		goBack(ctx)
-		Expect(cluster.Lab.Host(cluster.ControlPlaneHostName(1)).PowerOn(ctx)).To(Succeed())
+		Expect(host.PowerOn(ctx)).To(Succeed())
 		Eventually(func(ctx context.Context) ([]string, error) {
 			if err := wake(ctx, cluster); err != nil {
 				return nil, err
@@ -122,6 +123,20 @@ func refusedFromNow() func() []string {
 	}
 	known := len(refused())
 	return func() []string { return refused()[known:] }
+}
+
+// oldest Machine of the control plane, which KubeadmControlPlane updates first where no component is unhealthy for certain, and
+// its host.
+func oldest(ctx context.Context, cluster *scenario.Cluster) (*lab.Host, string) {
+	GinkgoHelper()
+	machines, err := cluster.ControlPlaneMachines(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	found := slices.MinFunc(machines, func(a, b clusterv1.Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	hosts, err := cluster.Hosts(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	at := slices.IndexFunc(hosts, func(h infrav1.ElementalHost) bool { return h.Labels[infrav1.MachineNameLabel] == found.Name })
+	Expect(at).To(BeNumerically(">=", 0), "the host of Machine "+found.Name)
+	return cluster.Lab.Host(hosts[at].Name), found.Name
 }
 
 // pointByHand makes KubeadmControlPlane refer to a new template with an image, without the guard, until goBack.

@@ -126,6 +126,18 @@ var _ = Describe("Downtimes", func() {
 	})
 })
 
+var _ = Describe("Deletions", func() {
+	It("are those that were requested, or refused by admission, but for dry runs", func() {
+		dryRun := strings.Replace(line(3, "delete", "machines", "tried", 200, "{}"), `"responseStatus"`, `"requestObject":{"dryRun":["All"]},"responseStatus"`, 1)
+		events := log(
+			line(1, "delete", "machines", "gone", 200, "{}"), line(2, "delete", "machines", "kept", 422, "{}"), dryRun,
+			strings.Replace(dryRun, `"code":200`, `"code":403`, 1), line(4, "delete", "machines", "unknown", 404, "{}"),
+			line(5, "delete", "machines", "forbidden", 403, "{}"), line(6, "delete", "nodes", "n", 200, "{}"))
+		Expect(audit.Deleted(events, "machines")).To(Equal([]string{"default/gone"}))
+		Expect(audit.RefusedDeletions(events, "machines")).To(Equal([]string{"default/kept", "default/forbidden"}))
+	})
+})
+
 var _ = Describe("Evictions", func() {
 	It("are those that were granted", func() {
 		Expect(audit.Evictions(log(

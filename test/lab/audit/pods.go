@@ -5,9 +5,12 @@ package audit
 
 import (
 	"encoding/json"
+	"net/http"
+	"slices"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
@@ -93,26 +96,39 @@ func Writes(events []auditv1.Event, user string, from, to time.Time) map[string]
 	return counts
 }
 
-// Deleted lists the objects of a resource for which deletion was requested, as namespace/name.
+// Deleted lists the objects of a resource for which deletion was requested, as namespace/name. Dry runs do not count, for
+// resources whose requests the log has.
 func Deleted(events []auditv1.Event, resource string) []string {
-	return deletions(events, resource, true)
+	return deletions(events, resource, Succeeded)
 }
 
-// RefusedDeletions lists the objects of a resource whose deletion was refused, as namespace/name.
+// RefusedDeletions lists the objects of a resource whose deletion was refused by admission, as namespace/name. Dry runs do not
+// count here either.
 func RefusedDeletions(events []auditv1.Event, resource string) []string {
-	return deletions(events, resource, false)
+	return deletions(events, resource, func(event auditv1.Event) bool {
+		return event.ResponseStatus != nil && slices.Contains([]int32{http.StatusForbidden, http.StatusUnprocessableEntity}, event.ResponseStatus.Code)
+	})
 }
 
-func deletions(events []auditv1.Event, resource string, succeeded bool) []string {
+func deletions(events []auditv1.Event, resource string, counts func(auditv1.Event) bool) []string {
 	names := []string{}
 	for i := range events {
 		ref := events[i].ObjectRef
-		if ref == nil || ref.Resource != resource || ref.Subresource != "" || events[i].Verb != "delete" {
+		if ref == nil || ref.Resource != resource || ref.Subresource != "" || events[i].Verb != "delete" || isDryRun(events[i]) {
 			continue
 		}
-		if Succeeded(events[i]) == succeeded {
+		if counts(events[i]) {
 			names = append(names, ref.Namespace+"/"+ref.Name)
 		}
 	}
 	return names
+}
+
+// isDryRun looks into the options that a client sends with a deletion.
+func isDryRun(event auditv1.Event) bool {
+	if event.RequestObject == nil {
+		return false
+	}
+	options := metav1.DeleteOptions{}
+	return json.Unmarshal(event.RequestObject.Raw, &options) == nil && len(options.DryRun) > 0
 }
