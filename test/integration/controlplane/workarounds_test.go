@@ -6,8 +6,10 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -63,6 +65,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 		Eventually(componentsHealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(metav1.ConditionUnknown))
 
 		last, seen := time.Now(), looks(cluster)
+		Expect(seen).NotTo(BeZero(), "its log tells of its reconciles")
 		Eventually(func() time.Duration {
 			touchStaticPods(ctx, cluster)
 			if now := looks(cluster); now != seen {
@@ -173,12 +176,14 @@ func touchStaticPods(ctx context.Context, cluster *scenario.Cluster) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// looks counts how often KubeadmControlPlane has asked a member of etcd for its health, through the API server.
+// looks counts how often KubeadmControlPlane has reconciled the cluster's, according to its log.
 func looks(cluster *scenario.Cluster) int {
 	GinkgoHelper()
+	said, err := os.ReadFile(cluster.Lab.ControlPlane.Process.LogFile())
+	Expect(err).NotTo(HaveOccurred())
 	count := 0
-	for _, event := range suite.Audit(cluster.Workload()) {
-		if ref := event.ObjectRef; ref != nil && ref.Resource == "pods" && ref.Subresource == "portforward" {
+	for line := range strings.Lines(string(said)) {
+		if strings.Contains(line, `"Reconcile KubeadmControlPlane"`) && strings.Contains(line, `"`+cluster.Namespace()+"/"+scenario.ControlPlane+`"`) {
 			count++
 		}
 	}
