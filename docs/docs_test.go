@@ -211,6 +211,20 @@ func brokenLinks(path string) []string {
 	return broken
 }
 
+var _ = It("Specs that a page names exist", func() {
+	named, missing := regexp.MustCompile("`([a-z][A-Za-z0-9_.-]*/[A-Za-z0-9_./-]*_test\\.go)`"), []string{}
+	pages, err := filepath.Glob("*.md")
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range pages {
+		for _, match := range named.FindAllStringSubmatch(page(path), -1) {
+			if _, err := os.Stat(filepath.Join("..", match[1])); err != nil {
+				missing = append(missing, path+": "+match[1])
+			}
+		}
+	}
+	Expect(missing).To(BeEmpty())
+})
+
 var _ = Describe("Links", func() {
 	It("lead somewhere", func() {
 		broken := []string{}

@@ -134,7 +134,7 @@ func addControllers(
 		},
 		&hostupgrade.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Clusters: workloads,
-			Owners: wantedByOwners{owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
+			Owners: wantedByOwners{owners}, Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
 		},
 		&nodepause.Reconciler{

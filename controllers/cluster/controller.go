@@ -31,6 +31,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters,verbs=get;list;watch;patch
@@ -64,7 +65,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := mgr.GetLogger().WithValues("controller", controllerName)
 	kind := infrav1.GroupVersion.WithKind(infraKind)
-	toCluster, toLine := handler.EnqueueRequestsFromMapFunc(r.memberToCluster), afterMoment(r.memberToCluster)
+	toCluster, toLine := handler.EnqueueRequestsFromMapFunc(r.memberToCluster), watching.AfterMoment(r.memberToCluster)
 	made, err := capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&infrav1.ElementalCluster{}, builder.WithPredicates(
@@ -83,7 +84,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, toLine, lineChanged()).
 		Watches(&clusterv1.MachineDeployment{}, toLine, lineChanged()).
 		Watches(&corev1.Secret{}, toCluster, isKubeconfig()).
-		Watches(&infrav1.ElementalMachineTemplate{}, afterMoment(r.clustersNear), lineChanged()).
+		Watches(&infrav1.ElementalMachineTemplate{}, watching.AfterMoment(r.clustersNear), lineChanged()).
 		Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)

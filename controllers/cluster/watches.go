@@ -5,15 +5,12 @@ package cluster
 
 import (
 	"context"
-	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -59,27 +56,6 @@ func (r *Reconciler) clustersNear(ctx context.Context, object client.Object) []r
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
 	}
 	return requests
-}
-
-// moment is how long the status line waits for what changes with what has just changed. An attempt passes several steps
-// within a second, and several nodes are upgraded at a time: each would be a write that everybody who watches gets.
-const moment = 2 * time.Second
-
-// afterMoment enqueues what objects are mapped to after a moment. A request that waits already is not put off.
-func afterMoment(mapped handler.MapFunc) handler.Funcs {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	enqueue := func(ctx context.Context, q queue, objects ...client.Object) {
-		for _, object := range objects {
-			for _, request := range mapped(ctx, object) {
-				q.AddAfter(request, moment)
-			}
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { enqueue(ctx, q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, q, e.Object) },
-	}
 }
 
 // lineChanged passes what the status line says something of, and nothing else: hosts and attempts are

@@ -25,6 +25,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
@@ -43,7 +44,7 @@ const controllerName = "elementalhost"
 // Reconciler reconciles ElementalHosts.
 type Reconciler struct {
 	// Client reads from the manager's cache and writes. The cache has the indexes of internal/association, which the machine
-	// controller adds.
+	// controller adds, and of internal/clusterview.
 	Client client.Client
 	// APIReader reads ManagedOSVersions, which are not cached, and the keys that a registration denies.
 	APIReader client.Reader
@@ -70,19 +71,15 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		r.Recorder = mgr.GetEventRecorder(controllerName)
 	}
 	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, crowded)
-	clusterToHosts, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.ElementalHostList{}, mgr.GetScheme())
-	if err != nil {
-		return fmt.Errorf("mapping Clusters to ElementalHosts: %w", err)
-	}
 	log := mgr.GetLogger().WithValues("controller", controllerName)
-	err = capicontroller.NewControllerManagedBy(mgr, log).
+	err := capicontroller.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&infrav1.ElementalHost{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue),
 			hostChanged())).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
-			handler.EnqueueRequestsFromMapFunc(clusterToHosts),
+			handler.EnqueueRequestsFromMapFunc(r.hostsOf),
 			clusterChanged()).
 		Watches(&infrav1.ElementalRegistration{},
 			handler.EnqueueRequestsFromMapFunc(association.ByRegistration(r.Client, unclaimed)),
@@ -92,6 +89,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
 	}
 	return nil
+}
+
+// hostsOf a Cluster: those that serve its Machines, and those that are reserved for it.
+func (r *Reconciler) hostsOf(ctx context.Context, cluster client.Object) []ctrl.Request {
+	hosts, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).Hosts(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHosts")
+		return nil
+	}
+	requests := make([]ctrl.Request, 0, len(hosts))
+	for i := range hosts {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&hosts[i])})
+	}
+	return requests
 }
 
 // skips says whether a host is another manager's, here or on the management cluster that it is moved to.

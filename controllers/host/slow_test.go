@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -65,6 +66,7 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 		mgr, err := server.NewManager()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(association.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect((&host.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Workload: slow, Clock: clock, WatchFilterValue: others}).
 			SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: workers})).To(Succeed())
 		stop, err := apiserver.Run(ctx, mgr)

@@ -65,6 +65,8 @@ type Reconciler struct {
 	Clusters ClusterSource
 	// Owners tells what the owner of a Machine wants.
 	Owners Owners
+	// Namespaces tells which have opted in: in one that has not any more no slot is taken, and no host triggered.
+	Namespaces Namespaces
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock is the time.

@@ -37,6 +37,12 @@ type Owners interface {
 	Wanted(ctx context.Context, machine *clusterv1.Machine) (wanted *WantedOS, unknown string, err error)
 }
 
+// Namespaces tells which namespaces have opted in to upgrades in place.
+type Namespaces interface {
+	// NotOptedIn says, from a live read, why a namespace has not opted in, and what to change; empty where it has.
+	NotOptedIn(ctx context.Context, namespace string) (string, error)
+}
+
 // observation is all that one reconcile decides on. Objects that do not exist are nil.
 type observation struct {
 	now     time.Time

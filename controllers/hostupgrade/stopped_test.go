@@ -66,4 +66,9 @@ var _ = DescribeTable("A host is not triggered where, after the reconcile has re
 		cluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: fmt.Sprintf(`{%q:"another-host"}`, newDigest)}
 		Expect(live.Update(ctx, cluster)).To(Succeed())
 	}, "another-host"),
+	Entry("its namespace opts out", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.closed = "the namespace has opted out" },
+		"the namespace has opted out"),
+	Entry("it is not known any more what its owner wants", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.hash = "" },
+		"no owner that determines its OS"),
+	Entry("its owner wants another OS", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.hash = "other" }, "wanted-by-now"),
 )

@@ -31,6 +31,9 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if paused, err := r.pausedNow(ctx, o); err != nil || paused != "" {
 		return sequence.Wait(pollCluster, "%s", paused), err
 	}
+	if why := r.unwantedNow(ctx, o); why != "" {
+		return sequence.Wait(pollPods, "ElementalHost %s is not triggered: %s", o.host.Name, why), nil
+	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -62,6 +65,17 @@ func (r *Reconciler) pausedNow(ctx context.Context, o *observation) (paused stri
 		return "Cluster " + cluster.Name + " is paused: ElementalHost " + o.host.Name + " is not triggered", nil
 	}
 	return "", nil
+}
+
+// unwantedNow asks once more what the owner of the Machine wants: evacuation and drain may have taken long in this reconcile.
+// It says why the host is not triggered; the next reconcile ends an attempt that is not wanted any more.
+func (r *Reconciler) unwantedNow(ctx context.Context, o *observation) string {
+	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
+	if o.superseded() {
+		_, why := o.unwanted()
+		return why
+	}
+	return o.unknownWish()
 }
 
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.

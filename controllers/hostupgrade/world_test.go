@@ -67,7 +67,11 @@ type world struct {
 type fakeOwners struct {
 	hash string
 	err  error
+	// closed is why the namespace has not opted in.
+	closed string
 }
+
+func (f *fakeOwners) NotOptedIn(context.Context, string) (string, error) { return f.closed, nil }
 
 func (f *fakeOwners) Wanted(_ context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	if f.err != nil || f.hash == "" {
@@ -130,7 +134,7 @@ func (w *world) restart() {
 	faulty := w.faults.wrap(live)
 	w.connector = &fakeConnector{client: faulty, unreachable: w.connector != nil && w.connector.unreachable}
 	w.reconciler = &hostupgrade.Reconciler{
-		Client: apiserver.NewIndexed(faulty, clusterview.AddIndexes), APIReader: live, Workload: w.connector, Owners: w.owners,
+		Client: apiserver.NewIndexed(faulty, clusterview.AddIndexes), APIReader: live, Workload: w.connector, Owners: w.owners, Namespaces: w.owners,
 		Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Soak: 10 * time.Second,
 	}
 }

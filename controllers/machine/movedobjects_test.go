@@ -119,6 +119,9 @@ func (nodesHere) Connect(context.Context, client.ObjectKey) (*workloadcluster.Cl
 
 type wantsV1 struct{}
 
+// NotOptedIn takes all namespaces to have opted in.
+func (wantsV1) NotOptedIn(context.Context, string) (string, error) { return "", nil }
+
 func (wantsV1) Wanted(context.Context, *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	return &hostupgrade.WantedOS{TemplateName: "t1", OSVersionHash: osversion.Hash(image("oci://os:v1"))}, "", nil
 }
@@ -128,7 +131,7 @@ func (wantsV1) Wanted(context.Context, *clusterv1.Machine) (*hostupgrade.WantedO
 func (p *movedPool) lookAtAttempts(ctx SpecContext, random *rand.Rand, of func(machine int) bool) {
 	GinkgoHelper()
 	controller := &hostupgrade.Reconciler{
-		Client: apiserver.NewIndexed(server.Client, clusterview.AddIndexes), APIReader: server.Client, Workload: nodesHere{}, Owners: wantsV1{},
+		Client: apiserver.NewIndexed(server.Client, clusterview.AddIndexes), APIReader: server.Client, Workload: nodesHere{}, Owners: wantsV1{}, Namespaces: wantsV1{},
 		Recorder: events.NewFakeRecorder(10 * movedHosts), Clock: clock,
 	}
 	all := p.attempts(ctx)

@@ -21,12 +21,14 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
-// SetupWithManager adds the controller to a manager.
+// SetupWithManager adds the controller to a manager. What happens in a Cluster has all of its nodes looked at, and waits for what
+// happens with it: the attempts of nodes whose turn it is pause by themselves. What people do is looked at at once.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	changed := builder.WithPredicates(markedChanged())
-	toCluster := handler.EnqueueRequestsFromMapFunc(memberToCluster)
+	toCluster, soon := handler.EnqueueRequestsFromMapFunc(memberToCluster), watching.AfterMoment(memberToCluster)
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
@@ -35,11 +37,11 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 			asked())).
 		WithOptions(options).
 		Watches(&infrav1.ElementalCluster{}, toCluster, builder.WithPredicates(asked())).
-		Watches(&clusterv1.MachineDeployment{}, toCluster, changed).
-		Watches(&clusterv1.Machine{}, toCluster, changed).
-		Watches(&infrav1.ElementalMachine{}, toCluster, changed).
-		Watches(&infrav1.ElementalHost{}, toCluster, changed).
-		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, changed).
+		Watches(&clusterv1.MachineDeployment{}, soon, changed).
+		Watches(&clusterv1.Machine{}, soon, changed).
+		Watches(&infrav1.ElementalMachine{}, soon, changed).
+		Watches(&infrav1.ElementalHost{}, soon, changed).
+		Watches(&infrav1.ElementalHostUpgrade{}, soon, changed).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), changed).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself)).
 		Build(r)

@@ -18,9 +18,11 @@ import (
 // nothing new to say.
 const silentAfter = 25 * time.Second
 
-func readLeases(ctx context.Context, in *optional, s *Services) error {
+// readLeases lists those of all Nodes, and is only for a control plane node that is about to be disrupted: a cluster of 1,000
+// nodes has as many, and each is renewed every 10 seconds.
+func readLeases(ctx context.Context, live client.Reader, s *Snapshot) error {
 	leases := &coordinationv1.LeaseList{}
-	if err := in.List(ctx, leases, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
+	if err := live.List(ctx, leases, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
 		return fmt.Errorf("listing the Leases of Nodes: %w", err)
 	}
 	s.Renewed = map[string]time.Time{}

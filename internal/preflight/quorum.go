@@ -18,8 +18,9 @@ import (
 )
 
 // checkQuorum makes sure that etcd keeps its majority while a control plane node is down. A node counts when it is Ready
-// and KubeadmControlPlane, where it is one, finds nothing wrong with it. One whose kubelet has fallen silent does not count:
-// that is seen sooner than either of the two. Nor, directly before a disruption, does one with a static Pod that is not Ready.
+// and KubeadmControlPlane, where it is one, finds nothing wrong with it. Directly before a disruption one does not count
+// either whose kubelet has fallen silent, which is seen sooner than either of the two, or that has a static Pod that is not
+// Ready.
 func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	if !subject.isControlPlane() {
 		return pass()

@@ -52,28 +52,35 @@ var _ = Describe("Read", Ordered, func() {
 		}
 	}
 	// read as a reader that has found KubeVirt absent at "now" does, that long after.
-	read := func(ctx SpecContext, after time.Duration) *Snapshot {
+	readFrom := func(ctx SpecContext, after time.Duration, controlPlane client.Reader) *Snapshot {
 		GinkgoHelper()
 		s, err := reader.Read(ctx, Sources{
 			View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live).With(kubevirt.Resident{}, longhorn.Resident{}), Now: now.Add(after),
-			Cluster: clusterOf(namespace),
+			Cluster: clusterOf(namespace), LiveControlPlane: controlPlane,
 		})
 		Expect(err).NotTo(HaveOccurred())
 		return s
 	}
+	read := func(ctx SpecContext, after time.Duration) *Snapshot { return readFrom(ctx, after, nil) }
+	readNow := func(ctx SpecContext) *Snapshot { return readFrom(ctx, 0, live) }
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
-	It("finds nothing of what is not installed, and takes a Lease that nobody renewed for none", func(ctx SpecContext) {
+	It("lists Leases of a control plane node only that is about to be disrupted, and takes one that nobody renewed for none", func(ctx SpecContext) {
 		renewed := metav1.NewMicroTime(now)
 		create(ctx,
 			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "a"}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}},
 			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "b"}})
+		Expect(read(ctx, 0).Renewed).To(BeEmpty())
+		s := readNow(ctx)
+		Expect(s.Renewed).To(HaveLen(1))
+		Expect(s.Renewed["a"]).To(BeTemporally("==", now))
+	})
+
+	It("finds nothing of what is not installed", func(ctx SpecContext) {
 		s := read(ctx, 0)
 		Expect(s.States).To(BeEmpty())
 		Expect(s.Jobs).To(BeEmpty())
 		Expect(s.Foreign).To(BeEmpty())
-		Expect(s.Renewed).To(HaveLen(1))
-		Expect(s.Renewed["a"]).To(BeTemporally("==", now))
 	})
 
 	It("finds the attempts that have cordoned nodes, but none of other clusters", func(ctx SpecContext) {

@@ -29,9 +29,9 @@ type Sources struct {
 	// MaxAge is how old the Services may be, all but whether virt-api serves, without which an eviction stops a virtual
 	// machine. Default: they are read now.
 	MaxAge time.Duration
-	// LiveControlPlane reads the Machines of the control plane from the management cluster itself; with it the Nodes and the
-	// static Pods are read from the workload cluster itself. Default: Machines and Nodes come from caches, and static Pods
-	// are not looked at.
+	// LiveControlPlane reads the Machines of the control plane from the management cluster itself; with it the Nodes, the static
+	// Pods and the Leases are read from the workload cluster itself. Default: Machines and Nodes come from caches, and static
+	// Pods and Leases are not looked at.
 	LiveControlPlane client.Reader
 }
 

@@ -72,7 +72,7 @@ func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	}
 	of := Services{}
 	for _, read := range []func(context.Context, *optional, *Services) error{
-		readLeases, readResidents, readJobs, readForeign,
+		readResidents, readJobs, readForeign,
 	} {
 		if err := read(ctx, in, &of); err != nil {
 			return Services{}, err

@@ -32,15 +32,15 @@ type Snapshot struct {
 
 	// Nodes of the workload cluster.
 	Nodes []corev1.Node
-	// StaticPods of the control plane, where they were read: see Sources.LiveControlPlane.
+	// StaticPods of the control plane, and when the kubelets last renewed the Leases of their Nodes, where they were read: see
+	// Sources.LiveControlPlane.
 	StaticPods []corev1.Pod
+	Renewed    map[string]time.Time
 	Services
 }
 
 // Services are what is listed in the workload cluster for all of its nodes at once.
 type Services struct {
-	// Renewed is when the kubelets last renewed the Leases of their Nodes.
-	Renewed map[string]time.Time
 	// Residents that the cluster may have, and States of those that it has, by their names.
 	Residents []workload.Resident
 	States    map[string]workload.State
