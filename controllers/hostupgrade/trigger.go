@@ -28,11 +28,8 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if left, err := r.virtualMachinesOn(ctx, o); err != nil || left != "" {
 		return sequence.Wait(pollPods, "%s", left), err
 	}
-	if paused, err := r.pausedNow(ctx, o); err != nil || paused != "" {
-		return sequence.Wait(pollCluster, "%s", paused), err
-	}
-	if why := r.unwantedNow(ctx, o); why != "" {
-		return sequence.Wait(pollPods, "ElementalHost %s is not triggered: %s", o.host.Name, why), nil
+	if why, err := r.stoppedNow(ctx, o); err != nil || why != "" {
+		return sequence.Wait(pollCluster, "ElementalHost %s is not triggered: %s", o.host.Name, why), err
 	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -55,20 +52,21 @@ func (r *Reconciler) slotTaken(ctx context.Context, o *observation) (taken strin
 	return "the upgrade slot of Cluster " + o.upgrade.Spec.ClusterName + " was taken back", nil
 }
 
-// pausedNow says that the Cluster is paused, which the cache may not know yet.
-func (r *Reconciler) pausedNow(ctx context.Context, o *observation) (paused string, err error) {
+// stoppedNow says why the host must not be triggered although its node is ready for it: the Cluster is paused, which the cache
+// may not know yet, or the owner of the Machine has changed its mind while the node was drained.
+func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string, err error) {
 	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, o.upgrade.Namespace, o.upgrade.Spec.ClusterName)
 	if err != nil || cluster == nil {
 		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", err
 	}
 	if ptr.Deref(cluster.Spec.Paused, false) {
-		return "Cluster " + cluster.Name + " is paused: ElementalHost " + o.host.Name + " is not triggered", nil
+		return "Cluster " + cluster.Name + " is paused", nil
 	}
-	return "", nil
+	return r.unwantedNow(ctx, o), nil
 }
 
-// unwantedNow asks once more what the owner of the Machine wants: evacuation and drain may have taken long in this reconcile.
-// It says why the host is not triggered; the next reconcile ends an attempt that is not wanted any more.
+// unwantedNow reads once more what the owner of the Machine wants, and says why that is not this attempt's OS, or not known to
+// be. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) unwantedNow(ctx context.Context, o *observation) string {
 	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
 	if o.superseded() {
