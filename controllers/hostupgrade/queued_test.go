@@ -39,7 +39,7 @@ var _ = Describe("A queue for slots", func() {
 	It("is woken in the order of age, without those that do not wait in it", func(ctx SpecContext) {
 		aged := func(name string, age time.Duration, changes ...func(*infrav1.ElementalHostUpgradeStatus)) infrav1.ElementalHostUpgrade {
 			upgrade := attempt(name, "1", changes...)
-			upgrade.CreationTimestamp = metav1.Time{Time: noon.Add(-age)}
+			upgrade.Spec.ClusterName, upgrade.CreationTimestamp = "c", metav1.Time{Time: noon.Add(-age)}
 			return upgrade
 		}
 		waits := at(stepAdmit, 0)

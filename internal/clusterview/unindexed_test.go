@@ -18,8 +18,8 @@ import (
 // root of the repository.
 const root = "../.."
 
-// listsOf are the lists of Machines, ElementalMachines, ElementalHosts and ElementalHostUpgrades in a file that are given no
-// field, by the variables that they are read into.
+// listsOf are the calls of labelMapper, and the lists of Machines, ElementalMachines, ElementalHosts and ElementalHostUpgrades in a
+// file that are given no field, by the variables that they are read into.
 func listsOf(file *ast.File) []string {
 	found := []string{}
 	for _, declared := range file.Decls {
@@ -27,6 +27,9 @@ func listsOf(file *ast.File) []string {
 	}
 	return found
 }
+
+// labelMapper is Cluster API's way from a Cluster to its objects. It lists by label, which walks all of the namespace.
+const labelMapper = "ClusterToTypedObjectsMapper"
 
 // listsIn is listsOf for one function, as names are reused.
 func listsIn(function ast.Decl) []string {
@@ -49,6 +52,9 @@ func listsIn(function ast.Decl) []string {
 			return true
 		}
 		called, isSelector := call.Fun.(*ast.SelectorExpr)
+		if isSelector && called.Sel.Name == labelMapper {
+			found = append(found, called.Sel.Name)
+		}
 		into, isName := call.Args[1].(*ast.Ident)
 		if isSelector && isName && called.Sel.Name == "List" && many[into.Name] && !selectsField(call) {
 			found = append(found, into.Name)
