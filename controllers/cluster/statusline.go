@@ -46,6 +46,9 @@ var doing = map[string]string{
 	"Settle":        "settling",
 }
 
+// waitsForPeople is a step that an attempt which goes well passes in one reconcile: one that is seen there waits for somebody.
+const waitsForPeople = "Trigger"
+
 // endings are the ends after which a node waits for somebody.
 var endings = map[infrav1.UpgradePhase]string{
 	infrav1.UpgradeRolledBack: "rolled back",
@@ -127,7 +130,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 	what = cmp.Or(doing[step], step)
 	if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
 		what, urgent = "held by "+blocked, held
-	} else if attempts.WaitsForApproval(attempt) {
+	} else if attempts.WaitsForApproval(attempt) || step == waitsForPeople {
 		urgent = held
 	} else {
 		urgent = upgrades

@@ -36,6 +36,9 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 }
 
 func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Result, error) {
+	if closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace); err != nil || closed != "" {
+		return sequence.Wait(pollSlots, "%s", closed), err
+	}
 	live, err := r.liveSlots(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err

@@ -120,9 +120,12 @@ func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 		stage = "Rebooting"
 	case stepAssess, stepUncordon, stepRestoreVMs, stepSettle:
 		stage = "Assessing"
-	case stepPreflight:
+	case stepPreflight, stepTrigger:
 		if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
 			return stage + ": held by " + blocked
+		}
+		if step == stepTrigger { // which an attempt that goes well passes in one reconcile
+			return stage + ": waits at " + step
 		}
 	}
 	if late := lateAt(attempt, step, now); late != "" {

@@ -45,13 +45,20 @@ var _ = Describe("Standings", func() {
 	It("are few on the way of an attempt, since all who wait for it write them", func() {
 		said := []string{}
 		for _, step := range StepNames() {
-			if step == stepApprove { // which is passed before there is a slot
+			if step == stepApprove || step == stepTrigger { // passed before there is a slot, and in one reconcile
 				continue
 			}
 			upgrade := attempt("u", "1", at(step, time.Second))
 			said = append(said, standing(&upgrade, noon))
 		}
 		Expect(slices.Compact(said)).To(Equal([]string{"Preparing", "Rebooting", "Assessing"}))
+	})
+
+	It("say so of one that is ready to be triggered and is not", func() {
+		upgrade := attempt("u", "1", at(stepTrigger, time.Second))
+		Expect(standing(&upgrade, noon)).To(Equal("Preparing: waits at Trigger"))
+		upgrade = attempt("u", "1", at(stepTrigger, time.Second), blockedBy("ControlPlaneQuorum"))
+		Expect(standing(&upgrade, noon)).To(Equal("Preparing: held by ControlPlaneQuorum"))
 	})
 })
 

@@ -63,14 +63,11 @@ func (o *observation) maxAge() time.Duration {
 	return agedBefore
 }
 
-// checkNow runs the checks on what is so now, directly before something is done that cannot be taken back, and makes sure that
-// the namespace still wants upgrades in place. Of a control plane it is looked at past all caches, as a second member of etcd that is lost takes the cluster with it.
+// checkNow runs the checks on what is so now, directly before something is done that cannot be taken back. Of a control
+// plane it is looked at past all caches, as a second member of etcd that is lost takes the cluster with it.
 func (r *Reconciler) checkNow(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.workload == nil || o.node == nil {
 		return o.awaitCluster(), nil
-	}
-	if closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace); err != nil || closed != "" {
-		return sequence.Wait(pollCluster, "%s", closed), err
 	}
 	if o.isControlPlane() {
 		return r.check(ctx, o, preflight.Sources{LiveControlPlane: r.APIReader})

@@ -72,3 +72,18 @@ var _ = DescribeTable("A host is not triggered where, after the reconcile has re
 		"no owner that determines its OS"),
 	Entry("its owner wants another OS", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.hash = "other" }, "wanted-by-now"),
 )
+
+var _ = It("No slot is taken in a namespace that has opted out, until it opts in again", func(ctx SpecContext) {
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	w.owners.closed = "the namespace has opted out"
+	w.drive(ctx, nil)
+	Expect(w.slots(ctx)).To(BeEmpty())
+	Expect(w.status(ctx)).To(And(HaveField("Step", "Admit (4/14)"), HaveField("Message", "the namespace has opted out")))
+	node := &corev1.Node{}
+	Expect(live.Get(ctx, client.ObjectKey{Name: w.host}, node)).To(Succeed())
+	Expect(node.Spec.Unschedulable).To(BeFalse())
+
+	w.owners.closed = ""
+	w.drive(ctx, nil)
+	Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+})

@@ -53,14 +53,20 @@ func (r *Reconciler) slotTaken(ctx context.Context, o *observation) (taken strin
 }
 
 // stoppedNow says why the host must not be triggered although its node is ready for it: the Cluster is paused, which the cache
-// may not know yet, or the owner of the Machine has changed its mind while the node was drained.
+// may not know yet, its namespace has opted out, or the owner of the Machine has changed its mind while the node was drained.
 func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string, err error) {
 	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, o.upgrade.Namespace, o.upgrade.Spec.ClusterName)
-	if err != nil || cluster == nil {
-		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", err
-	}
-	if ptr.Deref(cluster.Spec.Paused, false) {
+	switch {
+	case err != nil:
+		return "", err
+	case cluster == nil:
+		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", nil
+	case ptr.Deref(cluster.Spec.Paused, false):
 		return "Cluster " + cluster.Name + " is paused", nil
+	}
+	closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace)
+	if err != nil || closed != "" {
+		return closed, err
 	}
 	return r.unwantedNow(ctx, o), nil
 }

@@ -24,8 +24,9 @@ import (
 	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
-// SetupWithManager adds the controller to a manager. What happens in a Cluster has all of its nodes looked at, and waits for what
-// happens with it: the attempts of nodes whose turn it is pause by themselves. What people do is looked at at once.
+// SetupWithManager adds the controller to a manager. A change of a Cluster's members has all of its nodes looked at, and waits for
+// what changes with it: the attempts of nodes whose turn it is pause by themselves. Changes of the Cluster, of templates and of the
+// marks on Nodes are looked at at once.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	changed := builder.WithPredicates(markedChanged())
 	toCluster, soon := handler.EnqueueRequestsFromMapFunc(memberToCluster), watching.AfterMoment(memberToCluster)

@@ -79,12 +79,15 @@ func (r Report) Position() string {
 }
 
 // Run runs the steps from index first (from 0), the earliest that is relevant to the observation, and stops at the first that is not done.
-// With an error it returns the report of the failed step.
+// With an error it returns the report of the failed step, without a result: what a step returns beside an error means nothing.
 func Run[S any](ctx context.Context, steps []Step[S], first int, observation S) (Report, error) {
 	report := Report{Total: len(steps)}
 	for index := first; index < len(steps); index++ {
 		step := steps[index]
 		result, err := step.Run(ctx, observation)
+		if err != nil {
+			result = Result{}
+		}
 		if err != nil || !result.IsDone() {
 			report.Step, report.Index, report.Result = step.Name, index+1, result
 		}

@@ -77,9 +77,10 @@ var _ = Describe("Run", func() {
 	It("reports the step that failed together with its error", func() {
 		failure := errors.New("connection refused")
 		report, err := sequence.Run(ctx, []sequence.Step[*world]{
-			step("Cordon", sequence.Result{}, failure),
+			step("Cordon", sequence.Wait(time.Second, "not known"), failure),
 		}, 0, w)
 
+		Expect(report.Result).To(BeZero())
 		Expect(err).To(MatchError(failure))
 		Expect(err).To(MatchError("running step Cordon: connection refused"))
 		Expect(report.Step).To(Equal("Cordon"))
