@@ -21,15 +21,12 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
-// SetupWithManager adds the controller to a manager. A change of a Cluster's members has all of its nodes looked at, and waits for
-// what changes with it: the attempts of nodes whose turn it is pause by themselves. Changes of the Cluster, of templates and of the
-// marks on Nodes are looked at at once.
+// SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	changed := builder.WithPredicates(markedChanged())
-	toCluster, soon := handler.EnqueueRequestsFromMapFunc(memberToCluster), watching.AfterMoment(memberToCluster)
+	toCluster := handler.EnqueueRequestsFromMapFunc(memberToCluster)
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
@@ -38,11 +35,11 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 			asked())).
 		WithOptions(options).
 		Watches(&infrav1.ElementalCluster{}, toCluster, builder.WithPredicates(asked())).
-		Watches(&clusterv1.MachineDeployment{}, soon, changed).
-		Watches(&clusterv1.Machine{}, soon, changed).
-		Watches(&infrav1.ElementalMachine{}, soon, changed).
-		Watches(&infrav1.ElementalHost{}, soon, changed).
-		Watches(&infrav1.ElementalHostUpgrade{}, soon, changed).
+		Watches(&clusterv1.MachineDeployment{}, toCluster, changed).
+		Watches(&clusterv1.Machine{}, toCluster, changed).
+		Watches(&infrav1.ElementalMachine{}, toCluster, changed).
+		Watches(&infrav1.ElementalHost{}, toCluster, changed).
+		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, changed).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), changed).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself)).
 		Build(r)

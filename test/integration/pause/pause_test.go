@@ -49,7 +49,7 @@ var _ = Describe("Two of three nodes that are paused", func() {
 		Expect(p.runsWanted(ctx, resumed[1])).To(BeFalse())
 		p.approve(ctx, resumed[1])
 		p.expectUpgraded(ctx)
-		Expect(said(infrav1.PauseNodesKnownCondition)(ctx)).To(Or(BeNil(), HaveField("Status", metav1.ConditionTrue)))
+		Eventually(said(infrav1.PauseNodesKnownCondition), patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status", metav1.ConditionTrue)))
 	},
 		Entry("with maxUnavailable 1", 1),
 		Entry("with maxUnavailable 3", 3),
