@@ -140,9 +140,6 @@ func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMac
 		if upgrade.PhaseNow().IsActive() && (name == "" || upgrade.Name < name) {
 			name = upgrade.Name
 		}
-		if last == nil || infrav1.OldestFirst(last, upgrade) < 0 {
-			last = upgrade
-		}
 	}
-	return name, last, nil
+	return name, attempts.Newest(upgrades), nil
 }

@@ -4,6 +4,8 @@
 package nodepause_test
 
 import (
+	"context"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -12,29 +14,23 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-var _ = Describe("A look for nodes to pause", func() {
-	It("costs the same however many nodes other clusters of the namespace have, and whatever has ended on them", func(ctx SpecContext) {
-		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		lists := &apiserver.Counting{Client: live}
-		w.reconciler.Client, w.reconciler.APIReader = lists, lists
-		w.reconcile(ctx)
-		alone := lists.Listed()
-		Expect(alone).To(BeNumerically(">", 0))
+var _ = DescribeTable("A look for nodes to pause costs the same", func(ctx SpecContext, add func(context.Context, *world)) {
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	lists := &apiserver.Counting{Client: live}
+	w.reconciler.Client, w.reconciler.APIReader = lists, lists
+	w.reconcile(ctx)
+	alone := lists.Listed()
+	Expect(alone).To(BeNumerically(">", 0))
+	add(ctx, w)
+	w.reconcile(ctx)
+	Expect(lists.Listed()).To(Equal(alone))
+},
+	Entry("however many nodes other clusters of the namespace have, and whatever has ended on them", func(ctx context.Context, w *world) {
 		Expect(clusterviewtest.AddNodes(ctx, live, w.namespace, "other", 40)).To(Succeed())
-		w.reconcile(ctx)
-		Expect(lists.Listed()).To(Equal(alone))
-	})
-
-	It("costs the same whatever former rollouts have left on its own nodes", func(ctx SpecContext) {
-		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		lists := &apiserver.Counting{Client: live}
-		w.reconciler.Client, w.reconciler.APIReader = lists, lists
-		w.reconcile(ctx)
-		alone := lists.Listed()
+	}),
+	Entry("whatever former rollouts have left on its own nodes", func(ctx context.Context, w *world) {
 		for _, former := range []string{"t-1", "t-2", "t-3"} {
 			w.attempt(ctx, "a", former, infrav1.UpgradeSucceeded)
 		}
-		w.reconcile(ctx)
-		Expect(lists.Listed()).To(Equal(alone))
-	})
-})
+	}),
+)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,8 +128,8 @@ func (r *Reconciler) confirm(ctx context.Context, of *subject) error {
 	if err := r.APIReader.List(ctx, list, client.InNamespace(machine.Namespace), client.MatchingFields{attempts.ByMachine: machine.Name}); err != nil {
 		return fmt.Errorf("listing ElementalHostUpgrades of Machine %s: %w", machine.Name, err)
 	}
-	ofRollout := slices.DeleteFunc(list.Items, func(u infrav1.ElementalHostUpgrade) bool { return pausing.RolloutOf(&u) != of.rollout })
-	of.machine, of.attempt = machine, attempts.Newest(ofRollout)
+	of.machine = machine
+	of.attempt = attempts.NewestWhere(list.Items, func(u *infrav1.ElementalHostUpgrade) bool { return pausing.RolloutOf(u) == of.rollout })
 	return nil
 }
 

@@ -39,9 +39,14 @@ func OnElementalMachine(ctx context.Context, cache client.Reader, namespace, nam
 
 // Newest of some attempts; nil if there is none.
 func Newest(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	return NewestWhere(among, func(*infrav1.ElementalHostUpgrade) bool { return true })
+}
+
+// NewestWhere is the newest of those of some attempts that are chosen; nil if none is.
+func NewestWhere(among []infrav1.ElementalHostUpgrade, isChosen func(*infrav1.ElementalHostUpgrade) bool) *infrav1.ElementalHostUpgrade {
 	var newest *infrav1.ElementalHostUpgrade
 	for i := range among {
-		if newest == nil || infrav1.OldestFirst(newest, &among[i]) < 0 {
+		if isChosen(&among[i]) && (newest == nil || infrav1.OldestFirst(newest, &among[i]) < 0) {
 			newest = &among[i]
 		}
 	}

@@ -5,7 +5,6 @@ package clusterview
 
 import (
 	"context"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,23 +23,13 @@ func (v *View) Unfinished(ctx context.Context) ([]infrav1.ElementalHostUpgrade, 
 // UnfinishedOn is the newest of Unfinished on an ElementalMachine of a name; nil if there is none.
 func (v *View) UnfinishedOn(ctx context.Context, elementalMachine string) (*infrav1.ElementalHostUpgrade, error) {
 	unfinished, err := v.Unfinished(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var newest *infrav1.ElementalHostUpgrade
-	for i := range unfinished {
-		attempt := &unfinished[i]
-		if attempt.Spec.ElementalMachineName == elementalMachine && (newest == nil || infrav1.OldestFirst(newest, attempt) < 0) {
-			newest = attempt
-		}
-	}
-	return newest, nil
+	return attempts.NewestWhere(unfinished, func(u *infrav1.ElementalHostUpgrade) bool { return u.Spec.ElementalMachineName == elementalMachine }), err
 }
 
 // NewestAttempt of the Cluster on an ElementalMachine of a name, which may have ended; nil if there is none.
 func (v *View) NewestAttempt(ctx context.Context, elementalMachine string) (*infrav1.ElementalHostUpgrade, error) {
 	found, err := attempts.OnElementalMachine(ctx, v.reader, v.cluster.Namespace, elementalMachine)
-	return attempts.Newest(slices.DeleteFunc(found, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName != v.cluster.Name })), err
+	return attempts.NewestWhere(found, func(u *infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName == v.cluster.Name }), err
 }
 
 // AttemptOfRollout is the newest attempt of a rollout on a Machine, which may have ended; nil if there is none.
