@@ -55,7 +55,7 @@ func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, err
 	r.recordRun(ctx, o, report)
 	switch {
 	case err != nil:
-		r.recordRefusal(o, report.Position(), err)
+		r.recordError(o, report.Position(), err)
 		return ctrl.Result{}, err
 	case report.Completed():
 		message := fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate())
@@ -132,7 +132,7 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 	log.V(4).Info("Ending attempt", "outcome", outcome, "reason", message)
 	report, err := sequence.Run(ctx, r.ending(outcome), 0, o)
 	if err != nil {
-		r.recordRefusal(o, "", err)
+		r.recordError(o, "", err)
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {

@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // recordStart fills in what is known of an attempt from the beginning, and says whether this is it.
@@ -77,13 +78,17 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate()+o.keptOff(report.Step))
 }
 
-// recordRefusal reports a write that an API server refuses, by its rights or by a policy of the cluster: that does not
-// go by itself, as other errors do. An empty step keeps the one that is there.
-func (r *Reconciler) recordRefusal(o *observation, step string, err error) {
-	if isEnded(o.upgrade.Status.Phase) || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-		return
+// recordError reports what does not pass within moments, as other errors do, and what a person may have to mend: a write that
+// an API server refuses, by its rights or by a policy of the cluster, and a workload cluster that does not answer as it
+// should. An empty step keeps the one that is there.
+func (r *Reconciler) recordError(o *observation, step string, err error) {
+	switch {
+	case isEnded(o.upgrade.Status.Phase):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		r.recordWait(o, step, "refused, and tried again: "+err.Error()+o.tooLate())
+	case workload.IsFailure(err):
+		r.recordWait(o, step, workload.Unreached(o.upgrade.Spec.ClusterName, err)+o.tooLate())
 	}
-	r.recordWait(o, step, "refused, and tried again: "+err.Error()+o.tooLate())
 }
 
 // recordWait reports what is waited for. An empty step keeps the one that is there.

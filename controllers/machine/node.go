@@ -37,7 +37,7 @@ func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (ctrl.Result, 
 	done, after := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
 	if done == nil {
 		if !conditions.Has(s.machine, infrav1.ProviderIDReadyCondition) {
-			reportUnreachable(s)
+			reportUnreachable(s, nil)
 		}
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
@@ -51,12 +51,19 @@ func (r *Reconciler) reconcileProviderID(ctx context.Context, s *scope) error {
 	remote, err := r.connect(ctx, s.cluster)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		// The connection is an event, see SetupWithManager.
-		reportUnreachable(s)
+		reportUnreachable(s, nil)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
+	if err = settleProviderID(ctx, remote, s); err != nil && !apierrors.IsConflict(err) {
+		reportUnreachable(s, err)
+	}
+	return err
+}
+
+func settleProviderID(ctx context.Context, remote client.Client, s *scope) error {
 	node, err := findNode(ctx, workload.WithDeadline(remote), s)
 	if err != nil {
 		return err
@@ -81,8 +88,8 @@ func (r *Reconciler) connect(ctx context.Context, cluster *clusterv1.Cluster) (c
 }
 
 // reportUnreachable keeps what was known: the provider ID of a Node does not change because the
-// cluster's only control plane node reboots.
-func reportUnreachable(s *scope) {
+// cluster's only control plane node reboots. The cause is nil where there is no connection.
+func reportUnreachable(s *scope, cause error) {
 	if conditions.IsTrue(s.machine, infrav1.ProviderIDReadyCondition) {
 		return
 	}
@@ -92,7 +99,7 @@ func reportUnreachable(s *scope) {
 		return
 	}
 	condition.False(s.machine, infrav1.ProviderIDReadyCondition, infrav1.WorkloadClusterUnreachableReason,
-		"Waiting for a connection to Cluster %s", s.cluster.Name)
+		"%s", workload.Unreached(s.cluster.Name, cause))
 }
 
 // findNode returns the host's Node: the one that Cluster API has found, or the one with the name of the

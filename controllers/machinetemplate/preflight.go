@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // aged is how old what is listed in a workload cluster may be where a rollout is about to start: it is looked at every 2 s
@@ -42,6 +43,9 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, aged, seen.template)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))
+		if workload.IsFailure(err) {
+			return waitForCluster("%s waits: %s", owner.Describe(candidate), workload.Unreached(candidate.ClusterName(), err))
+		}
 		return waitForCluster("%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())
 	}
 	if ahead == nil || ahead.UnderWay {

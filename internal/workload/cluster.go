@@ -83,6 +83,7 @@ type Cluster struct {
 // New returns a workload cluster. live reads and writes it without a cache: nothing here can be decided
 // on a stale read, and Pods of whole clusters are not worth caching for the few Nodes that are drained.
 func New(management, live client.Client) *Cluster {
+	live = calls{live}
 	return &Cluster{management: management, live: live, cached: live, memory: &memory{}}
 }
 

@@ -22,11 +22,11 @@ type punctual struct{ cached client.Reader }
 func (p punctual) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	return p.cached.Get(ctx, key, object, options...)
+	return called(p.cached.Get(ctx, key, object, options...))
 }
 
 func (p punctual) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	return p.cached.List(ctx, list, options...)
+	return called(p.cached.List(ctx, list, options...))
 }
