@@ -38,9 +38,9 @@ type Reconciler struct {
 	Client client.Client
 	// APIReader reads live: a node is not paused on a stale read, which may not show that a person has let it go on.
 	APIReader client.Reader
-	// Clusters are the connections to workload clusters, with their caches.
+	// Clusters watch the Nodes of workload clusters.
 	Clusters clustercache.ClusterCache
-	// Workload writes the Nodes of workload clusters.
+	// Workload reads and writes the Nodes of workload clusters.
 	Workload workload.Connector
 	// Recorder of events.
 	Recorder events.EventRecorder

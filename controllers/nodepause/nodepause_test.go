@@ -9,9 +9,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -27,6 +30,18 @@ var (
 	all      = map[string]string{"a": "new by new", "b": "new by new", "c": "new by new"}
 	approved = infrav1.UpgradeStepStatus{Name: "Approve", StartedAt: metav1.Now(), FinishedAt: new(metav1.Now())}
 )
+
+// failingReads is a client of which no read of one object succeeds.
+type failingReads struct {
+	client.Client
+	failure error
+	calls   int
+}
+
+func (f *failingReads) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	f.calls++
+	return f.failure
+}
 
 var _ = Describe("A rollout", func() {
 	DescribeTable("pauses from its beginning", func(ctx SpecContext, options infrav1.NodeUpgradeOption, expected map[string]string) {
@@ -57,6 +72,24 @@ var _ = Describe("A rollout", func() {
 		w.reconcile(ctx)
 		Expect(w.pauses(ctx)).To(Equal(all))
 	})
+
+	DescribeTable("pauses as soon as the workload cluster answers, which fails", func(ctx SpecContext, failure error, calls int) {
+		w := newWorld(ctx, manual)
+		broken := &failingReads{Client: live, failure: failure}
+		w.connection.client = broken
+		Expect(live.Create(ctx, ownertest.Template(w.namespace, "new", imageB))).To(Succeed())
+		change(ctx, w, "workers", &clusterv1.MachineDeployment{}, func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.InfrastructureRef.Name = "new" })
+		_, err := w.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: clusterName}})
+		Expect(err).To(MatchError(failure))
+		Expect(broken.calls).To(Equal(calls))
+
+		w.connection.client = nil
+		w.reconcile(ctx)
+		Expect(w.pauses(ctx)).To(HaveLen(3))
+	},
+		Entry("by not answering: the other nodes would be waited for as long", context.DeadlineExceeded, 1),
+		Entry("by refusing a node, which says nothing of the others", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a", nil), 3),
+	)
 
 	It("is none of our business in a Cluster without the watch filter", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -29,10 +28,14 @@ const conflictRetry = time.Second
 // settleNodes makes the marks on the Nodes what they have to be. A workload cluster that is not connected is an event
 // when it is.
 func (r *Reconciler) settleNodes(ctx context.Context, seen *observation) error {
-	nodes, err := r.cachedNodes(ctx, client.ObjectKeyFromObject(seen.cluster))
-	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+	remote, err := r.connect(ctx, client.ObjectKeyFromObject(seen.cluster))
+	if errors.Is(err, workload.ErrUnreachable) || errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	nodes, err := remote.CachedNodes(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,29 +45,23 @@ func (r *Reconciler) settleNodes(ctx context.Context, seen *observation) error {
 		if pausing.Decide(pausing.MarksOf(node), seen.due(node.Name)) == pausing.Leave {
 			continue
 		}
-		if err := r.settleNode(ctx, seen, node.Name); err != nil {
-			failed = append(failed, err)
+		err := r.settleNode(ctx, seen, remote, node.Name)
+		failed = append(failed, err)
+		if workload.IsUnanswered(err) {
+			break
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// cachedNodes of a workload cluster, and sees to it that a change of their marks is noticed.
-func (r *Reconciler) cachedNodes(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error) {
+// connect opens a workload cluster, and sees to it that a change of the marks of its Nodes is noticed.
+func (r *Reconciler) connect(ctx context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
 	if r.controller != nil {
 		if err := r.Clusters.Watch(ctx, cluster, r.nodeWatcher(cluster)); err != nil {
 			return nil, fmt.Errorf("watching the Nodes of Cluster %s: %w", cluster.Name, err)
 		}
 	}
-	reader, err := r.Clusters.GetReader(ctx, cluster)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the workload cluster of Cluster %s: %w", cluster.Name, err)
-	}
-	list := &corev1.NodeList{}
-	if err := workload.WithDeadline(reader).List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Nodes: %w", err)
-	}
-	return list.Items, nil
+	return r.Workload.Connect(ctx, cluster)
 }
 
 // due is what a rollout means for a Node; nothing, if it is no Machine's, or its Cluster goes.
@@ -77,14 +74,7 @@ func (o *observation) due(node string) pausing.Due {
 }
 
 // settleNode does what the marks of one Node ask for, by live reads.
-func (r *Reconciler) settleNode(ctx context.Context, seen *observation, name string) error {
-	remote, err := r.Workload.Connect(ctx, client.ObjectKeyFromObject(seen.cluster))
-	if errors.Is(err, workload.ErrUnreachable) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+func (r *Reconciler) settleNode(ctx context.Context, seen *observation, remote *workload.Cluster, name string) error {
 	if err := r.confirm(ctx, seen.subjects[name]); err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,23 +32,20 @@ const (
 
 var manual = infrav1.NodeUpgradeOption{Strategy: infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual}}
 
-// connection is a ClusterCache whose workload cluster is the management cluster, and which can be cut.
+// connection is to a workload cluster that is the management cluster. It can be cut, and calls can be left unanswered.
 type connection struct {
 	apiserver.SilentClusters
 	cut bool
+	// client is what the Nodes are read and written by; nil for that of the suite.
+	client client.Client
 }
 
-func (c *connection) GetReader(context.Context, client.ObjectKey) (client.Reader, error) {
-	if c.cut {
-		return nil, clustercache.ErrClusterNotConnected
-	}
-	return live, nil
-}
-
-// Connect is for the writes.
 func (c *connection) Connect(context.Context, client.ObjectKey) (*workload.Cluster, error) {
 	if c.cut {
 		return nil, workload.ErrUnreachable
+	}
+	if c.client != nil {
+		return workload.New(live, c.client).WithCache(live), nil
 	}
 	return workload.New(live, live), nil
 }

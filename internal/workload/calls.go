@@ -32,6 +32,13 @@ func IsFailure(err error) bool {
 	return errors.As(err, &failed) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err)
 }
 
+// IsUnanswered reports whether an error is a call to a workload cluster that its API server did not answer. The next call would
+// be waited for as long.
+func IsUnanswered(err error) bool {
+	var status apierrors.APIStatus
+	return IsFailure(err) && !errors.As(err, &status)
+}
+
 // calls is the client of a workload cluster, which marks its errors.
 type calls struct{ client.Client }
 
