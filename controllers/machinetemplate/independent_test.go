@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -136,9 +138,9 @@ var _ = Describe("One template of 30 Clusters", func() {
 	})
 
 	It("has none paused before the clusters of all have been looked at", func() {
-		looked := map[string]bool{}
-		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: connecting(func(cluster client.ObjectKey) error {
-			looked[cluster.Name] = true
+		looked := sets.Set[string]{}
+		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: inTurn(func(cluster client.ObjectKey) error {
+			looked.Insert(cluster.Name)
 			for name, md := range mds {
 				Expect(get(md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), name)
 			}
@@ -157,6 +159,32 @@ var _ = Describe("One template of 30 Clusters", func() {
 		Expect(looked).To(BeEmpty())
 	})
 
+	It("has no owner of one Cluster wait for that of another which is slow to answer", func() {
+		var met sync.WaitGroup
+		const slow = 5
+		met.Add(slow)
+		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: connecting(func(ctx context.Context, cluster client.ObjectKey) error {
+			var number int
+			if _, err := fmt.Sscanf(cluster.Name, "c%d", &number); err != nil || number >= slow {
+				return workload.ErrUnreachable
+			}
+			met.Done()
+			all := make(chan struct{})
+			go func() { met.Wait(); close(all) }()
+			select {
+			case <-all: // of the slow ones are being looked at
+				return workload.ErrUnreachable
+			case <-ctx.Done():
+				return fmt.Errorf("waiting for the others: %w", ctx.Err())
+			}
+		})}
+		w.patch(imageB)
+		Expect(settle()).To(Succeed())
+		for name := range mds {
+			Expect(refersTo(name)).NotTo(Equal("t"), name)
+		}
+	})
+
 	It("has those pointed first that are paused for it, before the cluster of another is looked at", func() {
 		w.patch(imageB)
 		w.reconcileOnce()
@@ -165,7 +193,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		first := ownertest.MachineDeployment(w.namespace, "a", "a", "t", 1)
 		create(late, elemental, first)
 		looked := false
-		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: connecting(func(cluster client.ObjectKey) error {
+		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: inTurn(func(cluster client.ObjectKey) error {
 			if cluster.Name == "a" {
 				looked = true
 				for name := range mds {
@@ -181,10 +209,21 @@ var _ = Describe("One template of 30 Clusters", func() {
 })
 
 // connecting is a connector that connects to nothing.
-type connecting func(client.ObjectKey) error
+type connecting func(context.Context, client.ObjectKey) error
 
-func (f connecting) Connect(_ context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
-	return nil, f(cluster)
+func (f connecting) Connect(ctx context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
+	return nil, f(ctx, cluster)
+}
+
+// inTurn is a connector whose calls, in which a spec may expect something, are made one after the other.
+func inTurn(call func(client.ObjectKey) error) connecting {
+	var one sync.Mutex
+	return func(_ context.Context, cluster client.ObjectKey) error {
+		defer GinkgoRecover()
+		one.Lock()
+		defer one.Unlock()
+		return call(cluster)
+	}
 }
 
 var _ = Describe("Whatever call fails while a MachineDeployment is held", func() {

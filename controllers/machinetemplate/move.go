@@ -51,13 +51,16 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 		m.add(candidate)(why, err)
 		awaited = awaited || why != nil && why.paused && capiworkaround.AnswerIsDue(r.Owners, candidate.Owner)
 	}
-	ready := []placed{}
-	for _, candidate := range others {
-		if awaited {
+	if awaited {
+		for _, candidate := range others {
 			m.add(candidate)(notQuiet(candidate, "waiting for those that are paused for this template"), nil)
-			continue
 		}
-		if why, err := r.prepareMove(ctx, seen, candidate); why != nil || err != nil {
+		others = nil
+	}
+	ready := []placed{}
+	for i, ahead := range r.lookAhead(ctx, seen, others) {
+		candidate := others[i]
+		if why, err := r.prepareMove(ctx, seen, candidate, ahead); why != nil || err != nil {
 			m.add(candidate)(why, err)
 			continue
 		}
@@ -126,17 +129,16 @@ func (r *Reconciler) finishOrUnpause(ctx context.Context, seen *observation, can
 	return why, errors.Join(err, capiworkaround.Unpause(ctx, r.Owners, candidate.Owner))
 }
 
-// prepareMove does all that comes before an owner is paused: it looks for a quiet point because what makes the reason may
+// prepareMove does what else comes before an owner is paused: it looks for a quiet point because what makes the reason may
 // take long.
-func (r *Reconciler) prepareMove(ctx context.Context, seen *observation, candidate placed) (*waiting, error) {
-	cluster, why, err := r.clusterOf(ctx, seen, candidate)
-	if why != nil || err != nil {
-		return why, err
+func (r *Reconciler) prepareMove(ctx context.Context, seen *observation, candidate placed, ahead looked) (*waiting, error) {
+	switch {
+	case ahead.why != nil && ahead.cluster != nil:
+		return ahead.why, capiworkaround.LookAgain(ctx, r.Owners, candidate.Owner)
+	case ahead.why != nil || ahead.err != nil:
+		return ahead.why, ahead.err
 	}
-	if why := r.preflight(ctx, seen, candidate); why != nil {
-		return why, capiworkaround.LookAgain(ctx, r.Owners, candidate.Owner)
-	}
-	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
+	if why, err := r.ensureClone(ctx, seen, candidate, ahead.cluster); why != nil || err != nil {
 		return why, err
 	}
 	return r.checkQuiet(ctx, candidate)
