@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -84,14 +85,6 @@ func isNodeOf(node *corev1.Node, host *infrav1.ElementalHost) bool {
 
 // isMachines says whether the Node belongs to a Machine that stays.
 func (r *Reconciler) isMachines(ctx context.Context, node *corev1.Node, cluster *clusterv1.Cluster) (bool, error) {
-	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).Machines(ctx)
-	if err != nil {
-		return false, err
-	}
-	for i := range machines {
-		if machines[i].DeletionTimestamp.IsZero() && machines[i].Status.NodeRef.Name == node.Name {
-			return true, nil
-		}
-	}
-	return false, nil
+	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).MachinesOn(ctx, node.Name)
+	return slices.ContainsFunc(machines, func(machine clusterv1.Machine) bool { return machine.DeletionTimestamp.IsZero() }), err
 }

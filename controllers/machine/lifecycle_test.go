@@ -244,6 +244,20 @@ var _ = Describe("An ElementalMachine", func() {
 		Expect(get(ctx, machine)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 
+	It("is not looked at when a Node registers that is not its host's", func(ctx SpecContext) {
+		_, machine := w.host(ctx, "h1"), w.machine(ctx, "m1")
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		key := client.ObjectKeyFromObject(w.cluster)
+		w.report(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: machine.Spec.HostRef.Name}},
+			func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeNotFoundReason))
+		Expect(workload.watches(key)()).To(BeTrue())
+		Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+		before := reconcilesOf(machine)
+		node(ctx, w.ns+"-somebody-elses", "")
+		Consistently(reconcilesOf).WithArguments(machine).Should(Equal(before))
+	})
+
 	It("finds a Node that has the host's other name", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1")

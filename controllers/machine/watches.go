@@ -5,9 +5,11 @@ package machine
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -100,13 +102,6 @@ func (r *Reconciler) machinesOf(ctx context.Context, cluster client.ObjectKey) [
 	return machinesMatching(ctx, clusterview.New(r.Client, cluster), func(*infrav1.ElementalMachine) bool { return true })
 }
 
-// unready are the machines of a Cluster whose Node has still to be found.
-func (r *Reconciler) unready(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	return machinesMatching(ctx, clusterview.New(r.Client, cluster), func(machine *infrav1.ElementalMachine) bool {
-		return !conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition)
-	})
-}
-
 // machinesMatching are the machines of a Cluster that match.
 func machinesMatching(ctx context.Context, view *clusterview.View, match func(*infrav1.ElementalMachine) bool) []reconcile.Request {
 	machines, err := view.ElementalMachines(ctx)
@@ -155,40 +150,39 @@ func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKe
 	if !ok {
 		return nil
 	}
-	name := r.machineOf(ctx, cluster, node.Name)
-	if name == "" {
-		// A Node need not have the name of its host.
-		return r.unready(ctx, cluster)
-	}
-	machine := &infrav1.ElementalMachine{}
-	key := client.ObjectKey{Namespace: cluster.Namespace, Name: name}
-	if err := r.Client.Get(ctx, key, machine); err != nil {
-		return nil
-	}
-	settled := node.DeletionTimestamp.IsZero() && node.Spec.ProviderID == machine.Spec.ProviderID
-	if settled && conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition) {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: key}}
-}
-
-// machineOf is the machine of a Node: the one that the host of its name serves, or whose Node Cluster API has found it
-// to be. It is empty while neither is known.
-func (r *Reconciler) machineOf(ctx context.Context, cluster client.ObjectKey, node string) string {
-	host := &infrav1.ElementalHost{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: node}, host)
-	if err == nil && host.Labels[clusterv1.ClusterNameLabel] == cluster.Name && host.Spec.MachineRef != nil {
-		return host.Spec.MachineRef.Name
-	}
-	owners, err := clusterview.New(r.Client, cluster).Machines(ctx)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
-		return ""
-	}
-	for i := range owners {
-		if owners[i].Status.NodeRef.Name == node {
-			return owners[i].Spec.InfrastructureRef.Name
+	requests := []reconcile.Request{}
+	for _, name := range r.machinesOfNode(ctx, cluster, node.Name) {
+		machine := &infrav1.ElementalMachine{}
+		key := client.ObjectKey{Namespace: cluster.Namespace, Name: name}
+		if err := r.Client.Get(ctx, key, machine, client.UnsafeDisableDeepCopy); err != nil {
+			continue // one that comes is an event itself
+		}
+		settled := node.DeletionTimestamp.IsZero() && node.Spec.ProviderID == machine.Spec.ProviderID
+		if !settled || !conditions.IsTrue(machine, infrav1.ProviderIDReadyCondition) {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
 		}
 	}
-	return ""
+	return requests
+}
+
+// machinesOfNode are the names of the machines that look for a Node of this name, see nodeNames: mostly one. What makes another
+// one look for it is an event of its host or its owner.
+func (r *Reconciler) machinesOfNode(ctx context.Context, cluster client.ObjectKey, node string) []string {
+	view := clusterview.New(r.Client, cluster)
+	hosts, err := view.HostsNamed(ctx, node)
+	owners, listErr := view.MachinesOn(ctx, node)
+	if err := errors.Join(err, listErr); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the ElementalMachine of a Node", "Node", node)
+		return nil
+	}
+	names := sets.New[string]()
+	for i := range hosts {
+		if ref := hosts[i].Spec.MachineRef; ref != nil {
+			names.Insert(ref.Name)
+		}
+	}
+	for i := range owners {
+		names.Insert(owners[i].Spec.InfrastructureRef.Name)
+	}
+	return sets.List(names)
 }

@@ -22,6 +22,9 @@ const (
 	ByCluster = "elemental.cluster"
 	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from.
 	ByTemplate = "elemental.template"
+	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
+	// their Node can have, see nodeKey.
+	byNode = "elemental.node"
 	// byDomain finds the ElementalHosts that are in a failure domain; its one value is inDomain.
 	byDomain = "elemental.domain"
 	inDomain = "true"
@@ -37,6 +40,11 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}
 	if err := indexer.IndexField(ctx, &infrav1.ElementalMachine{}, ByTemplate, madeFrom); err != nil {
 		return fmt.Errorf("indexing ElementalMachines by template: %w", err)
+	}
+	for object, keys := range map[client.Object]client.IndexerFunc{&clusterv1.Machine{}: nodeOfMachine, &infrav1.ElementalHost{}: nodesOfHost} {
+		if err := indexer.IndexField(ctx, object, byNode, keys); err != nil {
+			return fmt.Errorf("indexing %T by node: %w", object, err)
+		}
 	}
 	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, inDomains); err != nil {
 		return fmt.Errorf("indexing ElementalHosts by failure domain: %w", err)

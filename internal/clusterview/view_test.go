@@ -78,6 +78,14 @@ func (s *scene) addMachine(ctx SpecContext, set *clusterv1.MachineSet, cluster, 
 	s.create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels}})
 }
 
+// report changes the status of an object.
+func (s *scene) report(ctx SpecContext, object client.Object, change func()) {
+	GinkgoHelper()
+	Expect(live.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	change()
+	Expect(live.Status().Update(ctx, object)).To(Succeed())
+}
+
 func (s *scene) attempt(ctx SpecContext, name string) infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	found := infrav1.ElementalHostUpgrade{}
@@ -140,6 +148,32 @@ var _ = Describe("A View", func() {
 		Expect(view.MachineOf(ctx, &infrav1.ElementalMachine{})).To(BeNil())
 		Expect(view.Attempt(ctx, "c-new")).To(HaveField("Name", "c-new"))
 		Expect(view.Attempt(ctx, "other-new")).To(BeNil(), "it is another Cluster's")
+	})
+
+	It("has what is of one Node, and looks at no other's", func(ctx SpecContext) {
+		s := newScene(ctx)
+		for _, cluster := range []string{"c", "other"} {
+			machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: cluster + "-1"}}
+			s.report(ctx, machine, func() { machine.Status.NodeRef.Name = "n" })
+			host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: cluster + "-1"}}
+			s.report(ctx, host, func() {
+				host.Status.Addresses = []clusterv1.MachineAddress{
+					{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}, {Type: clusterv1.MachineHostName, Address: "n"},
+				}
+			})
+		}
+		Eventually(func(g Gomega) {
+			cached.Listed()
+			view := s.view("c")
+			g.Expect(view.MachinesOn(ctx, "n")).To(ConsistOf(HaveField("Name", "c-1")))
+			g.Expect(view.HostsNamed(ctx, "n")).To(ConsistOf(HaveField("Name", "c-1")))
+			g.Expect(view.HostsNamed(ctx, "c-2")).To(ConsistOf(HaveField("Name", "c-2")))
+			for _, none := range []string{"10.0.0.1", "other-1", ""} {
+				g.Expect(view.MachinesOn(ctx, none)).To(BeEmpty())
+				g.Expect(view.HostsNamed(ctx, none)).To(BeEmpty())
+			}
+			g.Expect(cached.Listed()).To(BeEquivalentTo(3))
+		}).Should(Succeed())
 	})
 
 	It("asks each owner once what it wants", func(ctx SpecContext) {

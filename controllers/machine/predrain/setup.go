@@ -62,18 +62,25 @@ func seenOfOwn(own *infrav1.ElementalMachine) any { return own.GetLabels()[clust
 
 // clusterToMachines maps a Cluster to its Machines.
 func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.machines(ctx, client.ObjectKeyFromObject(object), func(*clusterv1.Machine) bool { return true })
+	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(object)).Machines(ctx)
+	return requestsFor(ctx, machines, err)
 }
 
-func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, are func(*clusterv1.Machine) bool) []reconcile.Request {
-	machines, err := clusterview.New(r.Client, cluster).Machines(ctx)
+// nodeToMachines maps a Node of a Cluster to its Machine.
+func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node string) []reconcile.Request {
+	machines, err := clusterview.New(r.Client, cluster).MachinesOn(ctx, node)
+	return requestsFor(ctx, machines, err)
+}
+
+// requestsFor those of some Machines that are Elemental's.
+func requestsFor(ctx context.Context, machines []clusterv1.Machine, err error) []reconcile.Request {
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
 		return nil
 	}
 	requests := []reconcile.Request{}
 	for i := range machines {
-		if association.NamesElementalMachine(machines[i].Spec.InfrastructureRef) && are(&machines[i]) {
+		if association.NamesElementalMachine(machines[i].Spec.InfrastructureRef) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
 		}
 	}
@@ -98,7 +105,7 @@ func (r *Reconciler) nodeWatcher(cluster client.ObjectKey, residents workload.Re
 		Watcher: r.controller,
 		Kind:    &corev1.Node{},
 		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, node client.Object) []reconcile.Request {
-			return r.machines(ctx, cluster, func(m *clusterv1.Machine) bool { return m.Status.NodeRef.Name == node.GetName() })
+			return r.nodeToMachines(ctx, cluster, node.GetName())
 		}),
 		Predicates: []predicate.TypedPredicate[client.Object]{labelChanged(residents)},
 	})
