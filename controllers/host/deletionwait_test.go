@@ -5,6 +5,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -23,14 +24,30 @@ import (
 )
 
 // fakeConnector connects to the API server of the suite, but for the Clusters that are cut off.
-type fakeConnector struct{ cut sync.Map }
+type fakeConnector struct{ cut, late sync.Map }
 
 func (f *fakeConnector) Connect(_ context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
 	if _, is := f.cut.Load(cluster); is {
 		return nil, workload.ErrUnreachable
 	}
-	return workload.New(server.Client, server.Client), nil
+	cached := client.Reader(server.Client)
+	if _, is := f.late.Load(cluster); is {
+		cached = empty{}
+	}
+	return workload.New(server.Client, unlisted{server.Client}).WithCache(cached), nil
 }
+
+// unlisted is a cluster whose API server lists nothing.
+type unlisted struct{ client.Client }
+
+func (unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("a list of all there is in the cluster")
+}
+
+// empty is a cache that has not heard of anything yet.
+type empty struct{ client.Reader }
+
+func (empty) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 func serving(h *infrav1.ElementalHost) {
 	h.Finalizers = []string{infrav1.ElementalMachineFinalizer}
@@ -153,6 +170,20 @@ var _ = Describe("The Node of a host that is reset", func() {
 		Entry("but not another's", nodeName, nothing, nothing, false, false),
 		Entry("but not that of a Machine that stays", hostName, nothing, nothing, true, false),
 	)
+
+	It("goes with it although the cache has not heard of it", func(ctx SpecContext) {
+		host := makeHost(ctx, released, func(h *infrav1.ElementalHost) {
+			h.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: nodeName(h)}}
+		})
+		cluster := makeCluster(ctx, host.Namespace)
+		workloads.late.Store(client.ObjectKeyFromObject(cluster), true)
+		nodes := []*corev1.Node{makeNode(ctx, hostName(host), "", ""), makeNode(ctx, nodeName(host), ofHost(host), "")}
+		reset(ctx, host)
+		Eventually(isGone(ctx, host)).Should(BeTrue())
+		for _, node := range nodes {
+			Expect(isGone(ctx, node)()).To(BeTrue())
+		}
+	})
 
 	It("is waited for while the workload cluster is away, but not for ever", func(ctx SpecContext) {
 		host := makeHost(ctx, released)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,13 +50,16 @@ func (r *Reconciler) deleteNodeOf(ctx context.Context, host *infrav1.ElementalHo
 	if err != nil {
 		return err
 	}
-	nodes, err := remote.Nodes(ctx)
+	names, err := namesOfNodes(ctx, remote, host)
 	if err != nil {
 		return err
 	}
-	for i := range nodes {
-		node := &nodes[i]
-		if !isNodeOf(node, host) {
+	for _, name := range names {
+		node, err := remote.Node(ctx, name)
+		if err != nil {
+			return err
+		}
+		if node == nil || !isNodeOf(node, host) {
 			continue
 		}
 		serves, err := r.isMachines(ctx, node, cluster)
@@ -71,6 +75,27 @@ func (r *Reconciler) deleteNodeOf(ctx context.Context, host *infrav1.ElementalHo
 		}
 	}
 	return nil
+}
+
+// namesOfNodes that may be the host's: the names under which it registers, which the cache may not have heard of and which show
+// that the cluster answers, and those that the cache has of it.
+func namesOfNodes(ctx context.Context, remote *workload.Cluster, host *infrav1.ElementalHost) ([]string, error) {
+	known, err := remote.CachedNodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := sets.New(host.Name)
+	for _, address := range host.Status.Addresses {
+		if address.Type == clusterv1.MachineHostName {
+			names.Insert(address.Address)
+		}
+	}
+	for i := range known {
+		if isNodeOf(&known[i], host) {
+			names.Insert(known[i].Name)
+		}
+	}
+	return sets.List(names), nil
 }
 
 // isNodeOf says whether a Node is the host's: it has its provider ID or, registered again, none yet and the
