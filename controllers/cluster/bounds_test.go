@@ -6,6 +6,7 @@ package cluster_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -34,5 +35,17 @@ var _ = Describe("A cluster's status line", func() {
 			return len(seen.Items), err
 		}).Should(Equal(40))
 		Expect(drift(v2Image, "1 of 2 nodes")).To(Equal(alone))
+	})
+})
+
+var _ = Describe("The failure domains of a cluster", func() {
+	It("are not looked at for a host of another", func(ctx SpecContext) {
+		p := makePool(ctx)
+		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
+		Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+		lists.Listed()
+		theirs := addHost(ctx, p.cluster.Namespace, "theirs", "a", func(h *infrav1.ElementalHost) { h.Labels[clusterv1.ClusterNameLabel] = "other" })
+		Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(theirs), theirs) }).Should(Succeed())
+		Consistently(lists.Listed, "3s").Should(BeZero())
 	})
 })

@@ -79,7 +79,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			clusterChanged()).
 		Watches(&infrav1.ElementalMachine{}, toLine, lineChanged()).
 		Watches(&infrav1.ElementalHost{}, toLine, lineChanged()).
-		Watches(&infrav1.ElementalHost{}, handler.EnqueueRequestsFromMapFunc(r.clustersNear), domainChanged()).
+		Watches(&infrav1.ElementalHost{}, watching.AfterMoment(r.clustersInDomain), domainChanged()).
 		Watches(&infrav1.ElementalHostUpgrade{}, toLine, lineChanged()).
 		Watches(&clusterv1.Machine{}, toLine, lineChanged()).
 		Watches(&clusterv1.MachineDeployment{}, toLine, lineChanged()).

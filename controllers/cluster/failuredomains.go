@@ -34,7 +34,8 @@ func (r *Reconciler) observeDomains(ctx context.Context, object *infrav1.Element
 	if cluster == nil {
 		return nil
 	}
-	hosts, err := clusterview.HostsInDomains(ctx, r.Client, object.Namespace)
+	view := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster))
+	hosts, err := view.HostsInDomains(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,23 +43,23 @@ func (r *Reconciler) observeDomains(ctx context.Context, object *infrav1.Element
 		object.Status.FailureDomains = nil
 		return nil
 	}
-	uses, err := r.controlPlaneHosts(ctx, cluster)
+	uses, err := r.controlPlaneHosts(ctx, view, cluster)
 	if err != nil {
 		return err
 	}
-	object.Status.FailureDomains = domainsOf(hosts, cluster.Name, uses)
+	object.Status.FailureDomains = domainsOf(hosts, uses)
 	return nil
 }
 
-// domainsOf returns the domains of a cluster's hosts, by name.
-func domainsOf(hosts []infrav1.ElementalHost, cluster string, usedByControlPlane func(*infrav1.ElementalHost) bool) []clusterv1.FailureDomain {
+// domainsOf returns the domains of hosts, by name.
+func domainsOf(hosts []infrav1.ElementalHost, usedByControlPlane func(*infrav1.ElementalHost) bool) []clusterv1.FailureDomain {
 	domains := map[string]bool{}
 	for i := range hosts {
 		host := &hosts[i]
-		domain, belongsTo := association.FailureDomain(host), host.Labels[clusterv1.ClusterNameLabel]
-		if domain == "" || !host.Spec.Approved || !host.DeletionTimestamp.IsZero() || belongsTo != "" && belongsTo != cluster {
+		if !host.Spec.Approved || !host.DeletionTimestamp.IsZero() {
 			continue
 		}
+		domain := association.FailureDomain(host)
 		domains[domain] = domains[domain] || usedByControlPlane(host)
 	}
 	published := make([]clusterv1.FailureDomain, 0, len(domains))
@@ -72,8 +73,8 @@ func domainsOf(hosts []infrav1.ElementalHost, cluster string, usedByControlPlane
 }
 
 // controlPlaneHosts says of a host whether it serves the cluster's control plane, or is free to.
-func (r *Reconciler) controlPlaneHosts(ctx context.Context, cluster *clusterv1.Cluster) (func(*infrav1.ElementalHost) bool, error) {
-	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).ElementalMachines(ctx)
+func (r *Reconciler) controlPlaneHosts(ctx context.Context, view *clusterview.View, cluster *clusterv1.Cluster) (func(*infrav1.ElementalHost) bool, error) {
+	machines, err := view.ElementalMachines(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,15 @@ func (r *Reconciler) clustersNear(ctx context.Context, object client.Object) []r
 	return requests
 }
 
+// clustersInDomain maps a host to the ElementalClusters whose failure domains it is in: that of its Cluster, or all of its
+// namespace while it is free.
+func (r *Reconciler) clustersInDomain(ctx context.Context, host client.Object) []reconcile.Request {
+	if host.GetLabels()[clusterv1.ClusterNameLabel] == "" {
+		return r.clustersNear(ctx, host)
+	}
+	return r.memberToCluster(ctx, host)
+}
+
 // lineChanged passes what the status line says something of, and nothing else: hosts and attempts are
 // written far more often than that.
 func lineChanged() predicate.Funcs {

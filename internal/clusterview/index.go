@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -25,9 +24,8 @@ const (
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
 	// their Node can have, see nodeKey.
 	byNode = "elemental.node"
-	// byDomain finds the ElementalHosts that are in a failure domain; its one value is inDomain.
+	// byDomain finds the ElementalHosts that are in a failure domain by their Cluster, see inDomain.
 	byDomain = "elemental.domain"
-	inDomain = "true"
 )
 
 // AddIndexes adds the indexes that a View reads by, those of package attempts among them, to a cache that has not been
@@ -46,7 +44,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 			return fmt.Errorf("indexing %T by node: %w", object, err)
 		}
 	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, inDomains); err != nil {
+	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, domainOfHost); err != nil {
 		return fmt.Errorf("indexing ElementalHosts by failure domain: %w", err)
 	}
 	return attempts.AddIndexes(ctx, indexer)
@@ -62,13 +60,6 @@ func madeFrom(object client.Object) []string {
 		return nil
 	}
 	return named(owner.MadeFrom(machine))
-}
-
-func inDomains(object client.Object) []string {
-	if _, isInDomain := object.GetLabels()[association.FailureDomainLabel]; isInDomain {
-		return []string{inDomain}
-	}
-	return nil
 }
 
 func named(value string) []string {

@@ -207,15 +207,21 @@ var _ = Describe("A View", func() {
 		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeFalse(), "it has no Machines")
 	})
 
-	It("has the hosts in failure domains, whose label is all that counts", func(ctx SpecContext) {
+	It("has the hosts in failure domains that are its own, or free, and looks at no others", func(ctx SpecContext) {
 		s := newScene(ctx)
+		for name, cluster := range map[string]string{"free": "", "ours": "c", "theirs": "other"} {
+			s.create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{
+				Namespace: s.namespace, Name: name, Labels: map[string]string{association.FailureDomainLabel: "a", clusterv1.ClusterNameLabel: cluster},
+			}})
+		}
 		s.create(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace, Name: "free", Labels: map[string]string{association.FailureDomainLabel: "a"},
+			Namespace: s.namespace, Name: "nowhere", Labels: map[string]string{association.FailureDomainLabel: ""},
 		}})
-		cached.Listed()
-		Eventually(func() ([]infrav1.ElementalHost, error) { return clusterview.HostsInDomains(ctx, cached, s.namespace) }).
-			Should(HaveExactElements(HaveField("Name", "free")))
-		Expect(cached.Listed()).To(BeEquivalentTo(1))
+		Eventually(func(g Gomega) {
+			cached.Listed()
+			g.Expect(s.view("c").HostsInDomains(ctx)).To(ConsistOf(HaveField("Name", "free"), HaveField("Name", "ours")))
+			g.Expect(cached.Listed()).To(BeEquivalentTo(2))
+		}).Should(Succeed())
 	})
 })
 
