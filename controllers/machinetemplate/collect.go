@@ -31,7 +31,7 @@ const collectRetry = 15 * time.Second
 // compares Machines with the template they were made from.
 func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time.Duration, err error) {
 	unused := maps.Clone(seen.clones)
-	for _, candidate := range seen.all {
+	for _, candidate := range seen.concerned {
 		delete(unused, owner.TemplateName(candidate))
 		delete(unused, candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation])
 		delete(unused, seen.cloneFor(candidate))

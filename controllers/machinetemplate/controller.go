@@ -126,7 +126,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return nil, ctrl.Result{}, err
 	}
 	seen.failed = errors.Join(
-		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.all, seen.at(pending)...),
+		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned, seen.at(pending)...),
 		r.annotate(ctx, seen))
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
@@ -142,7 +142,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	}
 	if len(problems) > 0 {
 		r.reportBlocked(template, problems)
-		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.all)
+		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned)
 	}
 	return seen, ctrl.Result{}, nil
 }

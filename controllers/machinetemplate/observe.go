@@ -6,6 +6,7 @@ package machinetemplate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,8 +52,8 @@ type observation struct {
 	outdated bool
 	// clones of the template by name, whatever their content.
 	clones map[string]*infrav1.ElementalMachineTemplate
-	// all owners of the namespace.
-	all []owner.Owner
+	// concerned are the owners that the template or one of its clones concerns.
+	concerned []owner.Owner
 	// owners that refer to the template or one of its clones.
 	owners []placed
 	// failed is what could not be written, and keeps no owner from being moved.
@@ -85,7 +86,8 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 	for i := range clones.Items {
 		seen.clones[clones.Items[i].Name] = &clones.Items[i]
 	}
-	if seen.all, err = r.Owners.List(ctx, template.Namespace); err != nil {
+	names := append(slices.Collect(maps.Keys(seen.clones)), template.Name)
+	if seen.concerned, err = r.Owners.List(ctx, template.Namespace, names...); err != nil {
 		return nil, err
 	}
 	if seen.outdated, err = r.hasOutdatedMachines(ctx, seen); err != nil {
@@ -94,9 +96,9 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 	return seen, seen.place()
 }
 
-// place finds the template's owners among all, and their positions.
+// place finds the template's owners among those it concerns, and their positions.
 func (o *observation) place() error {
-	for _, candidate := range o.all {
+	for _, candidate := range o.concerned {
 		name := owner.TemplateName(candidate)
 		if name != o.template.Name && o.clones[name] == nil || !candidate.Object().GetDeletionTimestamp().IsZero() {
 			continue

@@ -17,11 +17,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// unpauseAll lets Cluster API go on with all owners that are paused for a template, except those that are still to be
+// unpauseAll lets Cluster API go on with those of some owners that are paused for a template, except those that are still to be
 // pointed elsewhere: it was changed back in the moment in which they were paused, or is gone.
-func (r *Reconciler) unpauseAll(ctx context.Context, template client.ObjectKey, all []owner.Owner, except ...placed) error {
+func (r *Reconciler) unpauseAll(ctx context.Context, template client.ObjectKey, owners []owner.Owner, except ...placed) error {
 	failed := []error{}
-	for _, candidate := range all {
+	for _, candidate := range owners {
 		still := slices.ContainsFunc(except, func(other placed) bool { return owner.Same(other, candidate) })
 		if owner.PausedFor(candidate) == template.Name && !still {
 			failed = append(failed, capiworkaround.Unpause(ctx, r.Owners, candidate))
@@ -44,9 +44,9 @@ func (r *Reconciler) giveUpPauses(ctx context.Context, template *infrav1.Element
 
 // unpause everything that is paused for a template which is not acted on.
 func (r *Reconciler) unpause(ctx context.Context, template client.ObjectKey) error {
-	all, err := r.Owners.List(ctx, template.Namespace)
+	concerned, err := r.Owners.List(ctx, template.Namespace, template.Name)
 	if err != nil {
 		return err
 	}
-	return r.unpauseAll(ctx, template, all)
+	return r.unpauseAll(ctx, template, concerned)
 }

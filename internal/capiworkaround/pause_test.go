@@ -149,9 +149,9 @@ var _ = Describe("Pause", func() {
 		pauseFor(owners, md)
 		md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate"
 		Expect(c.Update(ctx, md)).To(Succeed())
-		Expect(owners.List(ctx, md.Namespace)).To(HaveLen(1))
+		Expect(owners.List(ctx, md.Namespace, "t")).To(HaveLen(1))
 		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
-		Expect(owners.List(ctx, md.Namespace)).To(BeEmpty())
+		Expect(owners.List(ctx, md.Namespace, "t")).To(BeEmpty())
 	})
 })
 

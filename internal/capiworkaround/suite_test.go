@@ -36,7 +36,7 @@ func TestCAPIWorkaround(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
-	c = plane.Client
+	c = apiserver.NewIndexed(plane.Client, owner.AddIndexes)
 })
 
 // ownersAt is a time away from now, at which objects written now were written that long ago.

@@ -28,7 +28,7 @@ const (
 	byDomain = "elemental.domain"
 )
 
-// AddIndexes adds the indexes that a View reads by, those of package attempts among them, to a cache that has not been
+// AddIndexes adds the indexes that a View reads by, those of packages attempts and owner among them, to a cache that has not been
 // started.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, object := range []client.Object{&clusterv1.Machine{}, &infrav1.ElementalMachine{}, &infrav1.ElementalHost{}} {
@@ -46,6 +46,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}
 	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, domainOfHost); err != nil {
 		return fmt.Errorf("indexing ElementalHosts by failure domain: %w", err)
+	}
+	if err := owner.AddIndexes(ctx, indexer); err != nil {
+		return err
 	}
 	return attempts.AddIndexes(ctx, indexer)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = DescribeTable("ReplacesInstead of a MachineDeployment",
@@ -218,9 +219,9 @@ var _ = Describe("List", func() {
 		create(ownertest.MachineDeployment(namespace, "a", "c", "t", 1))
 		owners := ownersAt(0)
 		owners.Client = withoutControlPlanes{c, &meta.NoKindMatchError{}}
-		Expect(owners.List(ctx, namespace)).To(HaveLen(1))
+		Expect(owners.List(ctx, namespace, "t")).To(HaveLen(1))
 		owners.Client = withoutControlPlanes{c, apierrors.NewInternalError(context.DeadlineExceeded)}
-		_, err := owners.List(ctx, namespace)
+		_, err := owners.List(ctx, namespace, "t")
 		Expect(err).To(MatchError(ContainSubstring("listing KubeadmControlPlanes")))
 	})
 
@@ -229,7 +230,22 @@ var _ = Describe("List", func() {
 		md.Finalizers = []string{"test.example.com/keep"}
 		create(md)
 		Expect(c.Delete(ctx, md)).To(Succeed())
-		Expect(ownersAt(0).List(ctx, md.Namespace)).To(BeEmpty())
+		Expect(ownersAt(0).List(ctx, md.Namespace, "t")).To(BeEmpty())
+	})
+
+	It("finds owners that were pointed to a template last, and each once, and looks at no MachineDeployments of others", func() {
+		namespace := newNamespace()
+		pointed := ownertest.MachineDeployment(namespace, "pointed", "c", "t", 1)
+		pointed.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: "t-1"}
+		create(pointed, ownertest.MachineDeployment(namespace, "other", "c", "t2", 1), ownertest.KubeadmControlPlane(namespace, "other", "c", "t2"))
+		counting := &apiserver.Counting{Client: c}
+		owners := ownersAt(0)
+		owners.Client = counting
+		for _, templates := range [][]string{{"t"}, {"t-1"}, {"t", "t-1"}} {
+			counting.Listed()
+			Expect(owners.List(ctx, namespace, templates...)).To(HaveExactElements(HaveField("Object()", HaveField("GetName()", "pointed"))))
+			Expect(counting.Listed()).To(BeEquivalentTo(1+len(templates)), "the control plane is looked at, and the MachineDeployment for each template")
+		}
 	})
 
 	It("finds only owners that use our templates", func() {
@@ -238,7 +254,7 @@ var _ = Describe("List", func() {
 		foreign.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "t"}
 		create(foreign, ownertest.MachineDeployment(namespace, "b", "c", "t", 1), ownertest.MachineDeployment(namespace, "a", "c", "t2", 1),
 			ownertest.KubeadmControlPlane(namespace, "z", "c", "t"))
-		owners, err := ownersAt(0).List(ctx, namespace)
+		owners, err := ownersAt(0).List(ctx, namespace, "t", "t2")
 		Expect(err).NotTo(HaveOccurred())
 		names := []string{}
 		for _, found := range owners {

@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,7 +25,7 @@ import (
 
 // Owners finds owners and changes their references.
 type Owners struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache, which has the index of this package, and writes.
 	Client client.Client
 	// Live reads from the API server, for decisions that a stale read would get wrong.
 	Live client.Reader
@@ -31,37 +33,33 @@ type Owners struct {
 	Clock clock.PassiveClock
 }
 
-// List returns the owners in a namespace that refer to an ElementalMachineTemplate, by kind and name, and those that
-// this provider has paused, whatever they refer to now.
-func (o *Owners) List(ctx context.Context, namespace string) ([]Owner, error) {
-	deployments := &clusterv1.MachineDeploymentList{}
-	if err := o.Client.List(ctx, deployments, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
-	}
+// List returns the owners in a namespace that one of some ElementalMachineTemplates concerns, by kind and name: they refer to it,
+// this provider has pointed them to it last, or has paused them for it, whatever they refer to now. They are the cache's own, and
+// must not be changed.
+func (o *Owners) List(ctx context.Context, namespace string, templates ...string) ([]Owner, error) {
 	controlPlanes := &controlplanev1.KubeadmControlPlaneList{}
-	if err := o.Client.List(ctx, controlPlanes, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
+	err := o.Client.List(ctx, controlPlanes, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+	if err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("listing KubeadmControlPlanes: %w", err)
 	}
-	all := make([]Owner, 0, len(deployments.Items)+len(controlPlanes.Items))
+	wanted, found := sets.New(templates...), map[string]Owner{}
 	for i := range controlPlanes.Items {
-		all = append(all, ForKubeadmControlPlane(&controlPlanes.Items[i]))
-	}
-	for i := range deployments.Items {
-		all = append(all, ForMachineDeployment(&deployments.Items[i]))
-	}
-	return usingTemplates(all), nil
-}
-
-func usingTemplates(all []Owner) []Owner {
-	using := make([]Owner, 0, len(all))
-	for _, candidate := range all {
-		refers := TemplateName(candidate) != "" && candidate.Object().GetDeletionTimestamp().IsZero()
-		if refers || PausedFor(candidate) != "" {
-			using = append(using, candidate)
+		if candidate := ForKubeadmControlPlane(&controlPlanes.Items[i]); wanted.HasAny(templatesOf(candidate)...) {
+			found[Describe(candidate)] = candidate
 		}
 	}
-	sortOwners(using)
-	return using
+	for template := range wanted {
+		deployments := &clusterv1.MachineDeploymentList{}
+		err := o.Client.List(ctx, deployments, client.InNamespace(namespace), client.MatchingFields{byTemplate: template}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("listing MachineDeployments: %w", err)
+		}
+		for i := range deployments.Items {
+			candidate := ForMachineDeployment(&deployments.Items[i])
+			found[Describe(candidate)] = candidate
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), byName), nil
 }
 
 // Reload returns the current version of an owner from the API server.
@@ -82,8 +80,6 @@ func (o *Owners) Reload(ctx context.Context, stale Owner) (Owner, error) {
 	return fresh, nil
 }
 
-func sortOwners(owners []Owner) {
-	slices.SortFunc(owners, func(a, b Owner) int {
-		return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(a.Object().GetName(), b.Object().GetName()))
-	})
+func byName(a, b Owner) int {
+	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(a.Object().GetName(), b.Object().GetName()))
 }

@@ -37,7 +37,7 @@ func TestOwner(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
-	c = plane.Client
+	c = apiserver.NewIndexed(plane.Client, owner.AddIndexes)
 })
 
 // ownersAt has a clock that is ahead by later, so that objects written now appear to be that old.

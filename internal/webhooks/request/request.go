@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/topology"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -117,21 +118,21 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]owner.Owner, error) {
 	clones := &infrav1.ElementalMachineTemplateList{}
 	err := v.Client.List(ctx, clones, client.InNamespace(template.Namespace),
-		client.MatchingLabels{infrav1.SourceTemplateLabel: rollout.LabelValue(template.Name)})
+		client.MatchingLabels{infrav1.SourceTemplateLabel: rollout.LabelValue(template.Name)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("listing the clones of ElementalMachineTemplate %s: %w", template.Name, err)
 	}
-	names := map[string]bool{template.Name: true}
+	names := sets.New(template.Name)
 	for i := range clones.Items {
-		names[clones.Items[i].Name] = true
+		names.Insert(clones.Items[i].Name)
 	}
-	all, err := v.Owners.List(ctx, template.Namespace)
+	concerned, err := v.Owners.List(ctx, template.Namespace, sets.List(names)...)
 	if err != nil {
 		return nil, err
 	}
 	using := []owner.Owner{}
-	for _, candidate := range all {
-		if names[owner.TemplateName(candidate)] && !owner.IsTopologyOwned(candidate) {
+	for _, candidate := range concerned {
+		if names.Has(owner.TemplateName(candidate)) && !owner.IsTopologyOwned(candidate) {
 			using = append(using, candidate)
 		}
 	}
