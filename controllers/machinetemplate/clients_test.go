@@ -9,9 +9,12 @@ import (
 	"errors"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 // crashing is a manager that is killed before it changes a reference.
@@ -151,4 +154,27 @@ func (s statusInterceptor) Patch(ctx context.Context, object client.Object, patc
 		return err
 	}
 	return s.SubResourceWriter.Patch(ctx, object, patch, options...)
+}
+
+// unheard is a cache that has not heard of what names templates.
+type unheard struct{ client.Client }
+
+func (u unheard) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	switch list.(type) {
+	case *clusterv1.MachineSetList, *infrav1.ElementalMachineList:
+		return nil
+	}
+	return u.Client.List(ctx, list, options...)
+}
+
+// answers counts the objects that an API server answers lists with.
+type answers struct {
+	client.Reader
+	objects int
+}
+
+func (a *answers) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := a.Reader.List(ctx, list, options...)
+	a.objects += apimeta.LenList(list)
+	return err
 }

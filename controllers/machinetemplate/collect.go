@@ -10,7 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -81,32 +85,40 @@ func (r *Reconciler) dropPaused(ctx context.Context, unused map[string]*infrav1.
 
 // dropNamed takes out the templates that a MachineSet or an ElementalMachine of the cache names.
 func (r *Reconciler) dropNamed(ctx context.Context, unused map[string]*infrav1.ElementalMachineTemplate) error {
-	if err := dropReferred(ctx, r.Client, unused); err != nil {
-		return err
-	}
 	for name, clone := range unused {
-		made := &infrav1.ElementalMachineList{}
-		if err := r.Client.List(ctx, made, client.InNamespace(clone.Namespace),
-			client.MatchingFields{clusterview.ByTemplate: name}, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", name, err)
-		}
-		if len(made.Items) > 0 {
-			delete(unused, name)
+		for _, naming := range []client.ObjectList{&clusterv1.MachineSetList{}, &infrav1.ElementalMachineList{}} {
+			if err := r.Client.List(ctx, naming, client.InNamespace(clone.Namespace),
+				client.MatchingFields{clusterview.ByTemplate: name}, client.UnsafeDisableDeepCopy); err != nil {
+				return fmt.Errorf("looking in %T for what names ElementalMachineTemplate %s: %w", naming, name, err)
+			}
+			if meta.LenList(naming) > 0 {
+				delete(unused, name)
+			}
 		}
 	}
 	return nil
 }
 
-// dropNamedLive does the same past the cache, with the metadata of the ElementalMachines, of which there may be thousands. It is
-// for templates that are deleted next, and so is rare.
+// dropNamedLive does the same past the cache, in the Clusters that the templates were made for, by the label that Cluster API
+// gives MachineSets and ElementalMachines; of the latter, of which there may be thousands, it reads the metadata. It is for
+// templates that are deleted next, and so is rare.
+// Source: Cluster API 1.14, core/webhooks/admission/machineset.go and controllers/external/util.go.
 func (r *Reconciler) dropNamedLive(ctx context.Context, unused map[string]*infrav1.ElementalMachineTemplate) error {
-	if err := dropReferred(ctx, r.Live, unused); err != nil || len(unused) == 0 {
+	selected, err := inClustersOf(unused)
+	if err != nil {
 		return err
+	}
+	machineSets := &clusterv1.MachineSetList{}
+	if err := r.Live.List(ctx, machineSets, client.InNamespace(namespaceOf(unused)), selected); err != nil {
+		return fmt.Errorf("listing MachineSets: %w", err)
 	}
 	machines := &metav1.PartialObjectMetadataList{}
 	machines.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachineList"))
-	if err := r.Live.List(ctx, machines, client.InNamespace(namespaceOf(unused))); err != nil {
+	if err := r.Live.List(ctx, machines, client.InNamespace(namespaceOf(unused)), selected); err != nil {
 		return fmt.Errorf("listing ElementalMachines: %w", err)
+	}
+	for i := range machineSets.Items {
+		delete(unused, machineSets.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
 	}
 	for i := range machines.Items {
 		delete(unused, machines.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation])
@@ -114,16 +126,17 @@ func (r *Reconciler) dropNamedLive(ctx context.Context, unused map[string]*infra
 	return nil
 }
 
-// dropReferred takes out the templates that a MachineSet refers to.
-func dropReferred(ctx context.Context, reader client.Reader, unused map[string]*infrav1.ElementalMachineTemplate) error {
-	sets := &clusterv1.MachineSetList{}
-	if err := reader.List(ctx, sets, client.InNamespace(namespaceOf(unused)), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing MachineSets: %w", err)
+// inClustersOf selects what belongs to the Clusters that clones were made for.
+func inClustersOf(clones map[string]*infrav1.ElementalMachineTemplate) (client.ListOption, error) {
+	clusters := sets.New[string]()
+	for _, clone := range clones {
+		clusters.Insert(clone.Labels[clusterv1.ClusterNameLabel])
 	}
-	for i := range sets.Items {
-		delete(unused, sets.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
+	belongs, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.In, sets.List(clusters))
+	if err != nil {
+		return nil, fmt.Errorf("selecting the Clusters of clones: %w", err)
 	}
-	return nil
+	return client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*belongs)}, nil
 }
 
 // namespaceOf the clones of a template, which are all in one.

@@ -19,7 +19,8 @@ import (
 const (
 	// ByCluster finds Machines, ElementalMachines and ElementalHosts by the name of the Cluster that their label has.
 	ByCluster = "elemental.cluster"
-	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from.
+	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from, and
+	// MachineSets by the name of the template that they refer to.
 	ByTemplate = "elemental.template"
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
 	// their Node can have, see nodeKey.
@@ -36,8 +37,10 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 			return fmt.Errorf("indexing %T by cluster: %w", object, err)
 		}
 	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalMachine{}, ByTemplate, madeFrom); err != nil {
-		return fmt.Errorf("indexing ElementalMachines by template: %w", err)
+	for _, object := range []client.Object{&infrav1.ElementalMachine{}, &clusterv1.MachineSet{}} {
+		if err := indexer.IndexField(ctx, object, ByTemplate, templateOf); err != nil {
+			return fmt.Errorf("indexing %T by template: %w", object, err)
+		}
 	}
 	for object, keys := range map[client.Object]client.IndexerFunc{&clusterv1.Machine{}: nodeOfMachine, &infrav1.ElementalHost{}: nodesOfHost} {
 		if err := indexer.IndexField(ctx, object, byNode, keys); err != nil {
@@ -57,12 +60,14 @@ func labelled(object client.Object) []string {
 	return named(object.GetLabels()[clusterv1.ClusterNameLabel])
 }
 
-func madeFrom(object client.Object) []string {
-	machine, isOne := object.(*infrav1.ElementalMachine)
-	if !isOne {
-		return nil
+func templateOf(object client.Object) []string {
+	switch of := object.(type) {
+	case *infrav1.ElementalMachine:
+		return named(owner.MadeFrom(of))
+	case *clusterv1.MachineSet:
+		return named(of.Spec.Template.Spec.InfrastructureRef.Name)
 	}
-	return named(owner.MadeFrom(machine))
+	return nil
 }
 
 func named(value string) []string {
