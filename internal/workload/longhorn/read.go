@@ -36,7 +36,8 @@ func kind(c client.Client, name string) (gvk schema.GroupVersionKind, found bool
 	return mapping.GroupVersionKind, true, nil
 }
 
-// Read reads Longhorn's volumes with their replicas; nil if the cluster has no Longhorn.
+// Read reads Longhorn's volumes with their replicas; nil if the cluster has no Longhorn. It costs five objects or so for each
+// volume of the cluster: what is asked of one node only is read by ReadOn.
 func Read(ctx context.Context, c client.Client) (*Snapshot, error) {
 	volumes := []volume{}
 	if installed, err := list(ctx, c, "Volume", &volumes); err != nil || !installed {
@@ -69,17 +70,18 @@ func objects(ctx context.Context, c client.Client, name string, options ...clien
 	return found, nil
 }
 
-// list reads all objects of a kind, as far as T knows them.
-func list[T any](ctx context.Context, c client.Client, name string, into *[]T) (installed bool, err error) {
-	found, err := objects(ctx, c, name)
+// list adds the objects of a kind, as far as T knows them.
+func list[T any](ctx context.Context, c client.Client, name string, into *[]T, options ...client.ListOption) (installed bool, err error) {
+	found, err := objects(ctx, c, name, options...)
 	if err != nil || found == nil {
 		return false, err
 	}
-	*into = make([]T, len(found.Items))
 	for i := range found.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &(*into)[i]); err != nil {
+		var item T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &item); err != nil {
 			return true, fmt.Errorf("reading %s %s of %s: %w", name, found.Items[i].GetName(), Group, err)
 		}
+		*into = append(*into, item)
 	}
 	return true, nil
 }

@@ -4,6 +4,7 @@
 package longhorn_test
 
 import (
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -43,6 +44,21 @@ var _ = Describe("Read", Ordered, func() {
 			{Name: "v2", Claim: "default/data", Wanted: 1, State: "detached", Robustness: "unknown", Workloads: []string{"Deployment web"},
 				Replicas: []longhorn.Replica{{Name: "v2-r-a", Node: "a", Healthy: true}}},
 		}))
+	})
+
+	It("reads for one node the replicas of those volumes only that have one there", func(ctx SpecContext) {
+		all := read(ctx)
+		for node, holds := range map[string][]bool{"a": {true, true}, "b": {true, false}, "c": {false, false}, strings.Repeat("c", 64): {false, false}} {
+			on, err := longhorn.ReadOn(ctx, server.Client, node)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(on.Volumes).To(HaveLen(len(all.Volumes)))
+			for i, volume := range all.Volumes {
+				if !holds[i] {
+					volume.Replicas = nil
+				}
+				Expect(on.Volumes[i]).To(Equal(volume), node)
+			}
+		}
 	})
 
 	It("sees a replica fail and being rebuilt", func(ctx SpecContext) {

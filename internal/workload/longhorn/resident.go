@@ -46,7 +46,7 @@ func (Resident) RefusedBecause(ctx context.Context, in *workload.Cluster, node s
 	if !slices.ContainsFunc(pods, isInstanceManager) {
 		return "", nil
 	}
-	snapshot, err := Read(ctx, in.Live())
+	snapshot, err := ReadOn(ctx, in.Live(), node)
 	if err != nil {
 		return "", err
 	}
@@ -65,8 +65,8 @@ func isInstanceManager(pod *corev1.Pod) bool { return pod.Labels[componentLabel]
 // Attached names the volumes with an engine on the Node. One can be without a VolumeAttachment of Kubernetes': by a person
 // in Longhorn's UI, or for a share manager.
 func (Resident) Attached(ctx context.Context, in *workload.Cluster, node string) ([]string, error) {
-	snapshot, err := Read(ctx, in.Live())
-	if err != nil || snapshot == nil {
+	volumes, found, err := attachedTo(ctx, in.Live(), node)
+	if err != nil || !found {
 		return nil, err
 	}
 	inUse, err := in.ClaimsInUse(ctx, node)
@@ -74,7 +74,7 @@ func (Resident) Attached(ctx context.Context, in *workload.Cluster, node string)
 		return nil, err
 	}
 	attached := []string{}
-	for _, volume := range snapshot.AttachedTo(node) {
+	for _, volume := range volumes {
 		if volume.Claim == "" || !inUse.Has(volume.Claim) {
 			attached = append(attached, volume.String())
 		}
@@ -95,7 +95,7 @@ func (Resident) Release(ctx context.Context, in *workload.Cluster, attempt strin
 
 // Unsettled names the volumes whose replicas on the Node are not rebuilt.
 func (Resident) Unsettled(ctx context.Context, in *workload.Cluster, node string, since time.Time) (waitFor string, err error) {
-	snapshot, err := Read(ctx, in.Live())
+	snapshot, err := ReadOn(ctx, in.Live(), node)
 	if err != nil {
 		return "", err
 	}

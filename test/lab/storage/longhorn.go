@@ -60,6 +60,12 @@ type VolumeSpec struct {
 // ReplicaName is the name of a volume's replica on a Node.
 func ReplicaName(volume, node string) string { return volume + "-r-" + node }
 
+// Labels of replicas and engines, as Longhorn gives them.
+const (
+	volumeOf = "longhornvolume"
+	nodeOf   = "longhornnode"
+)
+
 // AddVolume makes a volume.
 func (l *Longhorn) AddVolume(ctx context.Context, spec VolumeSpec) error {
 	modes := map[string]any{}
@@ -67,6 +73,7 @@ func (l *Longhorn) AddVolume(ctx context.Context, spec VolumeSpec) error {
 		replica := New(Replica, Namespace, ReplicaName(spec.Name, node), map[string]any{"spec": map[string]any{
 			"volumeName": spec.Name, "nodeID": node, "healthyAt": l.now(), "failedAt": "",
 		}})
+		replica.SetLabels(map[string]string{volumeOf: spec.Name, nodeOf: node})
 		if err := l.kube.Create(ctx, replica); err != nil {
 			return fmt.Errorf("creating Replica %s: %w", replica.GetName(), err)
 		}
@@ -75,6 +82,7 @@ func (l *Longhorn) AddVolume(ctx context.Context, spec VolumeSpec) error {
 	engine := New(Engine, Namespace, spec.Name+"-e-0", map[string]any{
 		"spec": map[string]any{"volumeName": spec.Name, "nodeID": spec.AttachedTo}, "status": map[string]any{},
 	})
+	engine.SetLabels(map[string]string{volumeOf: spec.Name, nodeOf: spec.AttachedTo})
 	volume := New(Volume, Namespace, spec.Name, map[string]any{
 		"spec":   map[string]any{"numberOfReplicas": int64(len(spec.Nodes))},
 		"status": map[string]any{"state": "detached", "robustness": "unknown", "lastDegradedAt": "", "kubernetesStatus": spec.user()},
