@@ -50,7 +50,7 @@ type observation struct {
 	hash string
 	// outdated is whether Machines were made from the template itself before it was changed.
 	outdated bool
-	// clones of the template by name, whatever their content.
+	// clones of the template by name, whatever their content. They are the cache's own, and must not be changed.
 	clones map[string]*infrav1.ElementalMachineTemplate
 	// concerned are the owners that the template or one of its clones concerns.
 	concerned []owner.Owner
@@ -77,14 +77,14 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 		return nil, err
 	}
 	seen := &observation{template: template, hash: hash, clones: map[string]*infrav1.ElementalMachineTemplate{}}
-	clones := &infrav1.ElementalMachineTemplateList{}
-	err = r.Client.List(ctx, clones, client.InNamespace(template.Namespace),
-		client.MatchingLabels{infrav1.SourceTemplateLabel: sourceLabel(template)})
+	family, err := clusterview.Family(ctx, r.Client, template.Namespace, sourceLabel(template))
 	if err != nil {
-		return nil, fmt.Errorf("listing the clones of ElementalMachineTemplate %s: %w", template.Name, err)
+		return nil, err
 	}
-	for i := range clones.Items {
-		seen.clones[clones.Items[i].Name] = &clones.Items[i]
+	for i := range family {
+		if isClone(&family[i]) {
+			seen.clones[family[i].Name] = &family[i]
+		}
 	}
 	names := append(slices.Collect(maps.Keys(seen.clones)), template.Name)
 	if seen.concerned, err = r.Owners.List(ctx, template.Namespace, names...); err != nil {

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -61,24 +63,33 @@ func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcil
 	if name == "" {
 		return nil
 	}
-	templates := &infrav1.ElementalMachineTemplateList{}
-	if err := r.Client.List(ctx, templates, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachineTemplates")
+	templates, err := r.sourcesOf(ctx, client.ObjectKey{Namespace: namespace, Name: name})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the ElementalMachineTemplate of an owner")
 		return nil
 	}
-	source := ""
-	for i := range templates.Items {
-		if templates.Items[i].Name == name {
-			source = templates.Items[i].Labels[infrav1.SourceTemplateLabel]
-		}
-	}
-	requests := []reconcile.Request{}
-	for i := range templates.Items {
-		template := &templates.Items[i]
-		if isClone(template) || template.Name != name && sourceLabel(template) != source {
-			continue
-		}
+	requests := make([]reconcile.Request, 0, len(templates))
+	for _, template := range templates {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(template)})
 	}
 	return requests
+}
+
+// sourcesOf a template are itself or, if it is a clone, what it may be a clone of.
+func (r *Reconciler) sourcesOf(ctx context.Context, key client.ObjectKey) ([]*infrav1.ElementalMachineTemplate, error) {
+	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, key.Namespace, key.Name, client.UnsafeDisableDeepCopy)
+	if err != nil || template == nil {
+		return nil, err
+	}
+	if !isClone(template) {
+		return []*infrav1.ElementalMachineTemplate{template}, nil
+	}
+	family, err := clusterview.Family(ctx, r.Client, key.Namespace, template.Labels[infrav1.SourceTemplateLabel])
+	sources := []*infrav1.ElementalMachineTemplate{}
+	for i := range family {
+		if !isClone(&family[i]) {
+			sources = append(sources, &family[i])
+		}
+	}
+	return sources, err
 }

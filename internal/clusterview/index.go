@@ -22,6 +22,8 @@ const (
 	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from, and
 	// MachineSets by the name of the template that they refer to.
 	ByTemplate = "elemental.template"
+	// bySource finds ElementalMachineTemplates by their source, see Family.
+	bySource = "elemental.source"
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
 	// their Node can have, see nodeKey.
 	byNode = "elemental.node"
@@ -41,6 +43,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		if err := indexer.IndexField(ctx, object, ByTemplate, templateOf); err != nil {
 			return fmt.Errorf("indexing %T by template: %w", object, err)
 		}
+	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalMachineTemplate{}, bySource, sourceOfTemplate); err != nil {
+		return fmt.Errorf("indexing ElementalMachineTemplates by source: %w", err)
 	}
 	for object, keys := range map[client.Object]client.IndexerFunc{&clusterv1.Machine{}: nodeOfMachine, &infrav1.ElementalHost{}: nodesOfHost} {
 		if err := indexer.IndexField(ctx, object, byNode, keys); err != nil {

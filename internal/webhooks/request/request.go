@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
@@ -116,15 +117,15 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 }
 
 func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]owner.Owner, error) {
-	clones := &infrav1.ElementalMachineTemplateList{}
-	err := v.Client.List(ctx, clones, client.InNamespace(template.Namespace),
-		client.MatchingLabels{infrav1.SourceTemplateLabel: rollout.LabelValue(template.Name)}, client.UnsafeDisableDeepCopy)
+	family, err := clusterview.Family(ctx, v.Client, template.Namespace, rollout.LabelValue(template.Name))
 	if err != nil {
-		return nil, fmt.Errorf("listing the clones of ElementalMachineTemplate %s: %w", template.Name, err)
+		return nil, err
 	}
 	names := sets.New(template.Name)
-	for i := range clones.Items {
-		names.Insert(clones.Items[i].Name)
+	for i := range family {
+		if _, isClone := family[i].Labels[infrav1.SourceTemplateLabel]; isClone {
+			names.Insert(family[i].Name)
+		}
 	}
 	concerned, err := v.Owners.List(ctx, template.Namespace, sets.List(names)...)
 	if err != nil {

@@ -1,0 +1,32 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// Family are the ElementalMachineTemplates of a namespace with the same source, by the value that label SourceTemplateLabel has of
+// its name: the source itself, and its clones. They must not be changed.
+func Family(ctx context.Context, cache client.Reader, namespace, source string) ([]infrav1.ElementalMachineTemplate, error) {
+	found := &infrav1.ElementalMachineTemplateList{}
+	err := cache.List(ctx, found, client.InNamespace(namespace), client.MatchingFields{bySource: source}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing ElementalMachineTemplate %s and its clones: %w", source, err)
+	}
+	return found.Items, nil
+}
+
+func sourceOfTemplate(object client.Object) []string {
+	if source, isClone := object.GetLabels()[infrav1.SourceTemplateLabel]; isClone {
+		return named(source)
+	}
+	return named(rollout.LabelValue(object.GetName()))
+}
