@@ -119,6 +119,8 @@ var _ = Describe("The deletion of a host", func() {
 	It("is what a person does who does not expect the reset any more", func(ctx SpecContext) {
 		host := makeHost(ctx, released)
 		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason))
+		// A write that is on its way would turn the conditions back.
+		Eventually(settled(host)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
 		report(ctx, host, func() {
 			for i := range host.Status.Conditions {
 				host.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Hour))
