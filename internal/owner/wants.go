@@ -7,14 +7,13 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
@@ -46,7 +45,7 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	template := &infrav1.ElementalMachineTemplate{}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
 	if err := reader.Get(ctx, key, template); err != nil {
-		return Want{reference: *reference}, false, absentOr(err, "reading ElementalMachineTemplate "+reference.Name)
+		return Want{reference: *reference}, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+reference.Name)
 	}
 	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template), Template: template}, true, nil
 }
@@ -98,7 +97,7 @@ func wantedReference(ctx context.Context, reader client.Reader, machine *cluster
 	case KubeadmControlPlaneKind:
 		kcp := &controlplanev1.KubeadmControlPlane{}
 		if err := reader.Get(ctx, key, kcp); err != nil {
-			return nil, absentOr(err, "reading KubeadmControlPlane "+key.Name)
+			return nil, existing.UnlessAbsent(err, "reading KubeadmControlPlane "+key.Name)
 		}
 		return ForKubeadmControlPlane(kcp).reference(), nil
 	}
@@ -109,7 +108,7 @@ func wantedReference(ctx context.Context, reader client.Reader, machine *cluster
 func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.ObjectKey) (*clusterv1.ContractVersionedObjectReference, error) {
 	set := &clusterv1.MachineSet{}
 	if err := reader.Get(ctx, key, set); err != nil {
-		return nil, absentOr(err, "reading MachineSet "+key.Name)
+		return nil, existing.UnlessAbsent(err, "reading MachineSet "+key.Name)
 	}
 	controller := metav1.GetControllerOf(set)
 	if controller == nil || controller.Kind != MachineDeploymentKind {
@@ -118,15 +117,7 @@ func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.Ob
 	md := &clusterv1.MachineDeployment{}
 	key.Name = controller.Name
 	if err := reader.Get(ctx, key, md); err != nil {
-		return nil, absentOr(err, "reading MachineDeployment "+key.Name)
+		return nil, existing.UnlessAbsent(err, "reading MachineDeployment "+key.Name)
 	}
 	return ForMachineDeployment(md).reference(), nil
-}
-
-// absentOr returns no error for an object, or a kind, that does not exist.
-func absentOr(err error, doing string) error {
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -39,7 +39,7 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 		subject.Rival = &infrav1.ElementalHostUpgrade{}
 	}),
 	Entry("is held by another controller that changes nodes", "OtherUpgrades", infrav1.PreflightBlock, func(s *Snapshot, _ *Subject) {
-		s.Foreign = []Job{{Object: "Plan/os", Doing: "is at work"}}
+		s.Foreign = []workload.Job{{Object: "Plan/os", Doing: "is at work"}}
 	}),
 	Entry("is not held by another host", "OtherUpgrades", infrav1.PreflightWarn, withHost("other"), byHand(1)),
 	Entry("is not held by its own node", "NodeReady", infrav1.PreflightWarn, notReady),
@@ -68,7 +68,7 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 		k.Migrations = []kubevirtv1.VirtualMachineInstanceMigration{{Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "a"}}}
 	})),
 	Entry("is held by a backup", "Backups", infrav1.PreflightBlock, func(s *Snapshot, _ *Subject) {
-		s.Jobs = []Job{{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"}}
+		s.Jobs = []workload.Job{{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"}}
 	}),
 )
 

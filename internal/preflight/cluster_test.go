@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const (
@@ -93,7 +94,7 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 	Entry("others change nodes", checkOtherUpgrades,
 		[]string{"Block Plan/system/agents: system-upgrade-controller is changing nodes: wait until that is done"},
 		func(s *Snapshot, _ *Subject) {
-			s.Foreign = []Job{{Object: "Plan/system/agents", Doing: "system-upgrade-controller is changing nodes"}}
+			s.Foreign = []workload.Job{{Object: "Plan/system/agents", Doing: "system-upgrade-controller is changing nodes"}}
 		}),
 
 	Entry("no backup", checkBackups, nil),
@@ -101,7 +102,7 @@ var _ = DescribeTable("a check of the cluster", func(run checkFunc, expected []s
 		"Block VolumeSnapshot/default/daily: a snapshot is being taken: wait until that is done, or delete it",
 		"Block VirtualMachineRestore/default/r: a virtual machine is being restored: wait until that is done, or delete it",
 	}, func(s *Snapshot, _ *Subject) {
-		s.Jobs = []Job{
+		s.Jobs = []workload.Job{
 			{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"},
 			{Object: "VirtualMachineRestore/default/r", Doing: "a virtual machine is being restored"},
 		}
@@ -198,27 +199,12 @@ var _ = It("A control plane node whose kubelet is silent does not count for the 
 var _ = DescribeTable("a job is done", func(isDone func(map[string]any) bool, expected bool, object map[string]any) {
 	Expect(isDone(object)).To(Equal(expected))
 },
-	Entry("a snapshot of which nothing is known", isReadyToUse, false, map[string]any{}),
-	Entry("a snapshot in progress", isReadyToUse, false, map[string]any{"status": map[string]any{"readyToUse": false}}),
-	Entry("a snapshot", isReadyToUse, true, map[string]any{"status": map[string]any{"readyToUse": true}}),
-	Entry("a snapshot that failed", isReadyToUse, true, map[string]any{"status": map[string]any{"error": map[string]any{"message": "x"}}}),
-	Entry("a snapshot with an empty error", isReadyToUse, false, map[string]any{"status": map[string]any{"error": map[string]any{}}}),
-	Entry("a restore in progress", isComplete, false, map[string]any{"status": map[string]any{"complete": false}}),
-	Entry("a restore", isComplete, true, map[string]any{"status": map[string]any{"complete": true}}),
-	Entry("a backup in progress", isConditionDone, false, withCondition("Progressing", "True")),
-	Entry("a restore that failed", isComplete, true, withCondition("Failure", "True")),
-	Entry("a backup that is not done", isConditionDone, false, withCondition("Done", "False")),
-	Entry("a backup", isConditionDone, true, withCondition("Done", "True")),
 	Entry("a Plan", isPlanIdle, true, map[string]any{}),
 	Entry("a Plan at work", isPlanIdle, false, map[string]any{"status": map[string]any{"applying": []any{"n"}}}),
 	Entry("an Upgrade of Harvester", isHarvesterUpgraded, false, upgradeState("UpgradingNodes")),
 	Entry("an Upgrade of Harvester that failed", isHarvesterUpgraded, true, upgradeState("Failed")),
 	Entry("a former Upgrade of Harvester", isHarvesterUpgraded, true, upgradeState("Succeeded")),
 )
-
-func withCondition(kind, status string) map[string]any {
-	return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": kind, "status": status}}}}
-}
 
 func upgradeState(state string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"labels": map[string]any{"harvesterhci.io/upgradeState": state}}}

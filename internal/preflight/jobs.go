@@ -12,79 +12,42 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// jobKind is a kind whose objects stand for something that is being done.
-type jobKind struct {
-	kind  schema.GroupKind
-	doing string
-	// isDone says whether it is done, or has failed for good.
-	isDone func(object map[string]any) bool
-}
-
-// storageJobs read or write disks of virtual machines. One that is broken off half-way is lost, and a restore that is
-// broken off leaves a machine that does not start.
-var storageJobs = []jobKind{
-	{schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}, "a snapshot is being taken", isReadyToUse},
-	{schema.GroupKind{Group: "harvesterhci.io", Kind: "VirtualMachineBackup"}, "a virtual machine is being backed up", isReadyToUse},
-	{schema.GroupKind{Group: "harvesterhci.io", Kind: "VirtualMachineRestore"}, "a virtual machine is being restored", isComplete},
-	{schema.GroupKind{Group: "snapshot.kubevirt.io", Kind: "VirtualMachineSnapshot"}, "a snapshot of a virtual machine is being taken", isReadyToUse},
-	{schema.GroupKind{Group: "snapshot.kubevirt.io", Kind: "VirtualMachineRestore"}, "a virtual machine is being restored", isComplete},
-	{schema.GroupKind{Group: "backup.kubevirt.io", Kind: "VirtualMachineBackup"}, "a virtual machine is being backed up", isConditionDone},
+// storageJobs read or write disks of virtual machines, as those of residents do. One that is broken off half-way is lost, and
+// a restore that is broken off leaves a machine that does not start.
+var storageJobs = []workload.JobKind{
+	{Kind: schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}, Doing: "a snapshot is being taken", IsDone: workload.IsReadyToUse},
+	{Kind: schema.GroupKind{Group: "harvesterhci.io", Kind: "VirtualMachineBackup"}, Doing: "a virtual machine is being backed up", IsDone: workload.IsReadyToUse},
+	{Kind: schema.GroupKind{Group: "harvesterhci.io", Kind: "VirtualMachineRestore"}, Doing: "a virtual machine is being restored", IsDone: workload.IsComplete},
 }
 
 // foreignJobs are upgrades of nodes, or of the whole cluster, by others.
-var foreignJobs = []jobKind{
-	{schema.GroupKind{Group: "upgrade.cattle.io", Kind: "Plan"}, "system-upgrade-controller is changing nodes", isPlanIdle},
-	{schema.GroupKind{Group: "harvesterhci.io", Kind: "Upgrade"}, "Harvester is being upgraded", isHarvesterUpgraded},
+var foreignJobs = []workload.JobKind{
+	{Kind: schema.GroupKind{Group: "upgrade.cattle.io", Kind: "Plan"}, Doing: "system-upgrade-controller is changing nodes", IsDone: isPlanIdle},
+	{Kind: schema.GroupKind{Group: "harvesterhci.io", Kind: "Upgrade"}, Doing: "Harvester is being upgraded", IsDone: isHarvesterUpgraded},
 }
 
+// readJobs reads them after the states of residents, which have jobs of their own.
 func readJobs(ctx context.Context, in *optional, s *Services) (err error) {
-	s.Jobs, err = unfinished(ctx, in, storageJobs)
+	s.Jobs, err = workload.Unfinished(ctx, in, storageJobs...)
+	for _, state := range s.States {
+		s.Jobs = append(s.Jobs, state.Jobs()...)
+	}
+	sortJobs(s.Jobs)
 	return err
 }
 
 func readForeign(ctx context.Context, in *optional, s *Services) (err error) {
-	s.Foreign, err = unfinished(ctx, in, foreignJobs)
+	s.Foreign, err = workload.Unfinished(ctx, in, foreignJobs...)
+	sortJobs(s.Foreign)
 	return err
 }
 
-func unfinished(ctx context.Context, in *optional, kinds []jobKind) ([]Job, error) {
-	found := []Job{}
-	for _, of := range kinds {
-		objects, err := in.objects(ctx, of.kind)
-		if err != nil {
-			return nil, err
-		}
-		for i := range objects {
-			if objects[i].GetDeletionTimestamp().IsZero() && !of.isDone(objects[i].Object) {
-				found = append(found, Job{Object: describe(&objects[i]), Doing: of.doing})
-			}
-		}
-	}
-	slices.SortStableFunc(found, func(a, b Job) int { return strings.Compare(a.Object, b.Object) })
-	return found, nil
+func sortJobs(jobs []workload.Job) {
+	slices.SortFunc(jobs, func(a, b workload.Job) int { return strings.Compare(a.Object, b.Object) })
 }
-
-func describe(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetKind() + "/" + object.GetName()
-	}
-	return object.GetKind() + "/" + object.GetNamespace() + "/" + object.GetName()
-}
-
-func isReadyToUse(object map[string]any) bool {
-	ready, _, _ := unstructured.NestedBool(object, "status", "readyToUse")
-	failure, _, _ := unstructured.NestedMap(object, "status", "error")
-	return ready || len(failure) > 0
-}
-
-func isComplete(object map[string]any) bool {
-	complete, _, _ := unstructured.NestedBool(object, "status", "complete")
-	return complete || hasCondition(object, "Failure", "True")
-}
-
-func isConditionDone(object map[string]any) bool { return hasCondition(object, "Done", "True") }
 
 func isPlanIdle(object map[string]any) bool {
 	applying, _, _ := unstructured.NestedStringSlice(object, "status", "applying")
@@ -94,14 +57,6 @@ func isPlanIdle(object map[string]any) bool {
 func isHarvesterUpgraded(object map[string]any) bool {
 	state, _, _ := unstructured.NestedString(object, "metadata", "labels", "harvesterhci.io/upgradeState")
 	return state == "Succeeded" || state == "Failed"
-}
-
-func hasCondition(object map[string]any, kind, status string) bool {
-	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		condition, _ := c.(map[string]any)
-		return condition["type"] == kind && condition["status"] == status
-	})
 }
 
 func checkBackups(s *Snapshot, _ *Subject) []infrav1.PreflightResult {

@@ -4,17 +4,14 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -66,7 +63,7 @@ func (o *optional) Find(kind schema.GroupKind) (gvk schema.GroupVersionKind, fou
 		return gvk, false, nil
 	}
 	mapping, err := o.RESTMapper().RESTMapping(kind)
-	if isAbsent(err) {
+	if existing.IsAbsent(err) {
 		o.absent.remember(of, o.now)
 		return gvk, false, nil
 	}
@@ -74,28 +71,4 @@ func (o *optional) Find(kind schema.GroupKind) (gvk schema.GroupVersionKind, fou
 		return gvk, false, fmt.Errorf("looking for %s: %w", kind, err)
 	}
 	return mapping.GroupVersionKind, true, nil
-}
-
-// objects of a kind in all namespaces; none if the cluster does not have the kind.
-func (o *optional) objects(ctx context.Context, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
-	gvk, found, err := o.Find(kind)
-	if err != nil || !found {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk)
-	if err := o.List(ctx, list); err != nil {
-		return nil, unlessAbsent(err, "listing "+kind.String())
-	}
-	return list.Items, nil
-}
-
-// isAbsent says whether an error means that the kind does not exist. It may have been removed since it was mapped.
-func isAbsent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
-
-func unlessAbsent(err error, doing string) error {
-	if isAbsent(err) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }

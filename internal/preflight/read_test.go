@@ -5,7 +5,6 @@ package preflight
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -172,15 +170,20 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(read(ctx, 2*absentFor).States).To(HaveKey("Longhorn"))
 	})
 
-	It("takes no notice of jobs that are done or being deleted", func(ctx SpecContext) {
-		Expect(storage.Install(ctx, live, planKind)).To(Succeed())
+	It("reads jobs, those of residents, too, but none that are done or being deleted", func(ctx SpecContext) {
+		Expect(storage.Install(ctx, live, planKind, snapshotKind, storage.VolumeSnapshot)).To(Succeed())
+		create(ctx, storage.New(storage.VolumeSnapshot, namespace, "daily", nil), storage.New(snapshotKind, namespace, "s", nil))
 		leaving := plan("leaving", "n")
 		leaving.SetFinalizers([]string{"test.example.com/keep"})
 		create(ctx, plan("idle"), plan("b", "n"), plan("a", "n"), leaving)
 		Expect(live.Delete(ctx, leaving)).To(Succeed())
 
 		const doing = "system-upgrade-controller is changing nodes"
-		Expect(read(ctx, 3*absentFor).Foreign).To(HaveExactElements(Job{Object: "Plan/default/a", Doing: doing}, Job{Object: "Plan/default/b", Doing: doing}))
+		s := read(ctx, 3*absentFor)
+		Expect(s.Foreign).To(HaveExactElements(workload.Job{Object: "Plan/default/a", Doing: doing}, workload.Job{Object: "Plan/default/b", Doing: doing}))
+		Expect(s.Jobs).To(HaveExactElements(
+			workload.Job{Object: "VirtualMachineSnapshot/default/s", Doing: "a snapshot of a virtual machine is being taken"},
+			workload.Job{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"}))
 	})
 
 	It("takes what was listed before while that is not too old, but for virt-api, and no Nodes from the cache that have to be live", func(ctx SpecContext) {
@@ -274,18 +277,8 @@ func clusterOf(namespace string) *clusterv1.Cluster {
 	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}}
 }
 
-var _ = It("An object of no namespace is described without one", func() {
-	Expect(describe(storage.New(planKind, "", "p", map[string]any{}))).To(Equal("Plan/p"))
-})
-
-var _ = It("A kind that is gone since it was mapped is none, and another error is one", func() {
-	gone := apierrors.NewNotFound(schema.GroupResource{Group: planKind.Group, Resource: "plans"}, "")
-	Expect(unlessAbsent(gone, "listing Plans")).To(Succeed())
-	Expect(unlessAbsent(&apimeta.NoKindMatchError{}, "listing Plans")).To(Succeed())
-	Expect(unlessAbsent(errors.New("no answer"), "listing Plans")).To(MatchError("listing Plans: no answer"))
-})
-
 var (
+	snapshotKind   = schema.GroupVersionKind{Group: "snapshot.kubevirt.io", Version: "v1beta1", Kind: "VirtualMachineSnapshot"}
 	planKind       = schema.GroupVersionKind{Group: "upgrade.cattle.io", Version: "v1", Kind: "Plan"}
 	apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 )

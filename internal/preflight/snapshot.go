@@ -45,17 +45,9 @@ type Services struct {
 	Residents []workload.Resident
 	States    map[string]workload.State
 	// Jobs that read or write the disks of virtual machines, and are not done.
-	Jobs []Job
+	Jobs []workload.Job
 	// Foreign are upgrades that others carry out on the cluster.
-	Foreign []Job
-}
-
-// Job is an object of the workload cluster that something is being done for.
-type Job struct {
-	// Object as "VolumeSnapshot/default/daily".
-	Object string
-	// Doing says what, as "a snapshot is being taken".
-	Doing string
+	Foreign []workload.Job
 }
 
 // attempt of a name; nil if there is none.

@@ -25,6 +25,8 @@ type Reading interface {
 type State interface {
 	// Refreshed is the State with that read again which has to be known at the moment when something is done.
 	Refreshed(ctx context.Context, in Reading) (State, error)
+	// Jobs of the resident that read or write its disks and are not done; see the check Backups.
+	Jobs() []Job
 }
 
 // Check is a preflight check of a resident; see preflight.Check.

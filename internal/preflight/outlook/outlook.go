@@ -10,13 +10,13 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
@@ -143,7 +143,7 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 
 func (v *Viewer) observe(ctx context.Context, key client.ObjectKey, seen *Outlook) (*infrav1.ElementalCluster, error) {
 	if err := v.Client.Get(ctx, key, seen.Cluster); err != nil {
-		return nil, unlessAbsent(err, "reading Cluster "+key.Name)
+		return nil, existing.UnlessAbsent(err, "reading Cluster "+key.Name)
 	}
 	ref := seen.Cluster.Spec.InfrastructureRef
 	if !association.NamesElementalCluster(ref) {
@@ -151,16 +151,9 @@ func (v *Viewer) observe(ctx context.Context, key client.ObjectKey, seen *Outloo
 	}
 	elemental := &infrav1.ElementalCluster{}
 	if err := v.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, elemental); err != nil {
-		return nil, unlessAbsent(err, "reading ElementalCluster "+ref.Name)
+		return nil, existing.UnlessAbsent(err, "reading ElementalCluster "+ref.Name)
 	}
 	return elemental, nil
-}
-
-func unlessAbsent(err error, doing string) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // snapshot is nil while the workload cluster does not answer.

@@ -18,6 +18,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -44,6 +45,7 @@ type Installation struct {
 	Places map[types.NamespacedName]string
 	// Migrations that have not ended.
 	Migrations []kubevirtv1.VirtualMachineInstanceMigration
+	jobs       []workload.Job
 }
 
 // Read takes CRDs that an uninstalled KubeVirt left behind for no KubeVirt.
@@ -54,12 +56,12 @@ func (Resident) Read(ctx context.Context, in workload.Reading) (workload.State, 
 	}
 	installations := &kubevirtv1.KubeVirtList{}
 	if err := in.List(ctx, installations); err != nil {
-		return nil, unlessAbsent(err, "listing KubeVirts")
+		return nil, existing.UnlessAbsent(err, "listing KubeVirts")
 	}
 	if len(installations.Items) == 0 {
 		return nil, nil
 	}
-	return readAll(ctx, in, &Installation{Installations: installations.Items}, readVirtAPI, readInterceptor, readHandlers, readPlaces, readMigrations)
+	return readAll(ctx, in, &Installation{Installations: installations.Items}, readVirtAPI, readInterceptor, readHandlers, readPlaces, readMigrations, readJobs)
 }
 
 // Refreshed has what has to be known at each eviction: it is the same few objects however many nodes there are.
@@ -83,22 +85,14 @@ func readVirtAPI(ctx context.Context, in workload.Reading, k *Installation) erro
 	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
 	err := in.Get(ctx, client.ObjectKey{Name: subresourceAPI}, service)
 	switch {
-	case isAbsent(err):
+	case existing.IsAbsent(err):
 		k.API = "is not there"
 	case err != nil:
 		return fmt.Errorf("reading APIService %s: %w", subresourceAPI, err)
-	case !isAvailable(service):
+	case !workload.HasCondition(service.Object, "Available", "True"):
 		k.API = "is not Available"
 	}
 	return nil
-}
-
-func isAvailable(service *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		condition, _ := c.(map[string]any)
-		return condition["type"] == "Available" && condition["status"] == "True"
-	})
 }
 
 func readInterceptor(ctx context.Context, in workload.Reading, k *Installation) error {
@@ -130,7 +124,7 @@ func readPlaces(ctx context.Context, in workload.Reading, k *Installation) error
 	instances := &metav1.PartialObjectMetadataList{}
 	instances.SetGroupVersionKind(kubevirtv1.GroupVersion.WithKind("VirtualMachineInstanceList"))
 	if err := in.List(ctx, instances); err != nil {
-		return unlessAbsent(err, "listing VirtualMachineInstances")
+		return existing.UnlessAbsent(err, "listing VirtualMachineInstances")
 	}
 	k.Places = map[types.NamespacedName]string{}
 	for i := range instances.Items {
@@ -142,7 +136,7 @@ func readPlaces(ctx context.Context, in workload.Reading, k *Installation) error
 func readMigrations(ctx context.Context, in workload.Reading, k *Installation) error {
 	migrations := &kubevirtv1.VirtualMachineInstanceMigrationList{}
 	if err := in.List(ctx, migrations); err != nil {
-		return unlessAbsent(err, "listing VirtualMachineInstanceMigrations")
+		return existing.UnlessAbsent(err, "listing VirtualMachineInstanceMigrations")
 	}
 	k.Migrations = slices.DeleteFunc(migrations.Items, func(m kubevirtv1.VirtualMachineInstanceMigration) bool { return m.IsFinal() })
 	slices.SortFunc(k.Migrations, func(a, b kubevirtv1.VirtualMachineInstanceMigration) int {

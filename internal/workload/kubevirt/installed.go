@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // SchedulableLabel is on every Node that virt-handler runs on, or ran.
@@ -20,24 +20,11 @@ const SchedulableLabel = kubevirtv1.NodeSchedulable
 // that has not asks the API server again each time.
 func Installed(_ context.Context, c client.Client) (bool, error) {
 	_, err := c.RESTMapper().RESTMapping(kubevirtv1.VirtualMachineInstanceGroupVersionKind.GroupKind(), kubevirtv1.GroupVersion.Version)
-	if isAbsent(err) {
+	if existing.IsAbsent(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("looking for KubeVirt: %w", err)
 	}
 	return true, nil
-}
-
-// isAbsent says whether an error means that the kind does not exist: KubeVirt may have been removed since its mapping
-// was read.
-func isAbsent(err error) bool {
-	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-}
-
-func unlessAbsent(err error, doing string) error {
-	if isAbsent(err) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 const (
@@ -99,7 +101,7 @@ func (e Evacuation) readEach(ctx context.Context, s *Snapshot, machines []client
 	for _, key := range machines {
 		machine := kubevirtv1.VirtualMachine{}
 		switch err := e.Client.Get(ctx, key, &machine); {
-		case isAbsent(err):
+		case existing.IsAbsent(err):
 		case err != nil:
 			return fmt.Errorf("reading VirtualMachine %s: %w", key, err)
 		default:

@@ -15,6 +15,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -68,7 +69,7 @@ func (Resident) CertainlyPresent(ctx context.Context, in *workload.Cluster, node
 	instances := &metav1.PartialObjectMetadataList{}
 	instances.SetGroupVersionKind(kubevirtv1.VirtualMachineInstanceGroupVersionKind)
 	err := in.Live().List(ctx, instances, client.Limit(1))
-	if isAbsent(err) {
+	if existing.IsAbsent(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // Snapshot is what decisions are made from.
@@ -71,7 +73,7 @@ var running = client.MatchingFieldsSelector{Selector: fields.AndSelectors(
 
 // list reads a list; a kind that does not exist has no objects.
 func list(ctx context.Context, c client.Client, into client.ObjectList, options ...client.ListOption) error {
-	if err := c.List(ctx, into, options...); err != nil && !isAbsent(err) {
+	if err := c.List(ctx, into, options...); err != nil && !existing.IsAbsent(err) {
 		return fmt.Errorf("listing %T: %w", into, err)
 	}
 	return nil

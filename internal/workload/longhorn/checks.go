@@ -36,6 +36,9 @@ func (s *Snapshot) Refreshed(context.Context, workload.Reading) (workload.State,
 	return s, nil
 }
 
+// Jobs are none: a replica that is being rebuilt is a matter of Volumes.
+func (s *Snapshot) Jobs() []workload.Job { return nil }
+
 // checkVolumes judges the volumes that this very node endangers: what is amiss with others is no concern of its upgrade
 // (Harvester issue 3134).
 func checkVolumes(s *Snapshot, q workload.Question) []infrav1.PreflightResult {

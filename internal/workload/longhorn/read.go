@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // Group of Longhorn's objects. They are in whatever namespace Longhorn is installed, mostly longhorn-system.
@@ -62,7 +63,7 @@ func objects(ctx context.Context, c client.Client, name string, options ...clien
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(gvk)
 	switch err := c.List(ctx, found, options...); {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err): // it was uninstalled, and the mapper has not noticed
+	case existing.IsAbsent(err): // it was uninstalled, and the mapper has not noticed
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("listing %s of %s: %w", name, Group, err)

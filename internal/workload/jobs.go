@@ -1,0 +1,90 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+)
+
+// Job is an object of the workload cluster that something is being done for.
+type Job struct {
+	// Object as "VolumeSnapshot/default/daily".
+	Object string
+	// Doing says what, as "a snapshot is being taken".
+	Doing string
+}
+
+// JobKind is a kind of which each object is a Job until it is done.
+type JobKind struct {
+	Kind schema.GroupKind
+	// Doing is that of its Jobs.
+	Doing string
+	// IsDone says whether it is done, or has failed for good.
+	IsDone func(object map[string]any) bool
+}
+
+// Unfinished are the Jobs of kinds, each of which the cluster may lack.
+func Unfinished(ctx context.Context, in Reading, kinds ...JobKind) ([]Job, error) {
+	found := []Job{}
+	for _, of := range kinds {
+		objects, err := objectsOf(ctx, in, of.Kind)
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			if objects[i].GetDeletionTimestamp().IsZero() && !of.IsDone(objects[i].Object) {
+				found = append(found, Job{Object: describe(&objects[i]), Doing: of.Doing})
+			}
+		}
+	}
+	return found, nil
+}
+
+func objectsOf(ctx context.Context, in Reading, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
+	gvk, found, err := in.Find(kind)
+	if err != nil || !found {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+	if err := in.List(ctx, list); err != nil {
+		return nil, existing.UnlessAbsent(err, "listing "+kind.String())
+	}
+	return list.Items, nil
+}
+
+func describe(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetKind() + "/" + object.GetName()
+	}
+	return object.GetKind() + "/" + object.GetNamespace() + "/" + object.GetName()
+}
+
+// IsReadyToUse says of a snapshot whether it is done: it can be used, or has failed.
+func IsReadyToUse(object map[string]any) bool {
+	ready, _, _ := unstructured.NestedBool(object, "status", "readyToUse")
+	failure, _, _ := unstructured.NestedMap(object, "status", "error")
+	return ready || len(failure) > 0
+}
+
+// IsComplete says of a restore whether it is done.
+func IsComplete(object map[string]any) bool {
+	complete, _, _ := unstructured.NestedBool(object, "status", "complete")
+	return complete || HasCondition(object, "Failure", "True")
+}
+
+// HasCondition says whether an object has a condition with a status.
+func HasCondition(object map[string]any, kind, status string) bool {
+	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == kind && condition["status"] == status
+	})
+}
