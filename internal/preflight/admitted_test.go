@@ -38,9 +38,9 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 	Entry("is held by another attempt on its host", "OtherAttempt", infrav1.PreflightBlock, func(_ *Snapshot, subject *Subject) {
 		subject.Rival = &infrav1.ElementalHostUpgrade{}
 	}),
-	Entry("is held by another controller that changes nodes", "OtherUpgrades", infrav1.PreflightBlock, func(s *Snapshot, _ *Subject) {
-		s.Foreign = []workload.Job{{Object: "Plan/os", Doing: "is at work"}}
-	}),
+	Entry("is held by another controller that changes the cluster", "OtherUpgrades", infrav1.PreflightBlock, others()),
+	Entry("is held by another controller that changes its node", "OtherUpgrades", infrav1.PreflightBlock, others("other", "n")),
+	Entry("is not held by another controller that changes another node", "OtherUpgrades", infrav1.PreflightWarn, others("other")),
 	Entry("is not held by another host", "OtherUpgrades", infrav1.PreflightWarn, withHost("other"), byHand(1)),
 	Entry("is not held by its own node", "NodeReady", infrav1.PreflightWarn, notReady),
 	Entry("is held by a person's cordon until it has cordoned the node itself", "NodeSchedulable", infrav1.PreflightBlock, cordoned),
@@ -67,10 +67,22 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 		k.Places = map[types.NamespacedName]string{{Name: "a"}: "n"}
 		k.Migrations = []kubevirtv1.VirtualMachineInstanceMigration{{Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "a"}}}
 	})),
-	Entry("is held by a backup", "Backups", infrav1.PreflightBlock, func(s *Snapshot, _ *Subject) {
-		s.Jobs = []workload.Job{{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"}}
-	}),
+	Entry("is held by a backup of which no node is known", "Backups", infrav1.PreflightBlock, backups()),
+	Entry("is held by a backup on its node", "Backups", infrav1.PreflightBlock, backups("n")),
+	Entry("is not held by a backup on another node", "Backups", infrav1.PreflightWarn, backups("other")),
 )
+
+func others(nodes ...string) change {
+	return func(s *Snapshot, _ *Subject) {
+		s.Foreign = []workload.Job{{Object: "Plan/os", Doing: "is at work", Nodes: nodes}}
+	}
+}
+
+func backups(nodes ...string) change {
+	return func(s *Snapshot, _ *Subject) {
+		s.Jobs = []workload.Job{{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken", Nodes: nodes}}
+	}
+}
 
 func withKubeVirt(change func(*kubevirt.Installation)) func(*Snapshot, *Subject) {
 	return func(s *Snapshot, _ *Subject) {

@@ -25,7 +25,7 @@ var storageJobs = []workload.JobKind{
 
 // foreignJobs are upgrades of nodes, or of the whole cluster, by others.
 var foreignJobs = []workload.JobKind{
-	{Kind: schema.GroupKind{Group: "upgrade.cattle.io", Kind: "Plan"}, Doing: "system-upgrade-controller is changing nodes", IsDone: isPlanIdle},
+	{Kind: schema.GroupKind{Group: "upgrade.cattle.io", Kind: "Plan"}, Doing: "system-upgrade-controller is changing nodes", IsDone: isPlanIdle, NodesOf: appliedTo},
 	{Kind: schema.GroupKind{Group: "harvesterhci.io", Kind: "Upgrade"}, Doing: "Harvester is being upgraded", IsDone: isHarvesterUpgraded},
 }
 
@@ -49,9 +49,15 @@ func sortJobs(jobs []workload.Job) {
 	slices.SortFunc(jobs, func(a, b workload.Job) int { return strings.Compare(a.Object, b.Object) })
 }
 
-func isPlanIdle(object map[string]any) bool {
-	applying, _, _ := unstructured.NestedStringSlice(object, "status", "applying")
-	return len(applying) == 0
+func isPlanIdle(plan map[string]any) bool {
+	return len(appliedTo(&unstructured.Unstructured{Object: plan})) == 0
+}
+
+// appliedTo are the Nodes that a Plan is being applied to.
+// Source: system-upgrade-controller, pkg/apis/upgrade.cattle.io/v1/types.go.
+func appliedTo(plan *unstructured.Unstructured) []string {
+	applying, _, _ := unstructured.NestedStringSlice(plan.Object, "status", "applying")
+	return applying
 }
 
 func isHarvesterUpgraded(object map[string]any) bool {
@@ -59,10 +65,19 @@ func isHarvesterUpgraded(object map[string]any) bool {
 	return state == "Succeeded" || state == "Failed"
 }
 
-func checkBackups(s *Snapshot, _ *Subject) []infrav1.PreflightResult {
+func checkBackups(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	return subject.judgeJobs(s.Jobs, ": wait until that is done, or delete it")
+}
+
+// judgeJobs has an attempt that has taken its slot wait only for what may be done on its own node.
+func (s *Subject) judgeJobs(jobs []workload.Job, remedy string) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
-	for _, job := range s.Jobs {
-		found = append(found, block(job.Object, job.Doing+": wait until that is done, or delete it")...)
+	for _, job := range jobs {
+		judge := block
+		if s.Admitted && !job.Concerns(s.Node.Name) {
+			judge = warn
+		}
+		found = append(found, judge(job.Object, job.Doing+remedy)...)
 	}
 	return found
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // checkOtherUpgrades keeps out of the way of upgrades that take no slot: those by hand, and other people's. Our own
-// attempts on other hosts are counted by their slots. One that has taken its slot does not wait for another host any more.
+// attempts on other hosts are counted by their slots. One that has taken its slot does not wait for other nodes any more.
 func checkOtherUpgrades(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
 	judge := block
@@ -24,10 +24,7 @@ func checkOtherUpgrades(s *Snapshot, subject *Subject) []infrav1.PreflightResult
 		found = append(found, judge("ElementalHost/"+host.Name,
 			"is being upgraded by hand: wait until its label "+infrav1.InPlaceUpgradeLabel+" says how that ended")...)
 	}
-	for _, job := range s.Foreign {
-		found = append(found, block(job.Object, job.Doing+": wait until that is done")...)
-	}
-	return found
+	return append(found, subject.judgeJobs(s.Foreign, ": wait until that is done")...)
 }
 
 func isUpgradedByHand(host *infrav1.ElementalHost) bool {

@@ -172,7 +172,9 @@ var _ = Describe("Read", Ordered, func() {
 
 	It("reads jobs, those of residents, too, but none that are done or being deleted", func(ctx SpecContext) {
 		Expect(storage.Install(ctx, live, planKind, snapshotKind, storage.VolumeSnapshot)).To(Succeed())
-		create(ctx, storage.New(storage.VolumeSnapshot, namespace, "daily", nil), storage.New(snapshotKind, namespace, "s", nil))
+		create(ctx, storage.New(storage.VolumeSnapshot, namespace, "daily", nil), storage.New(snapshotKind, namespace, "s", map[string]any{
+			"spec": map[string]any{"source": map[string]any{"kind": "VirtualMachine", "name": "vm"}},
+		}))
 		leaving := plan("leaving", "n")
 		leaving.SetFinalizers([]string{"test.example.com/keep"})
 		create(ctx, plan("idle"), plan("b", "n"), plan("a", "n"), leaving)
@@ -180,9 +182,9 @@ var _ = Describe("Read", Ordered, func() {
 
 		const doing = "system-upgrade-controller is changing nodes"
 		s := read(ctx, 3*absentFor)
-		Expect(s.Foreign).To(HaveExactElements(workload.Job{Object: "Plan/default/a", Doing: doing}, workload.Job{Object: "Plan/default/b", Doing: doing}))
+		Expect(s.Foreign).To(HaveExactElements(workload.Job{Object: "Plan/default/a", Doing: doing, Nodes: []string{"n"}}, workload.Job{Object: "Plan/default/b", Doing: doing, Nodes: []string{"n"}}))
 		Expect(s.Jobs).To(HaveExactElements(
-			workload.Job{Object: "VirtualMachineSnapshot/default/s", Doing: "a snapshot of a virtual machine is being taken"},
+			workload.Job{Object: "VirtualMachineSnapshot/default/s", Doing: "a snapshot of a virtual machine is being taken", Nodes: []string{"n"}},
 			workload.Job{Object: "VolumeSnapshot/default/daily", Doing: "a snapshot is being taken"}))
 	})
 

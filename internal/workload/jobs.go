@@ -19,7 +19,12 @@ type Job struct {
 	Object string
 	// Doing says what, as "a snapshot is being taken".
 	Doing string
+	// Nodes that it is done on; empty where that is not known.
+	Nodes []string
 }
+
+// Concerns says whether the Job may be done on the Node.
+func (j Job) Concerns(node string) bool { return len(j.Nodes) == 0 || slices.Contains(j.Nodes, node) }
 
 // JobKind is a kind of which each object is a Job until it is done.
 type JobKind struct {
@@ -28,6 +33,16 @@ type JobKind struct {
 	Doing string
 	// IsDone says whether it is done, or has failed for good.
 	IsDone func(object map[string]any) bool
+	// NodesOf are those that one is done on. Default: not known.
+	NodesOf func(object *unstructured.Unstructured) []string
+}
+
+func (k JobKind) job(object *unstructured.Unstructured) Job {
+	job := Job{Object: describe(object), Doing: k.Doing}
+	if k.NodesOf != nil {
+		job.Nodes = k.NodesOf(object)
+	}
+	return job
 }
 
 // Unfinished are the Jobs of kinds, each of which the cluster may lack.
@@ -40,7 +55,7 @@ func Unfinished(ctx context.Context, in Reading, kinds ...JobKind) ([]Job, error
 		}
 		for i := range objects {
 			if objects[i].GetDeletionTimestamp().IsZero() && !of.IsDone(objects[i].Object) {
-				found = append(found, Job{Object: describe(&objects[i]), Doing: of.Doing})
+				found = append(found, of.job(&objects[i]))
 			}
 		}
 	}
