@@ -36,7 +36,7 @@ func Checks(residents ...workload.Resident) []Check {
 		{Name: "OtherNodes", Run: checkOtherNodes},
 		{Name: "Machines", Run: checkMachines},
 		{Name: "ControlPlaneQuorum", Run: checkQuorum, Holds: true},
-		{Name: "KubeletVersion", Run: checkKubeletVersion, Holds: true},
+		{Name: "KubeletVersion", Run: checkKubeletVersion},
 		{Name: "FreeSpace", Run: checkFreeSpace, Final: true, Holds: true},
 		{Name: "Certificates", Run: checkCertificates},
 	}
