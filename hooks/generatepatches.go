@@ -12,9 +12,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 )
 
-// GeneratePatches sets the image of OSImageVariable in every ElementalMachineTemplate of a topology. It
+// GeneratePatches sets the image of inplace.OSImageVariable in every ElementalMachineTemplate of a topology. It
 // answers from the request alone, the same every time: Cluster API asks in each reconciliation, and rotates
 // the templates when the answer changes.
 func (h *Handlers) GeneratePatches(ctx context.Context, req *runtimehooksv1.GeneratePatchesRequest, resp *runtimehooksv1.GeneratePatchesResponse) {
@@ -63,11 +64,11 @@ func imageVariable(global, specific []runtimehooksv1.Variable) (string, error) {
 	image := ""
 	for _, variables := range [][]runtimehooksv1.Variable{global, specific} {
 		for i := range variables {
-			if variables[i].Name != OSImageVariable {
+			if variables[i].Name != inplace.OSImageVariable {
 				continue
 			}
 			if err := json.Unmarshal(variables[i].Value.Raw, &image); err != nil {
-				return "", fmt.Errorf("%s has to be a string: %w", OSImageVariable, err)
+				return "", fmt.Errorf("%s has to be a string: %w", inplace.OSImageVariable, err)
 			}
 		}
 	}

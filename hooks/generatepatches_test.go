@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 )
 
 // variable has a value in JSON.
@@ -64,7 +64,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 		handlers.DiscoverVariables(ctx, &runtimehooksv1.DiscoverVariablesRequest{}, response)
 		Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess))
 		Expect(response.Variables).To(ConsistOf(And(
-			HaveField("Name", hooks.OSImageVariable),
+			HaveField("Name", inplace.OSImageVariable),
 			HaveField("Required", HaveValue(BeFalse())),
 			HaveField("Schema.OpenAPIV3Schema.Type", "string"),
 		)))
@@ -74,7 +74,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 		foreign := templateObject("other", map[string]any{"size": "s"})
 		foreign["kind"] = "OtherMachineTemplate"
 		request := &runtimehooksv1.GeneratePatchesRequest{
-			Variables: []runtimehooksv1.Variable{variable("builtin", `{"cluster":{"name":"c"}}`), variable(hooks.OSImageVariable, `"`+image+`"`)},
+			Variables: []runtimehooksv1.Variable{variable("builtin", `{"cluster":{"name":"c"}}`), variable(inplace.OSImageVariable, `"`+image+`"`)},
 			Items: []runtimehooksv1.GeneratePatchesRequestItem{
 				item("full", templateObject("full", map[string]any{
 					"selector": map[string]any{"matchLabels": map[string]any{"rack": "r1"}},
@@ -101,7 +101,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 
 	It("takes the place of a ManagedOSVersion, beside which it would not count", func() {
 		request := &runtimehooksv1.GeneratePatchesRequest{
-			Variables: []runtimehooksv1.Variable{variable(hooks.OSImageVariable, `"`+image+`"`)},
+			Variables: []runtimehooksv1.Variable{variable(inplace.OSImageVariable, `"`+image+`"`)},
 			Items: []runtimehooksv1.GeneratePatchesRequestItem{item("a", templateObject("a", map[string]any{
 				"osVersionManagement": map[string]any{"osVersion": map[string]any{
 					"managedOSVersionName": "v1", "resolvedFrom": "v0", "imageUri": "oci://registry/os:0", "debug": true,
@@ -115,10 +115,10 @@ var _ = Describe("The variable of a ClusterClass", func() {
 
 	It("can be overridden for some of the machines", func() {
 		request := &runtimehooksv1.GeneratePatchesRequest{
-			Variables: []runtimehooksv1.Variable{variable(hooks.OSImageVariable, `"`+image+`"`)},
+			Variables: []runtimehooksv1.Variable{variable(inplace.OSImageVariable, `"`+image+`"`)},
 			Items: []runtimehooksv1.GeneratePatchesRequestItem{
 				item("a", templateObject("a", map[string]any{})),
-				item("b", templateObject("b", map[string]any{}), variable(hooks.OSImageVariable, `"oci://registry/os:3?a=1&b=<2>"`)),
+				item("b", templateObject("b", map[string]any{}), variable(inplace.OSImageVariable, `"oci://registry/os:3?a=1&b=<2>"`)),
 			},
 		}
 		Expect(patchedSpecs(request, generate(request))).To(Equal(map[string]any{
@@ -138,7 +138,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 
 	DescribeTable("fails for what makes no sense, naming it", func(mutate func(*runtimehooksv1.GeneratePatchesRequest), message string) {
 		request := &runtimehooksv1.GeneratePatchesRequest{
-			Variables: []runtimehooksv1.Variable{variable(hooks.OSImageVariable, `"`+image+`"`)},
+			Variables: []runtimehooksv1.Variable{variable(inplace.OSImageVariable, `"`+image+`"`)},
 			Items:     []runtimehooksv1.GeneratePatchesRequestItem{item("a", templateObject("a", nil)), item("b", templateObject("b", nil))},
 		}
 		mutate(request)
@@ -148,7 +148,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 		Expect(response.Items).To(BeEmpty())
 	},
 		Entry("a variable of another type", func(r *runtimehooksv1.GeneratePatchesRequest) {
-			r.Items[1].Variables = []runtimehooksv1.Variable{variable(hooks.OSImageVariable, `7`)}
+			r.Items[1].Variables = []runtimehooksv1.Variable{variable(inplace.OSImageVariable, `7`)}
 		}, "ElementalMachineTemplate b: elementalOSImage has to be a string"),
 		Entry("a template that is missing", func(r *runtimehooksv1.GeneratePatchesRequest) { r.Items[1].Object.Raw = nil }, "a template"),
 	)

@@ -9,12 +9,9 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-)
 
-// OSImageVariable is the variable of a ClusterClass that names the OS image of all Elemental machines. It
-// may be overridden for a control plane or a MachineDeployment. Unset, the templates of the class decide;
-// set, it takes precedence over their image or ManagedOSVersion.
-const OSImageVariable = "elementalOSImage"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+)
 
 // longestImage is the maximum length of an image reference, with room for the scheme.
 const longestImage = 1024
@@ -23,7 +20,7 @@ const longestImage = 1024
 func (h *Handlers) DiscoverVariables(_ context.Context, _ *runtimehooksv1.DiscoverVariablesRequest, resp *runtimehooksv1.DiscoverVariablesResponse) {
 	resp.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	resp.Variables = []clusterv1.ClusterClassVariable{{
-		Name:     OSImageVariable,
+		Name:     inplace.OSImageVariable,
 		Required: ptr.To(false),
 		Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{
 			Type:        "string",

@@ -20,3 +20,8 @@ const (
 	BeforeControlPlaneUpgradeHandler = "elemental-before-control-plane-upgrade"
 	BeforeWorkersUpgradeHandler      = "elemental-before-workers-upgrade"
 )
+
+// OSImageVariable is the variable of a ClusterClass that names the OS image of all Elemental machines. It
+// may be overridden for a control plane or a MachineDeployment. Unset, the templates of the class decide;
+// set, it takes precedence over their image or ManagedOSVersion.
+const OSImageVariable = "elementalOSImage"

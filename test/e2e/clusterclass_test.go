@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 )
 
 var _ = Describe("A cluster of a ClusterClass", Ordered, Label("clusterclass"), func() {
@@ -35,7 +35,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, Label("clusterclass"), 
 			g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: made.namespace.Name, Name: made.name}, object)).To(Succeed())
 			base := object.DeepCopy()
 			for i := range object.Spec.Topology.Variables {
-				if object.Spec.Topology.Variables[i].Name == hooks.OSImageVariable {
+				if object.Spec.Topology.Variables[i].Name == inplace.OSImageVariable {
 					object.Spec.Topology.Variables[i].Value.Raw = value
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -88,17 +88,17 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 
 		It("by the variable of the runtime extension", func(ctx SpecContext) {
 			wanted := suite.Push(ctx, cluster, image.OS{})
-			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+			Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
 			reached(ctx, wanted)
 		})
 
 		It("by another value after a host has rolled back from the previous one", func(ctx SpecContext) {
 			bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 			good := suite.Push(ctx, cluster, image.OS{})
-			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: bad.URI()})).To(Succeed())
+			Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: bad.URI()})).To(Succeed())
 			_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: good.URI()})).To(Succeed())
+			Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: good.URI()})).To(Succeed())
 			reached(ctx, good)
 			Expect(attemptsFor(ctx, cluster, bad)).To(HaveLen(1))
 		})
@@ -107,7 +107,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 	It("refuses the image together with files of kubeadm, until they are reverted", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.SetVariables(ctx, map[string]string{
-			hooks.OSImageVariable: wanted.URI(), scenario.FileVariable: "changed",
+			inplace.OSImageVariable: wanted.URI(), scenario.FileVariable: "changed",
 		})).To(Succeed())
 		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(And(
 			HaveField("Regarding.Kind", "MachineDeployment"),
@@ -117,7 +117,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Expect(attemptsFor(ctx, cluster, wanted)).To(BeEmpty())
 
 		By("reverting the files")
-		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
 		reached(ctx, wanted)
 	})
 
@@ -125,7 +125,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.SetMaxSurge(ctx, 1)).To(Succeed())
-		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
 		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
 			ContainSubstring("would be replaced"), ContainSubstring("maxSurge 1: set maxSurge 0"), ContainSubstring("replacement: Allow")))
 		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
@@ -149,9 +149,9 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 
 		By("changing the variable while Cluster API cannot act on the previous change")
 		pause("=")
-		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: first.URI()})).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: first.URI()})).To(Succeed())
 		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
-		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: last.URI()})).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: last.URI()})).To(Succeed())
 		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(ContainSubstring("was changed and has not been acted on yet"))
 
 		By("letting it act")

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -23,7 +23,7 @@ var _ = Describe("Where Cluster API would replace Machines", func() {
 		Expect(err).NotTo(HaveOccurred())
 
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
 
 		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
 			ContainSubstring("would be replaced"), ContainSubstring("feature gates InPlaceUpdates")))
@@ -40,7 +40,7 @@ var _ = Describe("A cluster of a ClusterClass with a KubeadmControlPlane", func(
 		Expect(err).NotTo(HaveOccurred())
 
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.SetVariables(ctx, map[string]string{hooks.OSImageVariable: wanted.URI()})).To(Succeed())
+		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
 
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
