@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Cancel takes an evacuation back that has not come to its end: marks are cleared where KubeVirt lets them, migrations
@@ -103,7 +104,7 @@ func (e Evacuation) deleteMigration(ctx context.Context, migration *kubevirtv1.V
 // undoing turns what an undoing came to into its progress.
 func undoing(err error) (Progress, error) {
 	if errors.Is(err, errUnanswered) {
-		return Progress{Held: true, Message: errUnanswered.Error()}, nil
+		return Progress{Progress: workload.Progress{Held: true, Message: errUnanswered.Error()}}, nil
 	}
-	return Progress{Done: err == nil}, err
+	return Progress{Progress: workload.Progress{Done: err == nil}}, err
 }

@@ -7,16 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// Evacuation is the evacuation of one Node.
+// Evacuation of the virtual machines of one Node. Migrations that failed before it began do not count; Since defaults to now.
 type Evacuation struct {
+	workload.Evacuation
 	// Client reads and writes the workload cluster, without a cache.
 	Client client.Client
 	// Nodes are all Nodes of the cluster; they are not changed. Default: they are listed.
@@ -25,24 +26,11 @@ type Evacuation struct {
 	Pods *SharedPods
 	// Canceller of evictions; needed by Cancel. Without one, marks are left.
 	Canceller Canceller
-	// Node that is to go down. It is cordoned.
-	Node *corev1.Node
-	// Attempt is in every mark that is left.
-	Attempt string
-	// Policy of the cluster, for virtual machines that cannot be migrated.
-	Policy infrav1.VMPolicy
-	// Since is when the evacuation began; migrations that failed before do not count. Zero: now.
-	Since time.Time
 }
 
-// Progress is how far an evacuation, or its undoing, has come.
+// Progress of an evacuation, or of its undoing. After and VirtualMachines are set by progressOf.
 type Progress struct {
-	// Done says that nothing is left to do.
-	Done bool
-	// Message says what is waited for.
-	Message string
-	// Held says that it will not go on by itself: a person, or another controller, has to do something.
-	Held bool
+	workload.Progress
 	// Left is how many virtual machines are left to go.
 	Left int
 	// Decisions are what was decided for the virtual machines that are on the Node, by name.
@@ -57,7 +45,7 @@ type Progress struct {
 func Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
 	snapshot, err := e.look(ctx)
 	if err != nil || snapshot == nil {
-		return Progress{Done: err == nil}, err
+		return Progress{Progress: workload.Progress{Done: err == nil}}, err
 	}
 	if err := e.taint(ctx, snapshot.KubeVirt); err != nil {
 		return Progress{}, err
@@ -68,7 +56,7 @@ func Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
 	}
 	if err := pass.act(ctx); err != nil {
 		if errors.Is(err, errUnanswered) {
-			return Progress{Decisions: pass.decisions, Left: pass.left(), Held: true, Message: err.Error()}, nil
+			return Progress{Progress: workload.Progress{Held: true, Message: err.Error()}, Decisions: pass.decisions, Left: pass.left()}, nil
 		}
 		return Progress{}, err
 	}

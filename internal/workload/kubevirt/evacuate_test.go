@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 var _ = Describe("An evacuation", func() {
 	It("is done where nothing runs, after two calls", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		Expect(w.evacuate(ctx)).To(Equal(kubevirt.Progress{Done: true}))
+		Expect(w.evacuate(ctx)).To(Equal(kubevirt.Progress{Progress: workload.Progress{Done: true}}))
 		Expect(w.calls).To(Equal(map[string]int{"list": 2}))
 	})
 

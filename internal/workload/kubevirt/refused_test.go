@@ -17,6 +17,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
@@ -123,7 +124,7 @@ var _ = Describe("A start that is refused", func() {
 		w.refuses = conflict
 		Expect(w.restore(ctx)).To(And(HaveField("Held", false), HaveField("Done", false), HaveField("Left", 1)))
 		w.refuses = errReset
-		_, err := kubevirt.Restore(ctx, kubevirt.Restoration{Client: w.client, NodeName: nodeOne})
+		_, err := kubevirt.Restore(ctx, kubevirt.Restoration{Restoration: workload.Restoration{NodeName: nodeOne}, Client: w.client})
 		Expect(err).To(MatchError(errReset))
 		w.refuses = nil
 		Expect(w.restore(ctx).Done).To(BeTrue())

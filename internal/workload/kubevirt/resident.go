@@ -73,16 +73,11 @@ func (Resident) Cancel(ctx context.Context, in *workload.Cluster, e workload.Eva
 
 // Restore starts again what was shut down, by what stands on the VirtualMachines.
 func (Resident) Restore(ctx context.Context, in *workload.Cluster, r workload.Restoration) (workload.Progress, error) {
-	return progressOf(Restore(ctx, Restoration{
-		Client: in.Live(), NodeName: r.NodeName, Node: r.Node, Attempt: r.Attempt, All: r.All, Others: r.Others,
-	}))
+	return progressOf(Restore(ctx, Restoration{Restoration: r, Client: in.Live()}))
 }
 
 func evacuationOf(in *workload.Cluster, e workload.Evacuation) Evacuation {
-	of := Evacuation{
-		Client: in.Live(), Nodes: in.CachedNodes, Pods: &knownOf(in).pods,
-		Node: e.Node, Attempt: e.Attempt, Policy: e.Policy, Since: e.Since,
-	}
+	of := Evacuation{Evacuation: e, Client: in.Live(), Nodes: in.CachedNodes, Pods: &knownOf(in).pods}
 	if config := in.Config(); config != nil {
 		of.Canceller = NewCanceller(config)
 	}
@@ -96,11 +91,9 @@ func progressOf(progress Progress, err error) (workload.Progress, error) {
 		shortest, longest = 2 * time.Second, 15 * time.Second
 		perVM             = 100 * time.Millisecond
 	)
-	return workload.Progress{
-		Done: progress.Done, Held: progress.Held, Message: progress.Message,
-		After:           min(max(shortest, time.Duration(progress.Left)*perVM), longest),
-		VirtualMachines: statuses(progress.Decisions),
-	}, err
+	progress.After = min(max(shortest, time.Duration(progress.Left)*perVM), longest)
+	progress.VirtualMachines = statuses(progress.Decisions)
+	return progress.Progress, err
 }
 
 func statuses(decisions []Decision) []infrav1.VirtualMachineStatus {

@@ -18,20 +18,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// Restoration is the way back of what was stopped for one Node.
+// Restoration of what was stopped for one Node.
 type Restoration struct {
+	workload.Restoration
 	// Client reads and writes the workload cluster, without a cache.
 	Client client.Client
-	// NodeName is the Node that virtual machines were stopped for, by whichever attempt.
-	NodeName string
-	// Node is that Node; nil if it is gone.
-	Node *corev1.Node
-	// Attempt whose virtual machines are brought back wherever they ran.
-	Attempt string
-	// All brings back those too that are to stay off after an upgrade: the upgrade did not take place.
-	All bool
-	// Others brings back those that another attempt has shut down for the Node, too, which does not do it any more.
-	Others bool
 }
 
 // Restore brings back what was stopped, exactly as it was, and removes what an evacuation has left. It is one pass, and
@@ -64,9 +55,9 @@ func Restore(ctx context.Context, r Restoration) (Progress, error) {
 func (r Restoration) progress(left int, held []string) Progress {
 	if len(held) > 0 {
 		slices.Sort(held)
-		return Progress{Held: true, Left: left + len(held), Message: shorten(held, "; ")}
+		return Progress{Progress: workload.Progress{Held: true, Message: shorten(held, "; ")}, Left: left + len(held)}
 	}
-	return Progress{Done: left == 0, Left: left, Message: fmt.Sprintf("starting %d virtual machines again", left)}
+	return Progress{Progress: workload.Progress{Done: left == 0, Message: fmt.Sprintf("starting %d virtual machines again", left)}, Left: left}
 }
 
 // tidy removes the migrations and the taint that an evacuation needed.
@@ -75,7 +66,7 @@ func (r Restoration) tidy(ctx context.Context) error {
 	if err := list(ctx, r.Client, migrations, client.HasLabels{infrav1.EvacuationLabel}); err != nil {
 		return err
 	}
-	e := Evacuation{Client: r.Client, Attempt: r.Attempt, Node: &corev1.Node{}}
+	e := Evacuation{Evacuation: workload.Evacuation{Attempt: r.Attempt, Node: &corev1.Node{}}, Client: r.Client}
 	e.Node.Name = r.NodeName
 	for i := range migrations.Items {
 		if e.made(&migrations.Items[i]) {

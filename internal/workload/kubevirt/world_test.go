@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
@@ -220,7 +221,10 @@ func (w *world) evacuation(ctx context.Context) kubevirt.Evacuation {
 	GinkgoHelper()
 	found := &corev1.Node{}
 	Expect(live.Get(ctx, client.ObjectKey{Name: nodeOne}, found)).To(Succeed())
-	return kubevirt.Evacuation{Client: w.client, Canceller: w.unmark, Node: found, Attempt: attempt, Policy: w.policy, Since: time.Now().Add(-time.Minute)}
+	return kubevirt.Evacuation{
+		Evacuation: workload.Evacuation{Node: found, Attempt: attempt, Policy: w.policy, Since: time.Now().Add(-time.Minute)},
+		Client:     w.client, Canceller: w.unmark,
+	}
 }
 
 func (w *world) evacuate(ctx context.Context) kubevirt.Progress {
@@ -239,7 +243,9 @@ func (w *world) cancel(ctx context.Context) kubevirt.Progress {
 
 func (w *world) restore(ctx context.Context, changes ...func(*kubevirt.Restoration)) kubevirt.Progress {
 	GinkgoHelper()
-	restoration := kubevirt.Restoration{Client: w.client, NodeName: nodeOne, Node: w.evacuation(ctx).Node, Attempt: attempt}
+	restoration := kubevirt.Restoration{
+		Restoration: workload.Restoration{NodeName: nodeOne, Node: w.evacuation(ctx).Node, Attempt: attempt}, Client: w.client,
+	}
 	for _, change := range changes {
 		change(&restoration)
 	}
