@@ -4,14 +4,12 @@
 package preflight
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -48,7 +46,7 @@ func (a *absence) remember(of absentKind, now time.Time) {
 
 // optional is a workload cluster that may lack APIs.
 type optional struct {
-	client.Client
+	workload.Asking
 	cluster client.ObjectKey
 	absent  *absence
 	now     time.Time
@@ -56,19 +54,15 @@ type optional struct {
 	residents []workload.Resident
 }
 
-// Find returns the version of a kind that the cluster prefers; found is false if it does not have the kind.
+// Find remembers what is not there.
 func (o *optional) Find(kind schema.GroupKind) (gvk schema.GroupVersionKind, found bool, err error) {
 	of := absentKind{o.cluster, kind}
 	if o.absent.isKnown(of, o.now) {
 		return gvk, false, nil
 	}
-	mapping, err := o.RESTMapper().RESTMapping(kind)
-	if existing.IsAbsent(err) {
+	gvk, found, err = o.Asking.Find(kind)
+	if err == nil && !found {
 		o.absent.remember(of, o.now)
-		return gvk, false, nil
 	}
-	if err != nil {
-		return gvk, false, fmt.Errorf("looking for %s: %w", kind, err)
-	}
-	return mapping.GroupVersionKind, true, nil
+	return gvk, found, err
 }

@@ -61,7 +61,7 @@ func (r *recent) reading(cluster client.ObjectKey, now time.Time) *reading {
 // services of a cluster, as old as they may be.
 func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	cluster := client.ObjectKeyFromObject(from.Cluster)
-	in := &optional{Client: from.Workload.Live(), cluster: cluster, absent: &r.absent, now: from.Now, residents: from.Workload.Residents()}
+	in := &optional{Asking: workload.Asking{Client: from.Workload.Live()}, cluster: cluster, absent: &r.absent, now: from.Now, residents: from.Workload.Residents()}
 	last := r.recent.reading(cluster, from.Now)
 	if err := last.lock.Acquire(ctx, 1); err != nil {
 		return Services{}, fmt.Errorf("waiting for others to look at the workload cluster: %w", err)

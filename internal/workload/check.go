@@ -8,18 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
-
-// Reading is a workload cluster of which a State is read, and that may lack kinds.
-type Reading interface {
-	client.Client
-	// Find returns the version of a kind that the cluster prefers; found is false if it does not have the kind.
-	Find(kind schema.GroupKind) (gvk schema.GroupVersionKind, found bool, err error)
-}
 
 // State is what was read of a resident for the checks of all Nodes of a cluster. It is shared, and nothing of it is changed.
 type State interface {

@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // Job is an object of the workload cluster that something is being done for.
@@ -49,7 +47,7 @@ func (k JobKind) job(object *unstructured.Unstructured) Job {
 func Unfinished(ctx context.Context, in Reading, kinds ...JobKind) ([]Job, error) {
 	found := []Job{}
 	for _, of := range kinds {
-		objects, err := objectsOf(ctx, in, of.Kind)
+		objects, _, err := Objects(ctx, in, of.Kind)
 		if err != nil {
 			return nil, err
 		}
@@ -60,19 +58,6 @@ func Unfinished(ctx context.Context, in Reading, kinds ...JobKind) ([]Job, error
 		}
 	}
 	return found, nil
-}
-
-func objectsOf(ctx context.Context, in Reading, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
-	gvk, found, err := in.Find(kind)
-	if err != nil || !found {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk)
-	if err := in.List(ctx, list); err != nil {
-		return nil, existing.UnlessAbsent(err, "listing "+kind.String())
-	}
-	return list.Items, nil
 }
 
 func describe(object *unstructured.Unstructured) string {

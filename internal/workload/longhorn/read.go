@@ -10,13 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Group of Longhorn's objects. They are in whatever namespace Longhorn is installed, mostly longhorn-system.
@@ -24,18 +23,6 @@ const Group = "longhorn.io"
 
 // readWrite is the mode in which an engine uses a replica that has all the data.
 const readWrite = "RW"
-
-// kind of Longhorn's, in the version that the cluster prefers; found is false if the cluster does not have it.
-func kind(c client.Client, name string) (gvk schema.GroupVersionKind, found bool, err error) {
-	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: Group, Kind: name})
-	if meta.IsNoMatchError(err) {
-		return gvk, false, nil
-	}
-	if err != nil {
-		return gvk, false, fmt.Errorf("looking for kind %s.%s: %w", name, Group, err)
-	}
-	return mapping.GroupVersionKind, true, nil
-}
 
 // Read reads Longhorn's volumes with their replicas; nil if the cluster has no Longhorn. It costs five objects or so for each
 // volume of the cluster: what is asked of one node only is read by ReadOn.
@@ -54,33 +41,21 @@ func Read(ctx context.Context, c client.Client) (*Snapshot, error) {
 	return assemble(volumes, replicas, engines), nil
 }
 
-// objects lists the objects of a kind, wherever they are; nil if the kind is not installed.
-func objects(ctx context.Context, c client.Client, name string, options ...client.ListOption) (*unstructured.UnstructuredList, error) {
-	gvk, installed, err := kind(c, name)
-	if err != nil || !installed {
-		return nil, err
-	}
-	found := &unstructured.UnstructuredList{}
-	found.SetGroupVersionKind(gvk)
-	switch err := c.List(ctx, found, options...); {
-	case existing.IsAbsent(err): // it was uninstalled, and the mapper has not noticed
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("listing %s of %s: %w", name, Group, err)
-	}
-	return found, nil
+// objects of a kind of Longhorn's; found is false if it is not installed.
+func objects(ctx context.Context, c client.Client, kind string, options ...client.ListOption) (of []unstructured.Unstructured, found bool, err error) {
+	return workload.Objects(ctx, workload.Asking{Client: c}, schema.GroupKind{Group: Group, Kind: kind}, options...)
 }
 
 // list adds the objects of a kind, as far as T knows them.
 func list[T any](ctx context.Context, c client.Client, name string, into *[]T, options ...client.ListOption) (installed bool, err error) {
-	found, err := objects(ctx, c, name, options...)
-	if err != nil || found == nil {
+	found, installed, err := objects(ctx, c, name, options...)
+	if err != nil || !installed {
 		return false, err
 	}
-	for i := range found.Items {
+	for i := range found {
 		var item T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &item); err != nil {
-			return true, fmt.Errorf("reading %s %s of %s: %w", name, found.Items[i].GetName(), Group, err)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found[i].Object, &item); err != nil {
+			return true, fmt.Errorf("reading %s %s of %s: %w", name, found[i].GetName(), Group, err)
 		}
 		*into = append(*into, item)
 	}

@@ -116,11 +116,11 @@ func changeReplenishment(ctx context.Context, c client.Client, change func(*unst
 
 // readReplenishment returns nil if there is no such setting.
 func readReplenishment(ctx context.Context, c client.Client) (*unstructured.Unstructured, error) {
-	settings, err := objects(ctx, c, "Setting", client.MatchingFields{"metadata.name": replenishmentSetting})
-	if err != nil || settings == nil || len(settings.Items) == 0 {
+	settings, _, err := objects(ctx, c, "Setting", client.MatchingFields{"metadata.name": replenishmentSetting})
+	if err != nil || len(settings) == 0 {
 		return nil, err
 	}
-	return &settings.Items[0], nil
+	return &settings[0], nil
 }
 
 // valueOf a Setting, which has it beside its metadata.
