@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -25,7 +26,7 @@ const elementalHostKind = "ElementalHost"
 // superseded attempt: otherwise Cluster API would not continue with what the owner wants.
 func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error) {
 	machine := seen.wanted.machine
-	if _, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]; !updating {
+	if !owner.IsUpdating(machine) {
 		return inProgress(fmt.Sprintf("Machine %s is not marked as being updated in place", machine.Name)), nil
 	}
 	want, known, err := h.Owners.WantsOSNow(ctx, machine)
@@ -49,7 +50,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 
 // release lets Cluster API continue with what the owner of a Machine wants, as a superseded attempt does.
 func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want owner.Want) (answer, error) {
-	if _, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; isControlPlane {
+	if util.IsControlPlaneMachine(machine) {
 		waitFor, err := capiworkaround.WaitForControlPlane(ctx, h.Live, h.Client, h.Owners.Clock.Now(), machine)
 		if err != nil || waitFor != "" {
 			return inProgress(waitFor), err

@@ -8,7 +8,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -16,6 +15,8 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
@@ -23,18 +24,8 @@ import (
 
 // memberToCluster maps an object that belongs to a Cluster to the Cluster's ElementalCluster.
 func (r *Reconciler) memberToCluster(ctx context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[clusterv1.ClusterNameLabel]
-	switch member := object.(type) {
-	case *infrav1.ElementalHostUpgrade:
-		name = member.Spec.ClusterName
-	case *clusterv1.MachineDeployment:
-		name = member.Spec.ClusterName
-	}
-	if name == "" {
-		return nil
-	}
 	cluster := &clusterv1.Cluster{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, cluster); err != nil {
+	if err := r.Client.Get(ctx, clusterview.ClusterOf(object), cluster); err != nil {
 		return nil // one that comes is an event itself
 	}
 	if !association.NamesElementalCluster(cluster.Spec.InfrastructureRef) {
@@ -47,15 +38,8 @@ func (r *Reconciler) memberToCluster(ctx context.Context, object client.Object) 
 // owners refer to a template is not in it, nor which cluster will have a host that is free.
 func (r *Reconciler) clustersNear(ctx context.Context, object client.Object) []reconcile.Request {
 	clusters := &infrav1.ElementalClusterList{}
-	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalClusters")
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(clusters.Items))
-	for i := range clusters.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-	}
-	return requests
+	err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy)
+	return enqueue.All(ctx, clusters.Items, err)
 }
 
 // clustersInDomain maps a host to the ElementalClusters whose failure domains it is in: that of its Cluster, or all of its

@@ -26,6 +26,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
@@ -94,15 +95,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 // hostsOf a Cluster: those that serve its Machines, and those that are reserved for it.
 func (r *Reconciler) hostsOf(ctx context.Context, cluster client.Object) []ctrl.Request {
 	hosts, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).Hosts(ctx)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHosts")
-		return nil
-	}
-	requests := make([]ctrl.Request, 0, len(hosts))
-	for i := range hosts {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&hosts[i])})
-	}
-	return requests
+	return enqueue.All(ctx, hosts, err)
 }
 
 // skips says whether a host is another manager's, here or on the management cluster that it is moved to.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
@@ -178,11 +178,7 @@ func (o *observation) clusterLeaves() bool {
 }
 
 func (o *observation) isControlPlane() bool {
-	if o.machine == nil {
-		return false
-	}
-	_, found := o.machine.Labels[clusterv1.MachineControlPlaneLabel]
-	return found
+	return o.machine != nil && util.IsControlPlaneMachine(o.machine)
 }
 
 // isHostEnd says whether the host is through with an attempt.

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
@@ -57,15 +59,5 @@ func operated() predicate.Funcs {
 // attemptsOnNode are those that can still change.
 func (r *Reconciler) attemptsOnNode(ctx context.Context, cluster client.ObjectKey, node string) []ctrl.Request {
 	found, err := attempts.OnNode(ctx, r.Client, cluster, node)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the attempts on a Node", "Node", node)
-		return nil
-	}
-	requests := []ctrl.Request{}
-	for i := range found {
-		if attempt := &found[i]; !attempts.IsHistory(attempt) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
-		}
-	}
-	return requests
+	return enqueue.Matching(ctx, found, err, func(attempt *infrav1.ElementalHostUpgrade) bool { return !attempts.IsHistory(attempt) })
 }

@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -60,7 +61,7 @@ func (r *Reconciler) requeueNamed(field string) handler.EventHandler {
 		found := &infrav1.ElementalHostUpgradeList{}
 		err := r.Client.List(ctx, found, client.InNamespace(object.GetNamespace()), client.MatchingFields{field: object.GetName()},
 			client.UnsafeDisableDeepCopy)
-		return requestsFor(ctx, slices.DeleteFunc(found.Items, attempts.IsSettled), err)
+		return enqueue.All(ctx, slices.DeleteFunc(found.Items, attempts.IsSettled), err)
 	})
 }
 
@@ -71,23 +72,11 @@ func (r *Reconciler) attemptsOfDeployment(ctx context.Context, object client.Obj
 		return nil
 	}
 	found, err := attempts.Unsettled(ctx, r.Client, client.ObjectKey{Namespace: md.Namespace, Name: md.Spec.ClusterName})
-	return requestsFor(ctx, found, err)
+	return enqueue.All(ctx, found, err)
 }
 
 // attemptsOfCluster wakes the attempts of a cluster: it can be looked at again, or no more.
 func (r *Reconciler) attemptsOfCluster(ctx context.Context, object client.Object) []ctrl.Request {
 	found, err := attempts.Unsettled(ctx, r.Client, client.ObjectKeyFromObject(object))
-	return requestsFor(ctx, found, err)
-}
-
-func requestsFor(ctx context.Context, found []infrav1.ElementalHostUpgrade, err error) []ctrl.Request {
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalHostUpgrades")
-		return nil
-	}
-	requests := make([]ctrl.Request, 0, len(found))
-	for i := range found {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&found[i])})
-	}
-	return requests
+	return enqueue.All(ctx, found, err)
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -16,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // fallbackModes are the boot modes of a host that could not boot what it was last brought to.
@@ -57,8 +57,8 @@ func (f osFacts) match() hoststate.Match {
 // write that gives it another OS, and the attempt follows later.
 func (f osFacts) isUpdated() bool {
 	return f.upgrade != "" ||
-		metav1.HasAnnotation(f.machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation) ||
-		f.owner != nil && metav1.HasAnnotation(f.owner.ObjectMeta, clusterv1.UpdateInProgressAnnotation) ||
+		owner.IsUpdating(f.machine) ||
+		f.owner != nil && owner.IsUpdating(f.owner) ||
 		f.last != nil && f.last.PhaseNow() == infrav1.UpgradeHostLost ||
 		capiworkaround.NeverBegun(f.machine, f.template, f.host)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
@@ -64,7 +65,7 @@ func machineChanged() predicate.Funcs {
 			machine.Spec.FailureDomain,
 			machine.Status.NodeRef.Name,
 			strconv.FormatBool(machine.DeletionTimestamp.IsZero()),
-			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation)),
+			strconv.FormatBool(owner.IsUpdating(machine)),
 			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, clusterv1.PendingAcknowledgeMoveAnnotation)),
 			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation)),
 			strconv.FormatBool(capiworkaround.HookFails(machine)),

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
@@ -46,22 +47,15 @@ func (r *Reconciler) hostToMachines(ctx context.Context, object client.Object) [
 // waitingFor are the machines that wait for a host like this one.
 func (r *Reconciler) waitingFor(ctx context.Context, host *infrav1.ElementalHost) []reconcile.Request {
 	waiting := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, waiting,
+	err := r.Client.List(ctx, waiting,
 		client.InNamespace(host.Namespace),
 		client.MatchingFields{association.WaitingMachineIndex: association.WaitingMachine},
 		client.UnsafeDisableDeepCopy,
-	); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list waiting ElementalMachines")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range waiting.Items {
-		selector, err := association.Selector(&waiting.Items[i])
-		if err == nil && selector.Matches(association.VouchedLabels(host)) {
-			requests = append(requests, request(host.Namespace, waiting.Items[i].Name))
-		}
-	}
-	return requests
+	)
+	return enqueue.Matching(ctx, waiting.Items, err, func(machine *infrav1.ElementalMachine) bool {
+		selector, err := association.Selector(machine)
+		return err == nil && selector.Matches(association.VouchedLabels(host))
+	})
 }
 
 // served names the machine that a host serves, which passes its registration's rules of signatures on where the cluster has none.
@@ -105,30 +99,13 @@ func (r *Reconciler) machinesOf(ctx context.Context, cluster client.ObjectKey) [
 // machinesMatching are the machines of a Cluster that match.
 func machinesMatching(ctx context.Context, view *clusterview.View, match func(*infrav1.ElementalMachine) bool) []reconcile.Request {
 	machines, err := view.ElementalMachines(ctx)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachines of a Cluster")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range machines {
-		if match(&machines[i]) {
-			requests = append(requests, request(machines[i].Namespace, machines[i].Name))
-		}
-	}
-	return requests
+	return enqueue.Matching(ctx, machines, err, match)
 }
 
 func (r *Reconciler) machines(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list ElementalMachines")
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(machines.Items))
-	for i := range machines.Items {
-		requests = append(requests, request(machines.Items[i].Namespace, machines.Items[i].Name))
-	}
-	return requests
+	err := r.Client.List(ctx, machines, append(options, client.UnsafeDisableDeepCopy)...)
+	return enqueue.All(ctx, machines.Items, err)
 }
 
 // nodeWatcher notices the Nodes of a workload cluster whose provider ID is not what it has to be. What

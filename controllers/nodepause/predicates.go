@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
@@ -26,9 +27,9 @@ func marked(object client.Object) any {
 	case *corev1.Node:
 		return pausing.MarksOf(of)
 	case *clusterv1.Machine:
-		return []any{goes, of.Status.NodeRef.Name, isUpdating(of), pausing.ApprovedFor(of)}
+		return []any{goes, of.Status.NodeRef.Name, owner.IsUpdating(of), pausing.ApprovedFor(of)}
 	case *infrav1.ElementalMachine:
-		return []any{goes, of.Spec.HostRef, isUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation]}
+		return []any{goes, of.Spec.HostRef, owner.IsUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation]}
 	case *infrav1.ElementalHost:
 		return []any{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -57,17 +59,11 @@ func asked() predicate.Predicate {
 
 // memberToCluster maps an object that belongs to a Cluster to it.
 func memberToCluster(_ context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[clusterv1.ClusterNameLabel]
-	switch member := object.(type) {
-	case *infrav1.ElementalHostUpgrade:
-		name = member.Spec.ClusterName
-	case *clusterv1.MachineDeployment:
-		name = member.Spec.ClusterName
-	}
-	if name == "" {
+	cluster := clusterview.ClusterOf(object)
+	if cluster.Name == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: name}}}
+	return []reconcile.Request{{NamespacedName: cluster}}
 }
 
 func clusterItself(_ context.Context, object client.Object) []reconcile.Request {
@@ -78,15 +74,8 @@ func clusterItself(_ context.Context, object client.Object) []reconcile.Request 
 // are few of them.
 func (r *Reconciler) templateToClusters(ctx context.Context, object client.Object) []reconcile.Request {
 	clusters := &clusterv1.ClusterList{}
-	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters")
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(clusters.Items))
-	for i := range clusters.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-	}
-	return requests
+	err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy)
+	return enqueue.All(ctx, clusters.Items, err)
 }
 
 // nodeWatcher notices when somebody pauses or resumes a Node. It shares the cache of other watches of Nodes.

@@ -10,6 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -57,7 +58,7 @@ func (s *subject) isOver() bool {
 	case s.attempt != nil && isActive(s.attempt):
 		return false
 	}
-	return s.own.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.rollout && !isUpdating(s.machine) && !isUpdating(s.own)
+	return s.own.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.rollout && !owner.IsUpdating(s.machine) && !owner.IsUpdating(s.own)
 }
 
 // runsWanted says whether the host runs the image of the rollout and nothing else is asked for, so that the update is
@@ -68,12 +69,6 @@ func (s *subject) runsWanted() bool {
 	}
 	version, err := osversion.Decode(s.os)
 	return err == nil && len(s.os) == 1 && !version.UpgradeRecovery
-}
-
-// isUpdating says whether Cluster API has an object in the middle of an update in place.
-func isUpdating(object interface{ GetAnnotations() map[string]string }) bool {
-	_, updating := object.GetAnnotations()[clusterv1.UpdateInProgressAnnotation]
-	return updating
 }
 
 // isActive says whether an attempt has steps left to do, and nobody has broken it off.

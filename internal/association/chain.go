@@ -74,7 +74,7 @@ func ChainOfHost(ctx context.Context, live client.Reader, key client.ObjectKey) 
 	if err != nil {
 		return nil, err
 	}
-	owner := ownerMachine(elemental)
+	owner := OwnerMachine(elemental)
 	if owner == "" {
 		return nil, broken("ElementalMachine %s has no Machine among its owners", elemental.Name)
 	}
@@ -104,7 +104,7 @@ func (c *Chain) Check() error {
 	switch {
 	case !NamesElementalMachine(ref) || ref.Name != c.Elemental.Name:
 		return broken("spec.infrastructureRef of Machine %s does not name ElementalMachine %s", c.Machine.Name, c.Elemental.Name)
-	case ownerMachine(c.Elemental) != c.Machine.Name:
+	case OwnerMachine(c.Elemental) != c.Machine.Name:
 		return broken("ElementalMachine %s does not have Machine %s among its owners", c.Elemental.Name, c.Machine.Name)
 	case Recorded(c.Elemental) != c.Host.Name:
 		return broken("ElementalMachine %s does not name ElementalHost %s", c.Elemental.Name, c.Host.Name)
@@ -116,9 +116,9 @@ func (c *Chain) Check() error {
 	return nil
 }
 
-// ownerMachine returns the name of the Machine among the owners of an ElementalMachine. UIDs are not compared, because `clusterctl move`
+// OwnerMachine returns the name of the Machine among the owners of an ElementalMachine. UIDs are not compared, because `clusterctl move`
 // changes them one object after the other.
-func ownerMachine(elemental *infrav1.ElementalMachine) string {
+func OwnerMachine(elemental *infrav1.ElementalMachine) string {
 	for _, ref := range elemental.OwnerReferences {
 		group, err := schema.ParseGroupVersion(ref.APIVersion)
 		if err == nil && group.Group == clusterv1.GroupVersion.Group && ref.Kind == "Machine" {

@@ -116,14 +116,7 @@ func (c *Claimer) record(ctx context.Context, machine *infrav1.ElementalMachine,
 		machine.Annotations = map[string]string{}
 	}
 	machine.Annotations[infrav1.ClaimingHostAnnotation] = host
-	err := c.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return ErrContended
-	}
-	if err != nil {
-		return fmt.Errorf("recording the claim to ElementalHost %s: %w", host, err)
-	}
-	return nil
+	return c.patch(ctx, machine, before, "recording the claim to ElementalHost "+host)
 }
 
 // take sets the lock. It returns nil if the host was claimed by another machine, or cannot be claimed any more. If the host only changed,
@@ -179,12 +172,16 @@ func (c *Claimer) bind(ctx context.Context, machine *infrav1.ElementalMachine, h
 	}
 	machine.Spec.ProviderID = ProviderID(host)
 	delete(machine.Annotations, infrav1.ClaimingHostAnnotation)
+	return c.patch(ctx, machine, before, "writing spec.hostRef of ElementalMachine "+machine.Name)
+}
+
+func (c *Claimer) patch(ctx context.Context, machine, before *infrav1.ElementalMachine, doing string) error {
 	err := c.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return ErrContended
 	}
 	if err != nil {
-		return fmt.Errorf("writing spec.hostRef of ElementalMachine %s: %w", machine.Name, err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }

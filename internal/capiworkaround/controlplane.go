@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +41,7 @@ func judgeControlPlane(ctx context.Context, owners *owner.Owners, kcp *controlpl
 // and the way out of a bad update is another reference. While one is being deleted it does nothing else.
 func machineNotQuiet(machine *clusterv1.Machine) string {
 	switch {
-	case metav1.HasAnnotation(machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation), !machine.DeletionTimestamp.IsZero():
+	case owner.IsUpdating(machine), !machine.DeletionTimestamp.IsZero():
 		return ""
 	case !machine.Status.NodeRef.IsDefined():
 		return fmt.Sprintf("Machine %s has no Node yet", machine.Name)
@@ -63,7 +62,7 @@ func halfUpdated(ctx context.Context, live client.Reader, machines []clusterv1.M
 	updating := map[string][]string{}
 	for i := range machines {
 		machine := &machines[i]
-		if !metav1.HasAnnotation(machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation) || !machine.DeletionTimestamp.IsZero() {
+		if !owner.IsUpdating(machine) || !machine.DeletionTimestamp.IsZero() {
 			continue
 		}
 		template, err := clonedFrom(ctx, live, machine)

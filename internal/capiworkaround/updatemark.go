@@ -125,11 +125,11 @@ func (m marks) pinned() string {
 // lost says whether the update of a Machine has not come to its end, and nothing says so any more.
 func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 	on := m.Owner.ObjectMeta
-	if metav1.HasAnnotation(on, clusterv1.UpdateInProgressAnnotation) || metav1.HasAnnotation(on, runtimev1.PendingHooksAnnotation) {
+	if owner.IsUpdating(m.Owner) || metav1.HasAnnotation(on, runtimev1.PendingHooksAnnotation) {
 		return false, nil
 	}
 	if metav1.HasAnnotation(on, clusterv1.PendingAcknowledgeMoveAnnotation) ||
-		metav1.HasAnnotation(m.Machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation) {
+		owner.IsUpdating(m.Machine) {
 		return true, nil
 	}
 	return m.abandoned(ctx, reader)

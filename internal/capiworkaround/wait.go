@@ -4,10 +4,7 @@
 package capiworkaround
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,13 +18,11 @@ import (
 // only unhealthy one. It is made to look at them again where its conditions may be out of date. A reader that lags may take
 // one for healthy that is not.
 func WaitForControlPlane(ctx context.Context, reader client.Reader, writer client.Writer, now time.Time, updated *clusterv1.Machine) (string, error) {
-	list := &clusterv1.MachineList{}
-	if err := reader.List(ctx, list, client.InNamespace(updated.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: updated.Spec.ClusterName}, client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
-		return "", fmt.Errorf("listing the Machines of the control plane of Cluster %s: %w", updated.Spec.ClusterName, err)
+	machines, err := owner.ControlPlaneMachines(ctx, reader, updated.Namespace, updated.Spec.ClusterName)
+	if err != nil {
+		return "", err
 	}
-	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
-	return waitForControlPlane(updated, list.Items), LookAgainAt(ctx, writer, now, list.Items)
+	return waitForControlPlane(updated, machines), LookAgainAt(ctx, writer, now, machines)
 }
 
 func waitForControlPlane(updated *clusterv1.Machine, all []clusterv1.Machine) string {

@@ -61,6 +61,18 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return attempts.AddIndexes(ctx, indexer)
 }
 
+// ClusterOf is the Cluster that an object belongs to; without a name if there is none.
+func ClusterOf(object client.Object) client.ObjectKey {
+	name := object.GetLabels()[clusterv1.ClusterNameLabel]
+	switch member := object.(type) {
+	case *infrav1.ElementalHostUpgrade:
+		name = member.Spec.ClusterName
+	case *clusterv1.MachineDeployment:
+		name = member.Spec.ClusterName
+	}
+	return client.ObjectKey{Namespace: object.GetNamespace(), Name: name}
+}
+
 func labelled(object client.Object) []string {
 	return named(object.GetLabels()[clusterv1.ClusterNameLabel])
 }

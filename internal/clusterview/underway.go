@@ -26,6 +26,5 @@ func isBehind(of owner.Owner, machine *infrav1.ElementalMachine) bool {
 	if !machine.DeletionTimestamp.IsZero() {
 		return false
 	}
-	_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
-	return updating || machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] != owner.TemplateName(of)
+	return owner.IsUpdating(machine) || machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] != owner.TemplateName(of)
 }

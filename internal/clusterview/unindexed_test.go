@@ -102,7 +102,7 @@ func selectsField(call *ast.CallExpr) bool {
 }
 
 // liveLists are made at the API server, which selects by label, where a stale read would end in a Machine that is replaced.
-var liveLists = []string{"internal/capiworkaround/wait.go", "internal/owner/machines.go", "internal/preflight/controlplane.go"}
+var liveLists = []string{"internal/owner/machines.go"}
 
 var _ = It("No list of what there is for each node is made without an index", func() {
 	found := map[string][]string{}

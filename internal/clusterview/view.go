@@ -7,11 +7,11 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
@@ -80,17 +80,7 @@ func (v *View) Host(ctx context.Context, name string) (*infrav1.ElementalHost, e
 
 // MachineOf is the Machine that owns an ElementalMachine; nil if there is none.
 func (v *View) MachineOf(ctx context.Context, elemental *infrav1.ElementalMachine) (*clusterv1.Machine, error) {
-	return existing.Get(ctx, v.reader, &clusterv1.Machine{}, v.cluster.Namespace, ownerName(elemental), client.UnsafeDisableDeepCopy)
-}
-
-func ownerName(elemental *infrav1.ElementalMachine) string {
-	for _, ref := range elemental.OwnerReferences {
-		group, err := schema.ParseGroupVersion(ref.APIVersion)
-		if err == nil && ref.Kind == "Machine" && group.Group == clusterv1.GroupVersion.Group {
-			return ref.Name
-		}
-	}
-	return ""
+	return existing.Get(ctx, v.reader, &clusterv1.Machine{}, v.cluster.Namespace, association.OwnerMachine(elemental), client.UnsafeDisableDeepCopy)
 }
 
 // once is what is read no more than once. What could not be read is tried again.

@@ -52,6 +52,18 @@ func (o *Owners) Machines(ctx context.Context, of Owner) ([]clusterv1.Machine, e
 	return list.Items, nil
 }
 
+// ControlPlaneMachines are those of a Cluster, by name, whatever manages them.
+func ControlPlaneMachines(ctx context.Context, reader client.Reader, namespace, cluster string) ([]clusterv1.Machine, error) {
+	list := &clusterv1.MachineList{}
+	err := reader.List(ctx, list, client.InNamespace(namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	if err != nil {
+		return nil, fmt.Errorf("listing the Machines of the control plane of Cluster %s: %w", cluster, err)
+	}
+	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
 // machineLabels are the labels that Cluster API sets on the Machines of an owner, and on their infrastructure Machines.
 func machineLabels(of Owner) client.MatchingLabels {
 	if of.Kind() == KubeadmControlPlaneKind {
@@ -61,6 +73,12 @@ func machineLabels(of Owner) client.MatchingLabels {
 		}
 	}
 	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
+}
+
+// IsUpdating says whether Cluster API has marked a Machine, or its ElementalMachine, as being updated in place.
+func IsUpdating(machine metav1.Object) bool {
+	_, updating := machine.GetAnnotations()[clusterv1.UpdateInProgressAnnotation]
+	return updating
 }
 
 // Made reports whether these are the labels of a Machine of an owner, or of its ElementalMachine.

@@ -11,7 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // tierLabel and componentLabel are what kubeadm gives the static Pods of a control plane, and RKE2, too.
@@ -27,14 +30,12 @@ const (
 // Pods and the Leases. KubeadmControlPlane's conditions of a Machine may be ten minutes old, and show no member of etcd that has
 // stopped since; its static Pod is not Ready then, or gone.
 func readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
-	machines := &clusterv1.MachineList{}
-	err := from.LiveControlPlane.List(ctx, machines, client.InNamespace(from.Cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: from.Cluster.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	machines, err := owner.ControlPlaneMachines(ctx, from.LiveControlPlane, from.Cluster.Namespace, from.Cluster.Name)
 	if err != nil {
-		return fmt.Errorf("listing the control plane Machines of Cluster %s: %w", from.Cluster.Name, err)
+		return err
 	}
-	workers := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return isControlPlane(&m) })
-	s.Machines = append(workers, machines.Items...)
+	workers := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return util.IsControlPlaneMachine(&m) })
+	s.Machines = append(workers, machines...)
 	pods := &corev1.PodList{}
 	live := from.Workload.Live()
 	err = live.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: tierValue})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -22,7 +23,7 @@ import (
 // either whose kubelet has fallen silent, which is seen sooner than either of the two, or that has a static Pod that is not
 // Ready.
 func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
-	if !subject.isControlPlane() {
+	if !util.IsControlPlaneMachine(subject.Machine) {
 		return pass()
 	}
 	machines := s.controlPlane()
@@ -72,7 +73,7 @@ func unhealthyConditions(machine *clusterv1.Machine, certain bool) []string {
 
 // controlPlane Machines of the cluster, by name.
 func (s *Snapshot) controlPlane() []clusterv1.Machine {
-	machines := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return !isControlPlane(&m) })
+	machines := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return !util.IsControlPlaneMachine(&m) })
 	slices.SortFunc(machines, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	return machines
 }

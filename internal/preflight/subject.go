@@ -27,13 +27,3 @@ type Subject struct {
 	// Report is what the host says of the attempt; zero if it says nothing.
 	Report infrav1.HostUpgradeStatus
 }
-
-func (s *Subject) isControlPlane() bool { return isControlPlane(s.Machine) }
-
-func isControlPlane(machine *clusterv1.Machine) bool {
-	if machine == nil {
-		return false
-	}
-	_, found := machine.Labels[clusterv1.MachineControlPlaneLabel]
-	return found
-}

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -63,28 +64,17 @@ func seenOfOwn(own *infrav1.ElementalMachine) any { return own.GetLabels()[clust
 // clusterToMachines maps a Cluster to its Machines.
 func (r *Reconciler) clusterToMachines(ctx context.Context, object client.Object) []reconcile.Request {
 	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(object)).Machines(ctx)
-	return requestsFor(ctx, machines, err)
+	return enqueue.Matching(ctx, machines, err, isElemental)
 }
 
 // nodeToMachines maps a Node of a Cluster to its Machine.
 func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node string) []reconcile.Request {
 	machines, err := clusterview.New(r.Client, cluster).MachinesOn(ctx, node)
-	return requestsFor(ctx, machines, err)
+	return enqueue.Matching(ctx, machines, err, isElemental)
 }
 
-// requestsFor those of some Machines that are Elemental's.
-func requestsFor(ctx context.Context, machines []clusterv1.Machine, err error) []reconcile.Request {
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines of a Cluster")
-		return nil
-	}
-	requests := []reconcile.Request{}
-	for i := range machines {
-		if association.NamesElementalMachine(machines[i].Spec.InfrastructureRef) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
-		}
-	}
-	return requests
+func isElemental(machine *clusterv1.Machine) bool {
+	return association.NamesElementalMachine(machine.Spec.InfrastructureRef)
 }
 
 // watchNodes sees to it that a resident that comes to a Node is noticed. It shares the cache of other watches of Nodes.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
@@ -24,8 +24,7 @@ const longest = 256
 // plane first, by age, and then workers by name.
 // Source: KubeadmControlPlane and MachineSet of Cluster API 1.14.
 func inOrder(a, b *preflight.Subject) int {
-	_, first := a.Machine.Labels[clusterv1.MachineControlPlaneLabel]
-	_, second := b.Machine.Labels[clusterv1.MachineControlPlaneLabel]
+	first, second := util.IsControlPlaneMachine(a.Machine), util.IsControlPlaneMachine(b.Machine)
 	switch {
 	case first && !second:
 		return -1
