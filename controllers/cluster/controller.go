@@ -186,15 +186,9 @@ func writeBack(ctx context.Context, helper *patch.Helper, object *infrav1.Elemen
 	summarized := conditions.ForConditionTypes{
 		infrav1.CAPIClusterReadyCondition, infrav1.ControlPlaneEndpointReadyCondition, infrav1.KubeconfigUsableCondition,
 	}
-	if err := conditions.SetSummaryCondition(object, object, clusterv1.ReadyCondition, summarized,
-		// There is no kubeconfig before there is a control plane.
-		conditions.IgnoreTypesIfMissing{infrav1.KubeconfigUsableCondition},
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
-			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
-				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
-		)},
-	); err != nil {
-		return fmt.Errorf("summing up conditions: %w", err)
+	// There is no kubeconfig before there is a control plane.
+	if err := condition.Summarize(object, summarized, conditions.IgnoreTypesIfMissing{infrav1.KubeconfigUsableCondition}, nil); err != nil {
+		return err
 	}
 	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition, infrav1.NodesUpToDateCondition}, summarized...)
 	if err := helper.Patch(ctx, object, patch.WithOwnedConditions{Conditions: owned}); err != nil {

@@ -4,12 +4,10 @@
 package host
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -47,15 +45,7 @@ func summarize(host *infrav1.ElementalHost) error {
 	if host.Spec.MachineRef != nil {
 		types = append(types, infrav1.BootstrapReadyCondition)
 	}
-	if err := conditions.SetSummaryCondition(host, host, clusterv1.ReadyCondition, types,
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
-			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
-				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
-		)},
-	); err != nil {
-		return fmt.Errorf("summing up conditions of ElementalHost %s: %w", host.Name, err)
-	}
-	return nil
+	return condition.Summarize(host, types, nil, nil)
 }
 
 func observeApproval(host *infrav1.ElementalHost) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/patch"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 )
 
 // summarized are the conditions that make an ElementalMachine Ready. UpToDate and OSDrifted are not among
@@ -37,17 +38,9 @@ var owned = []string{
 
 // patch writes what the reconcile has changed, if anything.
 func (r *Reconciler) patch(ctx context.Context, helper *patch.Helper, machine *infrav1.ElementalMachine) error {
-	if err := conditions.SetSummaryCondition(machine, machine, clusterv1.ReadyCondition,
-		summarized,
-		conditions.IgnoreTypesIfMissing{infrav1.DeletingCondition},
-		conditions.NegativePolarityConditionTypes{infrav1.DeletingCondition},
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
-			conditions.GetPriorityFunc(conditions.GetDefaultMergePriorityFunc(infrav1.DeletingCondition)),
-			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
-				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
-		)},
-	); err != nil {
-		return fmt.Errorf("summing up conditions: %w", err)
+	deleting := []string{infrav1.DeletingCondition}
+	if err := condition.Summarize(machine, summarized, deleting, deleting); err != nil {
+		return err
 	}
 	if err := helper.Patch(ctx, machine, patch.WithOwnedConditions{Conditions: owned}); err != nil {
 		return fmt.Errorf("writing ElementalMachine %s: %w", machine.Name, err)

@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -63,33 +64,16 @@ func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcil
 	if name == "" {
 		return nil
 	}
-	templates, err := r.sourcesOf(ctx, client.ObjectKey{Namespace: namespace, Name: name})
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the ElementalMachineTemplate of an owner")
+	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, namespace, name, client.UnsafeDisableDeepCopy)
+	switch {
+	case err != nil:
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to read the ElementalMachineTemplate of an owner")
 		return nil
+	case template == nil:
+		return nil
+	case !isClone(template):
+		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(template)}}
 	}
-	requests := make([]reconcile.Request, 0, len(templates))
-	for _, template := range templates {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(template)})
-	}
-	return requests
-}
-
-// sourcesOf a template are itself or, if it is a clone, what it may be a clone of.
-func (r *Reconciler) sourcesOf(ctx context.Context, key client.ObjectKey) ([]*infrav1.ElementalMachineTemplate, error) {
-	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, key.Namespace, key.Name, client.UnsafeDisableDeepCopy)
-	if err != nil || template == nil {
-		return nil, err
-	}
-	if !isClone(template) {
-		return []*infrav1.ElementalMachineTemplate{template}, nil
-	}
-	family, err := clusterview.Family(ctx, r.Client, key.Namespace, template.Labels[infrav1.SourceTemplateLabel])
-	sources := []*infrav1.ElementalMachineTemplate{}
-	for i := range family {
-		if !isClone(&family[i]) {
-			sources = append(sources, &family[i])
-		}
-	}
-	return sources, err
+	family, err := clusterview.Family(ctx, r.Client, namespace, template.Labels[infrav1.SourceTemplateLabel])
+	return enqueue.Matching(ctx, family, err, func(candidate *infrav1.ElementalMachineTemplate) bool { return !isClone(candidate) })
 }

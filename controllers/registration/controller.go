@@ -172,13 +172,8 @@ func withScheme(endpoint string) string {
 
 func writeBack(ctx context.Context, helper *patch.Helper, registration *infrav1.ElementalRegistration) error {
 	summarized := conditions.ForConditionTypes{infrav1.RegistrationTokenReadyCondition, infrav1.HostTemplatesValidCondition}
-	if err := conditions.SetSummaryCondition(registration, registration, clusterv1.ReadyCondition, summarized,
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
-			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
-				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
-		)},
-	); err != nil {
-		return fmt.Errorf("summing up conditions: %w", err)
+	if err := condition.Summarize(registration, summarized, nil, nil); err != nil {
+		return err
 	}
 	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}, summarized...)
 	if err := helper.Patch(ctx, registration, patch.WithOwnedConditions{Conditions: owned}); err != nil {

@@ -52,3 +52,18 @@ func set(object conditions.Setter, conditionType string, status metav1.Condition
 		Message: Message(fmt.Sprintf(format, args...)),
 	})
 }
+
+// Summarize sets condition Ready by others: those that count for nothing while they are missing, and those of which True is
+// what is wrong, are among them.
+func Summarize(object conditions.Setter, of conditions.ForConditionTypes, missing conditions.IgnoreTypesIfMissing, negative conditions.NegativePolarityConditionTypes) error {
+	err := conditions.SetSummaryCondition(object, object, clusterv1.ReadyCondition, of, missing, negative,
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
+			conditions.GetPriorityFunc(conditions.GetDefaultMergePriorityFunc(negative...)),
+			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
+				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
+		)})
+	if err != nil {
+		return fmt.Errorf("summing up conditions: %w", err)
+	}
+	return nil
+}

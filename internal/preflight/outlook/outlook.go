@@ -149,11 +149,7 @@ func (v *Viewer) observe(ctx context.Context, key client.ObjectKey, seen *Outloo
 	if !association.NamesElementalCluster(ref) {
 		return nil, nil
 	}
-	elemental := &infrav1.ElementalCluster{}
-	if err := v.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, elemental); err != nil {
-		return nil, existing.UnlessAbsent(err, "reading ElementalCluster "+ref.Name)
-	}
-	return elemental, nil
+	return existing.Get(ctx, v.Client, &infrav1.ElementalCluster{}, key.Namespace, ref.Name)
 }
 
 // snapshot is nil while the workload cluster does not answer.
