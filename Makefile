@@ -247,7 +247,7 @@ fuzz: ## Run each fuzz target for a while (FUZZTIME=20s)
 	hack/test/fuzz.sh $(FUZZTIME)
 
 # The packages that decide.
-MUTATE ?= agent/upgrade agent/osplugin/elemental agent/assess internal/owner internal/capiworkaround internal/preflight internal/workload/kubevirt internal/token hooks
+MUTATE ?= agent/upgrade agent/osplugin/elemental agent/assess internal/owner internal/capiworkaround internal/preflight internal/workload/kubevirt internal/workload/longhorn internal/token hooks
 
 .PHONY: mutate
 mutate: tools ## Change one condition at a time, and fail if no test notices it: hours (MUTATE="agent/assess hooks": of these packages)

@@ -7,8 +7,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -20,12 +18,8 @@ func (Resident) Checks() []workload.Check {
 
 // Read reads Longhorn's volumes.
 func (Resident) Read(ctx context.Context, in workload.Reading) (workload.State, error) {
-	_, found, err := in.Find(schema.GroupKind{Group: Group, Kind: "Volume"})
-	if err != nil || !found {
-		return nil, err
-	}
 	snapshot, err := Read(ctx, in)
-	if err != nil || snapshot == nil {
+	if snapshot == nil {
 		return nil, err
 	}
 	return snapshot, nil

@@ -36,22 +36,6 @@ func (s *Snapshot) AttachedTo(node string) []Volume {
 	return s.choose(func(v Volume) bool { return v.State == Attached && v.Node == node })
 }
 
-// GuardedOn are the volumes for whose sake Longhorn keeps the PodDisruptionBudget of the node's instance manager: those
-// that are attached there, and those whose last healthy replica is there.
-// Source: Longhorn's setting node-drain-policy, at its default block-if-contains-last-replica.
-func (s *Snapshot) GuardedOn(node string) []Volume {
-	return union(s.AttachedTo(node), s.LastHealthyOn(node))
-}
-
-func union(volumes, more []Volume) []Volume {
-	for _, volume := range more {
-		if !slices.ContainsFunc(volumes, func(v Volume) bool { return v.Name == volume.Name }) {
-			volumes = append(volumes, volume)
-		}
-	}
-	return volumes
-}
-
 // Unsettled are the volumes that are not yet as good as they were before the node went down, which was after the moment.
 // Of a volume that had been degraded before already, no more is asked than that the node's own replica is back, unless
 // that had failed before too: the node's upgrade does not wait for what it has not broken. The volumes that are detached

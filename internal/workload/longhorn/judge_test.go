@@ -73,25 +73,26 @@ var (
 	later   = went.Add(time.Minute)
 )
 
-var _ = DescribeTable("What hangs on node a", func(v longhorn.Volume, last, degraded, singles, guarded bool) {
+var _ = DescribeTable("What hangs on node a", func(v longhorn.Volume, last, degraded, singles, attached bool) {
 	s := &longhorn.Snapshot{Volumes: []longhorn.Volume{v}}
 	Expect(s.LastHealthyOn("a")).To(HaveLen(count(last)), "last healthy replica")
 	Expect(s.DegradedOn("a")).To(HaveLen(count(degraded)), "degraded")
 	Expect(s.SingleReplicaOn("a")).To(HaveLen(count(singles)), "single replica in use")
-	Expect(s.GuardedOn("a")).To(HaveLen(count(guarded)), "guarded by the instance manager's budget")
+	Expect(s.AttachedTo("a")).To(HaveLen(count(attached)), "attached")
 },
 	Entry("a healthy volume that is in use there", volume(), false, false, false, true),
 	Entry("a healthy volume that is in use elsewhere", volume(elsewhere), false, false, false, false),
 	Entry("a healthy volume that is detached", volume(detached), false, false, false, false),
-	Entry("a volume whose other replica failed", volume(elsewhere, fails("b", earlier)), true, true, false, true),
+	Entry("a volume that is being detached", volume(func(v *longhorn.Volume) { v.State = "detaching" }), false, false, false, false),
+	Entry("a volume whose other replica failed", volume(elsewhere, fails("b", earlier)), true, true, false, false),
 	Entry("a volume whose own replica failed", volume(elsewhere, fails("a", earlier)), false, false, false, false),
 	Entry("a volume whose own replica is rebuilt", volume(elsewhere, rebuilding("a")), false, true, false, false),
-	Entry("a volume whose other replica is rebuilt", volume(elsewhere, rebuilding("b")), true, true, false, true),
+	Entry("a volume whose other replica is rebuilt", volume(elsewhere, rebuilding("b")), true, true, false, false),
 	Entry("a single replica in use there", volume(single), true, false, true, true),
-	Entry("a single replica in use elsewhere", volume(single, elsewhere), true, false, true, true),
-	Entry("a single replica that a stopping virtual machine still claims", volume(single, detached, usedByVM), true, false, true, true),
-	Entry("a single replica that nobody uses", volume(single, detached), true, false, false, true),
-	Entry("two replicas on the one node", volume(elsewhere, func(v *longhorn.Volume) { v.Replicas[1].Node = "a" }), true, false, false, true),
+	Entry("a single replica in use elsewhere", volume(single, elsewhere), true, false, true, false),
+	Entry("a single replica that a stopping virtual machine still claims", volume(single, detached, usedByVM), true, false, true, false),
+	Entry("a single replica that nobody uses", volume(single, detached), true, false, false, false),
+	Entry("two replicas on the one node", volume(elsewhere, func(v *longhorn.Volume) { v.Replicas[1].Node = "a" }), true, false, false, false),
 	Entry("no healthy replica at all", volume(elsewhere, fails("a", earlier), fails("b", earlier)), false, false, false, false),
 )
 
@@ -121,7 +122,7 @@ var _ = It("A cluster without Longhorn endangers nothing", func() {
 	var none *longhorn.Snapshot
 	Expect(none.LastHealthyOn("a")).To(BeEmpty())
 	Expect(none.Unsettled("a", went)).To(BeEmpty())
-	Expect(none.GuardedOn("a")).To(BeEmpty())
+	Expect(none.AttachedTo("a")).To(BeEmpty())
 })
 
 var _ = It("Names are sorted, and name claims", func() {

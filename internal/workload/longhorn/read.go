@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,29 +25,24 @@ const readWrite = "RW"
 
 // Read reads Longhorn's volumes with their replicas; nil if the cluster has no Longhorn. It costs five objects or so for each
 // volume of the cluster: what is asked of one node only is read by ReadOn.
-func Read(ctx context.Context, c client.Client) (*Snapshot, error) {
+func Read(ctx context.Context, in workload.Reading) (*Snapshot, error) {
 	volumes := []volume{}
-	if installed, err := list(ctx, c, "Volume", &volumes); err != nil || !installed {
+	if installed, err := list(ctx, in, "Volume", &volumes); err != nil || !installed {
 		return nil, err
 	}
 	replicas, engines := []replica{}, []engine{}
-	if _, err := list(ctx, c, "Replica", &replicas); err != nil {
+	if _, err := list(ctx, in, "Replica", &replicas); err != nil {
 		return nil, err
 	}
-	if _, err := list(ctx, c, "Engine", &engines); err != nil {
+	if _, err := list(ctx, in, "Engine", &engines); err != nil {
 		return nil, err
 	}
 	return assemble(volumes, replicas, engines), nil
 }
 
-// objects of a kind of Longhorn's; found is false if it is not installed.
-func objects(ctx context.Context, c client.Client, kind string, options ...client.ListOption) (of []unstructured.Unstructured, found bool, err error) {
-	return workload.Objects(ctx, workload.Asking{Client: c}, schema.GroupKind{Group: Group, Kind: kind}, options...)
-}
-
 // list adds the objects of a kind, as far as T knows them.
-func list[T any](ctx context.Context, c client.Client, name string, into *[]T, options ...client.ListOption) (installed bool, err error) {
-	found, installed, err := objects(ctx, c, name, options...)
+func list[T any](ctx context.Context, in workload.Reading, name string, into *[]T, options ...client.ListOption) (installed bool, err error) {
+	found, installed, err := workload.Objects(ctx, in, schema.GroupKind{Group: Group, Kind: name}, options...)
 	if err != nil || !installed {
 		return false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
 )
@@ -21,7 +22,7 @@ var _ = Describe("Read", Ordered, func() {
 
 	read := func(ctx SpecContext) *longhorn.Snapshot {
 		GinkgoHelper()
-		snapshot, err := longhorn.Read(ctx, server.Client)
+		snapshot, err := longhorn.Read(ctx, workload.Asking{Client: server.Client})
 		Expect(err).NotTo(HaveOccurred())
 		return snapshot
 	}
@@ -49,7 +50,7 @@ var _ = Describe("Read", Ordered, func() {
 	It("reads for one node the replicas of those volumes only that have one there", func(ctx SpecContext) {
 		all := read(ctx)
 		for node, holds := range map[string][]bool{"a": {true, true}, "b": {true, false}, "c": {false, false}, strings.Repeat("c", 64): {false, false}} {
-			on, err := longhorn.ReadOn(ctx, server.Client, node)
+			on, err := longhorn.ReadOn(ctx, workload.Asking{Client: server.Client}, node)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(on.Volumes).To(HaveLen(len(all.Volumes)))
 			for i, volume := range all.Volumes {
@@ -87,13 +88,15 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(stored.Change(ctx, storage.Volume, "v2", func(v *unstructured.Unstructured) {
 			Expect(unstructured.SetNestedField(v.Object, "two", "spec", "numberOfReplicas")).To(Succeed())
 		})).To(Succeed())
-		_, err := longhorn.Read(ctx, server.Client)
+		_, err := longhorn.Read(ctx, workload.Asking{Client: server.Client})
 		Expect(err).To(MatchError(ContainSubstring("reading Volume v2 of longhorn.io")))
 	})
 
 	It("finds nothing when Longhorn has been uninstalled", func(ctx SpecContext) {
 		Expect(storage.Uninstall(ctx, server.Client, storage.LonghornKinds()...)).To(Succeed())
-		Eventually(func(ctx SpecContext) (*longhorn.Snapshot, error) { return longhorn.Read(ctx, server.Client) }).
+		Eventually(func(ctx SpecContext) (*longhorn.Snapshot, error) {
+			return longhorn.Read(ctx, workload.Asking{Client: server.Client})
+		}).
 			WithContext(ctx).Should(BeNil())
 	})
 })

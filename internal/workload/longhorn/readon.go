@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // Labels that Longhorn gives, and finds its own objects by: that of the node in spec.nodeID, which is written with it, and that of
@@ -28,12 +30,12 @@ const namesPerCall = 100
 
 // ReadOn reads Longhorn's volumes, without the replicas and the engines of those that have no replica on the node; nil if the
 // cluster has no Longhorn. For that node, the answers are those of Read.
-func ReadOn(ctx context.Context, c client.Client, node string) (*Snapshot, error) {
+func ReadOn(ctx context.Context, in workload.Reading, node string) (*Snapshot, error) {
 	volumes, here := []volume{}, []replica{}
-	if installed, err := list(ctx, c, "Volume", &volumes); err != nil || !installed {
+	if installed, err := list(ctx, in, "Volume", &volumes); err != nil || !installed {
 		return nil, err
 	}
-	if err := listOn(ctx, c, node, &here); err != nil {
+	if err := listOn(ctx, in, node, &here); err != nil {
 		return nil, err
 	}
 	names := sets.New[string]()
@@ -46,10 +48,10 @@ func ReadOn(ctx context.Context, c client.Client, node string) (*Snapshot, error
 		if err != nil {
 			return nil, err
 		}
-		if _, err := list(ctx, c, "Replica", &replicas, selected); err != nil {
+		if _, err := list(ctx, in, "Replica", &replicas, selected); err != nil {
 			return nil, err
 		}
-		if _, err := list(ctx, c, "Engine", &engines, selected); err != nil {
+		if _, err := list(ctx, in, "Engine", &engines, selected); err != nil {
 			return nil, err
 		}
 	}
@@ -57,11 +59,11 @@ func ReadOn(ctx context.Context, c client.Client, node string) (*Snapshot, error
 }
 
 // listOn adds the replicas on a node. One whose name is too long for a label has none: Longhorn could not store them.
-func listOn(ctx context.Context, c client.Client, node string, into *[]replica) error {
+func listOn(ctx context.Context, in workload.Reading, node string, into *[]replica) error {
 	if len(validation.IsValidLabelValue(node)) > 0 {
 		return nil
 	}
-	_, err := list(ctx, c, "Replica", into, client.MatchingLabels{nodeLabel: node})
+	_, err := list(ctx, in, "Replica", into, client.MatchingLabels{nodeLabel: node})
 	return err
 }
 
@@ -74,9 +76,9 @@ func ofVolumes(names []string) (client.ListOption, error) {
 }
 
 // attachedTo are the volumes that are in use on the node, without their replicas; found is false if the cluster has no Longhorn.
-func attachedTo(ctx context.Context, c client.Client, node string) (attached []Volume, found bool, err error) {
+func attachedTo(ctx context.Context, in workload.Reading, node string) (attached []Volume, found bool, err error) {
 	volumes := []volume{}
-	if found, err = list(ctx, c, "Volume", &volumes); err != nil || !found {
+	if found, err = list(ctx, in, "Volume", &volumes); err != nil || !found {
 		return nil, false, err
 	}
 	return assemble(volumes, nil, nil).AttachedTo(node), true, nil

@@ -11,10 +11,12 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const (
@@ -102,9 +104,8 @@ func changeReplenishment(ctx context.Context, c client.Client, change func(*unst
 		if err := setRecord(setting, held); err != nil {
 			return err
 		}
-		if valueOf(before) == valueOf(setting) &&
-			before.GetAnnotations()[infrav1.ReplenishmentAnnotation] == setting.GetAnnotations()[infrav1.ReplenishmentAnnotation] {
-			return nil
+		if before.GetAnnotations()[infrav1.ReplenishmentAnnotation] == setting.GetAnnotations()[infrav1.ReplenishmentAnnotation] {
+			return nil // nor is the value another one
 		}
 		return c.Patch(ctx, setting, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	})
@@ -116,7 +117,8 @@ func changeReplenishment(ctx context.Context, c client.Client, change func(*unst
 
 // readReplenishment returns nil if there is no such setting.
 func readReplenishment(ctx context.Context, c client.Client) (*unstructured.Unstructured, error) {
-	settings, _, err := objects(ctx, c, "Setting", client.MatchingFields{"metadata.name": replenishmentSetting})
+	settings, _, err := workload.Objects(ctx, workload.Asking{Client: c}, schema.GroupKind{Group: Group, Kind: "Setting"},
+		client.MatchingFields{"metadata.name": replenishmentSetting})
 	if err != nil || len(settings) == 0 {
 		return nil, err
 	}

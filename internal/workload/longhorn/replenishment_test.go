@@ -95,6 +95,9 @@ var _ = Describe("The wait before replicas are made elsewhere", Ordered, func() 
 		unknown := func(context.Context) ([]string, error) { return nil, errors.New("no answer") }
 		Expect(longhorn.ReleaseReplenishment(ctx, server.Client, "a/1", unknown)).To(MatchError(ContainSubstring("no answer")))
 		expect(ctx, "1800", true)
+		release(ctx, "a/1")
+		Expect(longhorn.ReleaseReplenishment(ctx, server.Client, "b/2", unknown)).To(Succeed(), "there are no others")
+		expect(ctx, "600", false)
 	})
 
 	It("stays as a person has set it in between", func(ctx SpecContext) {

@@ -46,7 +46,7 @@ func (Resident) RefusedBecause(ctx context.Context, in *workload.Cluster, node s
 	if !slices.ContainsFunc(pods, isInstanceManager) {
 		return "", nil
 	}
-	snapshot, err := ReadOn(ctx, in.Live(), node)
+	snapshot, err := ReadOn(ctx, workload.Asking{Client: in.Live()}, node)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func isInstanceManager(pod *corev1.Pod) bool { return pod.Labels[componentLabel]
 // Attached names the volumes with an engine on the Node. One can be without a VolumeAttachment of Kubernetes': by a person
 // in Longhorn's UI, or for a share manager.
 func (Resident) Attached(ctx context.Context, in *workload.Cluster, node string) ([]string, error) {
-	volumes, found, err := attachedTo(ctx, in.Live(), node)
+	volumes, found, err := attachedTo(ctx, workload.Asking{Client: in.Live()}, node)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (Resident) Release(ctx context.Context, in *workload.Cluster, attempt strin
 
 // Unsettled names the volumes whose replicas on the Node are not rebuilt.
 func (Resident) Unsettled(ctx context.Context, in *workload.Cluster, node string, since time.Time) (waitFor string, err error) {
-	snapshot, err := ReadOn(ctx, in.Live(), node)
+	snapshot, err := ReadOn(ctx, workload.Asking{Client: in.Live()}, node)
 	if err != nil {
 		return "", err
 	}
