@@ -75,7 +75,7 @@ func (Resident) Attached(ctx context.Context, in *workload.Cluster, node string)
 	}
 	attached := []string{}
 	for _, volume := range volumes {
-		if volume.Claim == "" || !inUse.Has(volume.Claim) {
+		if !inUse.Has(volume.Claim) {
 			attached = append(attached, volume.String())
 		}
 	}
