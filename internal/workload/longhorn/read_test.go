@@ -77,6 +77,28 @@ var _ = Describe("Read", Ordered, func() {
 			HaveField("Robustness", longhorn.Healthy), HaveField("DegradedAt", time.Time{}), HaveField("Replicas", HaveEach(HaveField("Healthy", true)))))
 	})
 
+	It("takes a replica that its engine does not use for one to be rebuilt, unless it has failed", func(ctx SpecContext) {
+		Expect(stored.Change(ctx, storage.Engine, "v1-e-0", func(engine *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(engine.Object, "status", "replicaModeMap", "v1-r-a")
+		})).To(Succeed())
+		Expect(read(ctx).Volumes[0].Replicas[0].Rebuilding).To(BeTrue())
+		Expect(stored.Change(ctx, storage.Replica, "v1-r-a", func(replica *unstructured.Unstructured) {
+			Expect(unstructured.SetNestedField(replica.Object, went.Format(time.RFC3339), "spec", "failedAt")).To(Succeed())
+		})).To(Succeed())
+		Expect(read(ctx).Volumes[0].Replicas[0].Rebuilding).To(BeFalse())
+	})
+
+	DescribeTable("goes by what is recorded of a replica where no engine runs", func(ctx SpecContext, healthyAt, failedAt string, healthy bool) {
+		Expect(stored.Change(ctx, storage.Replica, "v2-r-a", func(replica *unstructured.Unstructured) {
+			replica.Object["spec"].(map[string]any)["healthyAt"], replica.Object["spec"].(map[string]any)["failedAt"] = healthyAt, failedAt
+		})).To(Succeed())
+		Expect(read(ctx).Volumes[1].Replicas[0].Healthy).To(Equal(healthy))
+	},
+		Entry("never healthy", "", "", false),
+		Entry("failed", "2026-03-01T12:00:00Z", "2026-03-01T13:00:00Z", false),
+		Entry("healthy", "2026-03-01T12:00:00Z", "", true),
+	)
+
 	It("forgets users that are gone", func(ctx SpecContext) {
 		Expect(stored.Change(ctx, storage.Volume, "v2", func(v *unstructured.Unstructured) {
 			Expect(unstructured.SetNestedField(v.Object, went.Format(time.RFC3339), "status", "kubernetesStatus", "lastPodRefAt")).To(Succeed())
