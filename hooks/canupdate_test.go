@@ -297,7 +297,7 @@ var _ = Describe("CanUpdateMachineSet", func() {
 	)
 })
 
-// patchedEqualsDesired says whether Cluster API would find nothing left that differs.
+// patchedEqualsDesired reports whether Cluster API would find nothing left that differs.
 func patchedEqualsDesired(request *runtimehooksv1.CanUpdateMachineSetRequest, response *runtimehooksv1.CanUpdateMachineSetResponse) bool {
 	GinkgoHelper()
 	return coveredAsClusterAPISees(request, response) &&

@@ -49,7 +49,7 @@ func (s *sender) fail(times int) {
 	s.fails = times
 }
 
-// failed says whether it has failed as often as it was told to.
+// failed reports whether it has failed as often as it was told to.
 func (s *sender) failed() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -76,7 +76,7 @@ func ReadRegular(path string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// ReadJSON decodes a file into value and says whether the file was there.
+// ReadJSON decodes a file into value and reports whether the file was there.
 func ReadJSON(path string, value any) (bool, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -73,7 +73,7 @@ var _ = DescribeTable("The flags of the runtime extension",
 	Entry("are not the port of the webhooks", "--runtime-extension-port and --webhook-port are both 9443", "--runtime-extension-port=9443"),
 )
 
-// isTheirs says whether a flag is about what only Cluster API does.
+// isTheirs reports whether a flag is about what only Cluster API does.
 func isTheirs(flag string) bool {
 	for pattern := range notOurs {
 		if regexp.MustCompile(`^` + pattern + `$`).MatchString(flag) {

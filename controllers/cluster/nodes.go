@@ -102,7 +102,7 @@ func attemptOn(ctx context.Context, view *clusterview.View, machine string, onTa
 	return view.NewestAttempt(ctx, machine)
 }
 
-// runs says whether a host runs what is wanted of it: the digest that the rollout is pinned to, or the image.
+// runs reports whether a host runs what is wanted of it: the digest that the rollout is pinned to, or the image.
 // The first alone would never be true of a host that was added after the image's tag had moved: the pin is
 // for those whose turn comes in a rollout, and nothing brings a node to another digest of its image.
 func runs(host *infrav1.ElementalHost, wanted desired) bool {

@@ -136,7 +136,7 @@ func observeReset(host *infrav1.ElementalHost, until deletionWait) {
 	}
 }
 
-// isStray says whether a host is part of a cluster that knows nothing of it: its ElementalHost was
+// isStray reports whether a host is part of a cluster that knows nothing of it: its ElementalHost was
 // recreated, or its former life was not ended by a reset.
 func isStray(host *infrav1.ElementalHost) bool {
 	return host.Spec.Approved && host.Spec.MachineRef == nil && hoststate.Bootstrapped(host) && !hoststate.Released(host)

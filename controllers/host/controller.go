@@ -98,7 +98,7 @@ func (r *Reconciler) hostsOf(ctx context.Context, cluster client.Object) []ctrl.
 	return enqueue.All(ctx, hosts, err)
 }
 
-// skips says whether a host is another manager's, here or on the management cluster that it is moved to.
+// skips reports whether a host is another manager's, here or on the management cluster that it is moved to.
 func (r *Reconciler) skips(host *infrav1.ElementalHost) bool {
 	return moved.Away(host) || r.WatchFilterValue != "" && !labels.HasWatchLabel(host, r.WatchFilterValue)
 }
@@ -165,7 +165,7 @@ func (r *Reconciler) cluster(ctx context.Context, host *infrav1.ElementalHost) (
 
 // writeMarks writes labels, annotation and finalizer in one patch, and only if the host is as it was
 // read: a trigger that was set in between must not be taken for the one that has been carried out. It
-// says whether there was anything to write.
+// reports whether there was anything to write.
 func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost, until deletionWait) (written bool, err error) {
 	before := host.DeepCopy()
 	mark(host, until)

@@ -71,7 +71,7 @@ func (r *Reconciler) deletionWait(ctx context.Context, host *infrav1.ElementalHo
 	return r.denyKey(ctx, host)
 }
 
-// isOrphaned says whether the machine that would release the host does not exist any more.
+// isOrphaned reports whether the machine that would release the host does not exist any more.
 func (r *Reconciler) isOrphaned(ctx context.Context, host *infrav1.ElementalHost) (bool, error) {
 	key := client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.MachineRef.Name}
 	err := r.Client.Get(ctx, key, &infrav1.ElementalMachine{})

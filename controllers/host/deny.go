@@ -73,14 +73,14 @@ func (r *Reconciler) deniedKey(host *infrav1.ElementalHost) (entry infrav1.Denie
 	return entry, true
 }
 
-// trusted says whether a person has approved the host, or it was entrusted with anything. Where the registration approves
+// trusted reports whether a person has approved the host, or it was entrusted with anything. Where the registration approves
 // all hosts, that one is approved says only that it had the registration's token.
 func trusted(host *infrav1.ElementalHost, registration *infrav1.ElementalRegistration) bool {
 	approved := host.Spec.Approved && registration.Spec.Approval != infrav1.ApprovalAuto
 	return approved || hoststate.Entrusted(host)
 }
 
-// isLeaving says whether the host has said that it resets itself, and not yet that it has. The word of one that is neither
+// isLeaving reports whether the host has said that it resets itself, and not yet that it has. The word of one that is neither
 // approved nor entrusted with anything is not waited for.
 func isLeaving(host *infrav1.ElementalHost) bool {
 	return host.Status.Phase == infrav1.HostPhaseResetting && (host.Spec.Approved || hoststate.Entrusted(host))

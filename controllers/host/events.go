@@ -57,7 +57,7 @@ func untilApproved(host *infrav1.ElementalHost) string {
 	return " and waits for spec.approved; the fingerprint of its key: " + host.Status.KeyFingerprint
 }
 
-// runsByHand says whether the host is in the middle of a run by hand, as its condition has it.
+// runsByHand reports whether the host is in the middle of a run by hand, as its condition has it.
 func runsByHand(host *infrav1.ElementalHost) bool {
 	ready := conditions.Get(host, osReady)
 	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == infrav1.UnmanagedReason

@@ -17,7 +17,7 @@ import (
 )
 
 // resolveOS gives a host that serves no machine the image of the ManagedOSVersion that a person named for it,
-// and says whether it has written. One that serves a machine has its OS from there.
+// and reports whether it has written. One that serves a machine has its OS from there.
 func (r *Reconciler) resolveOS(ctx context.Context, host *infrav1.ElementalHost) (*managedos.Problem, bool, error) {
 	wanted := host.Spec.OSVersionManagement
 	if host.Spec.MachineRef != nil || osversion.Unresolved(wanted) == "" {

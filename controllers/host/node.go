@@ -98,7 +98,7 @@ func namesOfNodes(ctx context.Context, remote *workload.Cluster, host *infrav1.E
 	return sets.List(names), nil
 }
 
-// isNodeOf says whether a Node is the host's: it has its provider ID or, registered again, none yet and the
+// isNodeOf reports whether a Node is the host's: it has its provider ID or, registered again, none yet and the
 // host's last boot or name.
 func isNodeOf(node *corev1.Node, host *infrav1.ElementalHost) bool {
 	if node.Spec.ProviderID != "" {
@@ -108,7 +108,7 @@ func isNodeOf(node *corev1.Node, host *infrav1.ElementalHost) bool {
 	return node.Name == host.Name || booted != "" && node.Status.NodeInfo.BootID == booted
 }
 
-// isMachines says whether the Node belongs to a Machine that stays.
+// isMachines reports whether the Node belongs to a Machine that stays.
 func (r *Reconciler) isMachines(ctx context.Context, node *corev1.Node, cluster *clusterv1.Cluster) (bool, error) {
 	machines, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).MachinesOn(ctx, node.Name)
 	return slices.ContainsFunc(machines, func(machine clusterv1.Machine) bool { return machine.DeletionTimestamp.IsZero() }), err

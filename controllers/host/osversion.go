@@ -15,7 +15,7 @@ import (
 
 const osReady = infrav1.OSVersionReadyCondition
 
-// observeOSVersion says whether the host runs the OS that its spec asks for, and if not, what it takes.
+// observeOSVersion reports whether the host runs the OS that its spec asks for, and if not, what it takes.
 func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem) {
 	status := hoststate.OSStatus(host)
 	match := hoststate.Runs(host, host.Spec.OSVersionManagement)
@@ -37,7 +37,7 @@ func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem
 	}
 }
 
-// underWay says whether an attempt has been triggered and has not ended. One that only fetches an image
+// underWay reports whether an attempt has been triggered and has not ended. One that only fetches an image
 // leaves the host as it is.
 func underWay(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) bool {
 	return !hoststate.Ended(status.Phase) && (hoststate.Pending(host) || !hoststate.Interruptible(host))

@@ -26,7 +26,7 @@ func unclaimed(host *infrav1.ElementalHost) types.NamespacedName {
 }
 
 // followRegistration gives a host that serves no machine the rules of signatures that its registration has by now, and
-// says whether it has written. Without it a key that was taken out would count until the host is claimed.
+// reports whether it has written. Without it a key that was taken out would count until the host is claimed.
 func (r *Reconciler) followRegistration(ctx context.Context, host *infrav1.ElementalHost) (written bool, err error) {
 	if host.Spec.MachineRef != nil {
 		return false, nil

@@ -105,7 +105,7 @@ func counting(mgr ctrl.Manager) client.Client {
 // settling is long against the time that a write needs to come back as an event.
 const settling = 500 * time.Millisecond
 
-// settled says whether nothing has been done for hosts since that was last asked.
+// settled reports whether nothing has been done for hosts since that was last asked.
 func settled(hosts ...*infrav1.ElementalHost) func() bool {
 	last := [2]int64{-1}
 	return func() bool {

@@ -93,12 +93,12 @@ func evacuationBlocker(ctx context.Context, o *observation, holders []*infrav1.E
 	return "waiting for ElementalHostUpgrade " + holders[first].Name + " to have evacuated its node: virtual machines leave one node at a time", nil
 }
 
-// mayEvacuate says whether an attempt that holds a slot is not known to be past the evacuation of its node.
+// mayEvacuate reports whether an attempt that holds a slot is not known to be past the evacuation of its node.
 func mayEvacuate(attempt *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(attempt.Status.Phase) && !hasEntered(attempt, stepReboot)
 }
 
-// admitted says whether the attempt has its slot.
+// admitted reports whether the attempt has its slot.
 func (o *observation) admitted() bool {
 	return o.elementalCluster != nil && holdsSlot(o.elementalCluster.Status.UpgradeSlots, o.attempt)
 }

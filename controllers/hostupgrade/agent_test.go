@@ -74,7 +74,7 @@ func (a *agent) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: a.w.namespace, Name: a.name}
 }
 
-// advance moves the marker, and says whether there is something new to report.
+// advance moves the marker, and reports whether there is something new to report.
 func (a *agent) advance(ctx context.Context, host *infrav1.ElementalHost) bool {
 	asked := host.Spec.Upgrade
 	switch {

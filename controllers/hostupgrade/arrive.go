@@ -31,7 +31,7 @@ func (o *observation) recordHistory() {
 	annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.EndedAnnotation: end})
 }
 
-// restoreHistory gives an attempt that ended on another management cluster its end back. It says whether that is it.
+// restoreHistory gives an attempt that ended on another management cluster its end back. It reports whether that is it.
 func (o *observation) restoreHistory() bool {
 	_, reason, _ := strings.Cut(o.upgrade.Annotations[infrav1.EndedAnnotation], "/")
 	status, end := &o.upgrade.Status, o.upgrade.PhaseNow()
@@ -60,7 +60,7 @@ func (o *observation) restoreHistory() bool {
 const stepArrive = "Arrive"
 
 // arrive is what an attempt does first on a management cluster, which may not be the first one: it waits for the host, whose
-// report tells how far they are, and takes the slot that it held. It says whether to wait.
+// report tells how far they are, and takes the slot that it held. It reports whether to wait.
 func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, err error) {
 	status := &o.upgrade.Status
 	switch {
@@ -108,7 +108,7 @@ func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
 	return r.writeSlots(ctx, o, append(slices.Clone(o.elementalCluster.Status.UpgradeSlots), o.slot()))
 }
 
-// hasDisrupted says whether the attempt has told its host to go, or has cordoned its node. That is looked for among all
+// hasDisrupted reports whether the attempt has told its host to go, or has cordoned its node. That is looked for among all
 // nodes, since a move loses the Machine's reference to its own, too.
 func (o *observation) hasDisrupted(ctx context.Context) (bool, error) {
 	switch {
@@ -153,7 +153,7 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 	return names, nil
 }
 
-// hasNotArrived says whether an attempt may have disrupted a node on another management cluster. One that was released
+// hasNotArrived reports whether an attempt may have disrupted a node on another management cluster. One that was released
 // counts no more.
 func hasNotArrived(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.PhaseNow())

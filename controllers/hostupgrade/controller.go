@@ -165,7 +165,7 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	return r.reconcileNormal(ctx, o)
 }
 
-// ensureMarks puts on an attempt what it has to have before it leaves any mark, and says whether it was missing.
+// ensureMarks puts on an attempt what it has to have before it leaves any mark, and reports whether it was missing.
 func ensureMarks(o *observation) bool {
 	added := controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
 	return annotations.AddAnnotations(o.upgrade, map[string]string{
@@ -173,7 +173,7 @@ func ensureMarks(o *observation) bool {
 	}) || added
 }
 
-// paused keeps the Paused condition and says whether to stop here. A Cluster that is gone pauses nothing.
+// paused keeps the Paused condition and reports whether to stop here. A Cluster that is gone pauses nothing.
 func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requeue bool, err error) {
 	cluster := o.cluster
 	if cluster == nil {

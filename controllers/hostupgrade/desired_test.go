@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// knownOwners says whose wishes are known.
+// knownOwners says of which owners it is known what they want.
 const knownOwners = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
 
 // expectWaitingForWish checks that an attempt says what it waits for, and has not failed.
@@ -27,12 +27,12 @@ func expectWaitingForWish(ctx context.Context, w *world, why string) {
 	))
 }
 
-var _ = Describe("An attempt of a Machine whose owner's wish is not known", func() {
+var _ = Describe("An attempt of a Machine of which it is not known what its owner wants", func() {
 	unknown := func(w *world) string {
 		return "Machine " + w.host + " has no owner that determines its OS: " + knownOwners
 	}
 
-	It("asks nothing of its host, and goes on once the wish is known", func(ctx SpecContext) {
+	It("asks nothing of its host, and goes on once that is known", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		w.owners.hash = ""
 		w.rest(ctx)
@@ -44,7 +44,7 @@ var _ = Describe("An attempt of a Machine whose owner's wish is not known", func
 		Expect(w.marks(ctx)).To(Equal(clean))
 	})
 
-	It("asks nothing of its host while the wish cannot be read", func(ctx SpecContext) {
+	It("asks nothing of its host while that cannot be read", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		w.owners.err = errors.New("the server is down")
 		w.rest(ctx)
@@ -62,7 +62,7 @@ var _ = Describe("An attempt whose Machine's owner cannot be read any more is no
 		w := held(ctx, h)
 		isTriggered := len(w.faults.triggers) > 0
 		w.owners.err = errors.New("the server is down")
-		letGo(ctx, w, h)
+		release(ctx, w, h)
 		if isTriggered {
 			Expect(w.marks(ctx)).To(Equal(clean))
 			return

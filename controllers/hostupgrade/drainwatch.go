@@ -14,7 +14,7 @@ import (
 )
 
 // watchDrain has the attempt woken by what leaves its Node. It comes before the Node is read, so that nothing leaves
-// unnoticed in between, and says whether it could be done: if not, the Node is polled.
+// unnoticed in between, and reports whether it could be done: if not, the Node is polled.
 func (r *Reconciler) watchDrain(ctx context.Context, o *observation, kinds ...drainwatch.Kind) bool {
 	o.watched = append(o.watched, kinds...)
 	return r.drains.Ensure(ctx, drainwatch.Drain{

@@ -88,14 +88,14 @@ func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (seq
 		o.host.Name, o.options.Timeouts.Reboot.Duration, o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
 }
 
-// recordedTrigger says whether it is reported that the host may have seen the trigger of this attempt.
+// recordedTrigger reports whether it is reported that the host may have seen the trigger of this attempt.
 func (o *observation) recordedTrigger() bool {
 	return slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
 		return s.Name == stepTrigger || s.Name == stepReboot
 	})
 }
 
-// isGivenUp says whether no answer of the host is waited for any more: it is being deleted, or it is
+// isGivenUp reports whether no answer of the host is waited for any more: it is being deleted, or it is
 // lost, and its Machine goes or a person has said that it may.
 func (o *observation) isGivenUp() bool {
 	return !o.host.DeletionTimestamp.IsZero() || o.lost() && (o.machineLeaves() || o.upgrade.Spec.Release)

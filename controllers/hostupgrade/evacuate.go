@@ -126,7 +126,7 @@ func (o *observation) keptOff(step string) string {
 	return off
 }
 
-// stoppedNone says whether it is known, without the workload cluster, that no virtual machine was shut down for the attempt.
+// stoppedNone reports whether it is known, without the workload cluster, that no virtual machine was shut down for the attempt.
 func (o *observation) stoppedNone() bool {
 	return !o.wasMoved() && o.stoppedVMs() == ""
 }

@@ -36,19 +36,19 @@ func (o *observation) hostReport() infrav1.HostUpgradeStatus {
 	return *o.host.Status.Upgrade
 }
 
-// underway says whether the host has begun what cannot be undone and is not yet through with it.
+// underway reports whether the host has begun what cannot be undone and is not yet through with it.
 func (o *observation) underway() bool {
 	return slices.Contains([]infrav1.HostUpgradePhase{
 		infrav1.HostUpgradeApplying, infrav1.HostUpgradeRebooting, infrav1.HostUpgradeAssessing,
 	}, o.hostReport().Phase)
 }
 
-// committed says whether the attempt has to be brought to its end on the host's side.
+// committed reports whether the attempt has to be brought to its end on the host's side.
 func (o *observation) committed() bool {
 	return o.underway() || o.hostReport().Phase == infrav1.HostUpgradeSucceeded
 }
 
-// mustFinish says whether the attempt cannot be broken off: the host is in the middle of it, or through
+// mustFinish reports whether the attempt cannot be broken off: the host is in the middle of it, or through
 // with it and the node is being assessed. A node that is not found good within the time-out does not
 // hold its Machine, its slot and its owner's next image for ever.
 func (o *observation) mustFinish() bool {
@@ -59,12 +59,12 @@ func (o *observation) isLateToAssess() bool {
 	return o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration) != ""
 }
 
-// triggered says whether the host has been told to go, or has gone.
+// triggered reports whether the host has been told to go, or has gone.
 func (o *observation) triggered() bool {
 	return o.committed() || o.hostReport().Phase == infrav1.HostUpgradeRolledBack || o.labelled()
 }
 
-// labelled says whether the host carries this attempt and the trigger.
+// labelled reports whether the host carries this attempt and the trigger.
 func (o *observation) labelled() bool {
 	return o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt &&
 		o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
@@ -79,7 +79,7 @@ func (o *observation) warnings() string {
 	return report.Message
 }
 
-// returned says whether the host has come back from the reboot, whatever it booted, or went through no
+// returned reports whether the host has come back from the reboot, whatever it booted, or went through no
 // reboot because it ran the image already.
 func (o *observation) returned() bool {
 	report := o.hostReport()
@@ -89,7 +89,7 @@ func (o *observation) returned() bool {
 	return o.host.Status.OS.BootID != "" && o.host.Status.OS.BootID != report.FromBootID
 }
 
-// lost says whether the host has been waited for as long as it may take. One that is back and assesses its boot may take
+// lost reports whether the host has been waited for as long as it may take. One that is back and assesses its boot may take
 // the time for that, and for the reboot into its former OS that may follow.
 func (o *observation) lost() bool {
 	timeouts := o.options.Timeouts
@@ -102,7 +102,7 @@ func (o *observation) lost() bool {
 	return false
 }
 
-// hasNothingToDo says whether the host runs what the attempt asks for although it has not been told to
+// hasNothingToDo reports whether the host runs what the attempt asks for although it has not been told to
 // go: it was upgraded by hand, or `clusterctl move` brought along an attempt without its status.
 func (o *observation) hasNothingToDo() bool {
 	return o.host != nil && o.rival == nil && o.digest() != "" && o.host.Status.OS.Digest == o.digest() &&
@@ -121,7 +121,7 @@ func (o *observation) digest() string {
 	return o.upgrade.Status.Digest
 }
 
-// superseded says whether the owner of the Machine wants another OS than this attempt's.
+// superseded reports whether the owner of the Machine wants another OS than this attempt's.
 func (o *observation) superseded() bool {
 	return o.wanted != nil && o.wanted.OSVersionHash != o.hash()
 }
@@ -156,7 +156,7 @@ func (o *observation) unknownWish() string {
 	return ""
 }
 
-// machineLeaves says whether the Machine, or its whole Cluster, is being deleted or gone.
+// machineLeaves reports whether the Machine, or its whole Cluster, is being deleted or gone.
 func (o *observation) machineLeaves() bool {
 	return o.machine == nil || !o.machine.DeletionTimestamp.IsZero() || o.clusterLeaves()
 }
@@ -181,8 +181,8 @@ func (o *observation) isControlPlane() bool {
 	return o.machine != nil && util.IsControlPlaneMachine(o.machine)
 }
 
-// isHostEnd says whether the host is through with an attempt.
+// isHostEnd reports whether the host is through with an attempt.
 func isHostEnd(phase infrav1.HostUpgradePhase) bool { return hoststate.Ended(phase) }
 
-// isEnded says whether a phase is an end that the attempt does not come back from by itself.
+// isEnded reports whether a phase is an end that the attempt does not come back from by itself.
 func isEnded(phase infrav1.UpgradePhase) bool { return phase.IsEnd() }

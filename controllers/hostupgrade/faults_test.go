@@ -42,7 +42,7 @@ func (f *faults) revive() { f.dieAfter, f.failAt, f.dieAtTrigger, f.dead = -1, 0
 // lasting is how many writes there were that change something each time.
 func (f *faults) lasting() int { return f.count - f.evictions }
 
-// before says whether the next write gets through.
+// before reports whether the next write gets through.
 func (f *faults) before() error {
 	if f.dieAfter >= 0 && f.count >= f.dieAfter {
 		f.dead, f.disturbed = true, true

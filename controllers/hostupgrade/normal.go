@@ -37,7 +37,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	return r.goOn(ctx, o)
 }
 
-// begin is what is done when the attempt is looked at for the first time. It says whether to wait with all else.
+// begin is what is done when the attempt is looked at for the first time. It reports whether to wait with all else.
 func (r *Reconciler) begin(ctx context.Context, o *observation) (waits bool, err error) {
 	if waits, err := r.arrive(ctx, o); err != nil || waits {
 		return waits, err
@@ -100,13 +100,13 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 	return "", ""
 }
 
-// goesOn says whether the attempt is carried on whatever is wanted by now: it cannot be broken off, or
+// goesOn reports whether the attempt is carried on whatever is wanted by now: it cannot be broken off, or
 // the host went all the way while nobody was there to ask it how it went, and its node is being assessed.
 func (o *observation) goesOn() bool {
 	return o.mustFinish() || o.recordedTrigger() && o.hasNothingToDo() && !o.isLateToAssess()
 }
 
-// tooLate is the part of a message that says that a person's wish comes too late to be followed.
+// tooLate is the part of a message that says that a person's request comes too late to be followed.
 func (o *observation) tooLate() string {
 	switch {
 	case !o.goesOn():
@@ -174,7 +174,7 @@ func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.R
 		phase, o.upgrade.Spec.MachineName, o.wanted.TemplateName))
 }
 
-// leftUnhealthy says whether a roll-back left the node cordoned because its former OS was not good
+// leftUnhealthy reports whether a roll-back left the node cordoned because its former OS was not good
 // either, whatever the policy: a person has to look at it first, and uncordon it. A node that cannot be
 // seen is not known to be better.
 func (o *observation) leftUnhealthy() bool {

@@ -92,7 +92,7 @@ func firstID(upgrade *infrav1.ElementalHostUpgrade) string {
 	return upgrade.Name + "/" + string(upgrade.UID)[:min(uidLength, len(upgrade.UID))]
 }
 
-// wasMoved says whether the attempt began on another management cluster, where its report stayed.
+// wasMoved reports whether the attempt began on another management cluster, where its report stayed.
 func (o *observation) wasMoved() bool { return o.attempt != firstID(o.upgrade) }
 
 func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {

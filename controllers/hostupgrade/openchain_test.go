@@ -77,7 +77,7 @@ var _ = Describe("An attempt whose objects are not one node any more is not trig
 		isTriggered := len(w.faults.triggers) > 0
 		owners := get(ctx, w, w.host, &infrav1.ElementalMachine{}).OwnerReferences
 		change(ctx, w, w.host, &infrav1.ElementalMachine{}, func(m *infrav1.ElementalMachine) { m.OwnerReferences = nil })
-		letGo(ctx, w, h)
+		release(ctx, w, h)
 		if isTriggered {
 			Expect(w.marks(ctx)).To(Equal(clean))
 			return

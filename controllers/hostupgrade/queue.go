@@ -43,7 +43,7 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	return err
 }
 
-// isQueued says whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.
+// isQueued reports whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.
 func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(upgrade.Status.Phase) && reasonOf(upgrade.Status.Step) == stepAdmit
 }

@@ -20,7 +20,7 @@ var disturbed = []string{
 	"Superseded after a roll-back", "Aborted while paused", begunMeanwhile,
 }
 
-// disturb plays a scenario with one disturbance, and says whether it came to that. Up to where it leaves
+// disturb plays a scenario with one disturbance, and reports whether it came to that. Up to where it leaves
 // the way to success a scenario is not disturbed: that is what "Succeeded" is for.
 func disturb(ctx context.Context, name string, plan func(f *faults, writes int)) bool {
 	GinkgoHelper()

@@ -28,12 +28,12 @@ func (o *observation) restoration() workload.Restoration {
 	return restoration
 }
 
-// ownsNode says whether what stands on the node, or was stopped for it, can be of no other attempt that goes on.
+// ownsNode reports whether what stands on the node, or was stopped for it, can be of no other attempt that goes on.
 func (o *observation) ownsNode() bool {
 	return o.rival == nil && !isEnded(o.upgrade.Status.Phase)
 }
 
-// hasBooted says whether the node went through what virtual machines were shut down for.
+// hasBooted reports whether the node went through what virtual machines were shut down for.
 func (o *observation) hasBooted() bool {
 	return slices.Contains([]infrav1.HostUpgradePhase{
 		infrav1.HostUpgradeAssessing, infrav1.HostUpgradeSucceeded, infrav1.HostUpgradeRolledBack,
@@ -63,7 +63,7 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 	})
 }
 
-// evacuates says whether this attempt may have begun to evacuate the node.
+// evacuates reports whether this attempt may have begun to evacuate the node.
 func (o *observation) evacuates() bool {
 	entered := slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == stepEvacuateVMs })
 	return o.ownsNode() && (entered || workload.CordonedBy(o.node) == o.attempt)

@@ -20,7 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// recordStart fills in what is known of an attempt from the beginning, and says whether this is it.
+// recordStart fills in what is known of an attempt from the beginning, and reports whether this is it.
 func (r *Reconciler) recordStart(o *observation) (isFirst bool) {
 	status := &o.upgrade.Status
 	status.Attempt = o.attempt
@@ -203,7 +203,7 @@ func enter(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Tim
 	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: metav1.Time{Time: now}})
 }
 
-// hasEntered says whether an attempt has stopped at a step, or passed it.
+// hasEntered reports whether an attempt has stopped at a step, or passed it.
 func hasEntered(attempt *infrav1.ElementalHostUpgrade, name string) bool {
 	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == name })
 }

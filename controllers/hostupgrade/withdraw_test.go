@@ -13,8 +13,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// letGo lets the host go on, and where the attempt was too late to be withdrawn, everything else.
-func letGo(ctx context.Context, w *world, h hold) {
+// release lets the host go on, and where the attempt was too late to be withdrawn, everything else.
+func release(ctx context.Context, w *world, h hold) {
 	w.agent.stopAt, w.agent.silent = "", false
 	if h.begun {
 		h.lift(ctx, w)
@@ -39,7 +39,7 @@ var _ = Describe("An attempt that is cancelled", func() {
 	atEachHold(func(ctx context.Context, h hold) {
 		w := held(ctx, h)
 		cancel(ctx, w)
-		letGo(ctx, w, h)
+		release(ctx, w, h)
 		if h.begun {
 			Expect(w.marks(ctx)).To(Equal(clean))
 			return
@@ -52,7 +52,7 @@ var _ = Describe("An attempt whose Machine's owner wants another OS", func() {
 	atEachHold(func(ctx context.Context, h hold) {
 		w := held(ctx, h)
 		w.owners.hash = "other"
-		letGo(ctx, w, h)
+		release(ctx, w, h)
 		if h.begun {
 			Expect(w.marks(ctx)).To(Equal(clean))
 			return
@@ -65,7 +65,7 @@ var _ = Describe("An attempt that is deleted", func() {
 	atEachHold(func(ctx context.Context, h hold) {
 		w := held(ctx, h)
 		Expect(live.Delete(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(w.upgrade)})).To(Succeed())
-		letGo(ctx, w, h)
+		release(ctx, w, h)
 		if h.begun {
 			Expect(w.marks(ctx)).To(Equal(with(clean, func(m *marks) { m.Phase, m.Gone = "", true })))
 			return

@@ -148,7 +148,7 @@ func get[T client.Object](ctx SpecContext, object T) func() (T, error) {
 	}
 }
 
-// gone says whether an object does not exist any more, for Eventually.
+// gone reports whether an object does not exist any more, for Eventually.
 func gone(ctx SpecContext, object client.Object) func() bool {
 	return func() bool {
 		return apierrors.IsNotFound(server.Client.Get(ctx, client.ObjectKeyFromObject(object), object))

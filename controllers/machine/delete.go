@@ -60,7 +60,7 @@ func (r *Reconciler) waitForIdle(ctx context.Context, s *scope, host *infrav1.El
 	return deadline.Sub(r.Clock.Now()), nil
 }
 
-// isLost says whether the attempt that the host is in the middle of has given it up: the deletion of the
+// isLost reports whether the attempt that the host is in the middle of has given it up: the deletion of the
 // Machine ends an attempt as Aborted, and before the host's own end only if it is lost.
 func (r *Reconciler) isLost(ctx context.Context, host *infrav1.ElementalHost) (bool, error) {
 	attempt := host.Status.Upgrade.Attempt

@@ -53,7 +53,7 @@ func (f osFacts) match() hoststate.Match {
 	return hoststate.Runs(f.host, f.machine.Spec.OSVersionManagement)
 }
 
-// isUpdated says whether an update of the machine is under way. Cluster API marks the machine in the very
+// isUpdated reports whether an update of the machine is under way. Cluster API marks the machine in the very
 // write that gives it another OS, and the attempt follows later.
 func (f osFacts) isUpdated() bool {
 	return f.upgrade != "" ||
@@ -63,7 +63,7 @@ func (f osFacts) isUpdated() bool {
 		capiworkaround.NeverBegun(f.machine, f.template, f.host)
 }
 
-// attemptMissedIt says whether the last attempt was for this OS and did not bring the host to it.
+// attemptMissedIt reports whether the last attempt was for this OS and did not bring the host to it.
 func (f osFacts) attemptMissedIt() bool {
 	return f.last != nil && f.last.PhaseNow() != infrav1.UpgradeSucceeded &&
 		osversion.Same(f.last.Spec.OSVersionManagement, f.machine.Spec.OSVersionManagement)

@@ -14,7 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// resolveOS gives the machine the image of the ManagedOSVersion it names, and says whether that changed it.
+// resolveOS gives the machine the image of the ManagedOSVersion it names, and reports whether that changed it.
 // A machine from a template that names the same one gets what the template was pinned to; until then it waits,
 // so that no two machines of a template get different images. What cannot be resolved goes to s.unresolved.
 func (r *Reconciler) resolveOS(ctx context.Context, s *scope) (retry ctrl.Result, changed bool, err error) {

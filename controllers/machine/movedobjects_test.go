@@ -110,7 +110,7 @@ func rankOf(object client.Object) int {
 	return 1
 }
 
-// nodesHere are the Nodes of the workload cluster, and wantsV1 its owner's wish.
+// nodesHere are the Nodes of the workload cluster, and wantsV1 what its owner wants.
 type nodesHere struct{}
 
 func (nodesHere) Connect(context.Context, client.ObjectKey) (*workloadcluster.Cluster, error) {

@@ -136,7 +136,7 @@ func nodeNames(s *scope) []string {
 	return names
 }
 
-// isOfHost says whether a Node that carries nobody's provider ID is the host's: it has to run in the very boot that the host
+// isOfHost reports whether a Node that carries nobody's provider ID is the host's: it has to run in the very boot that the host
 // reports. Names do not show that. Who can register a Node, as any kubelet with a bootstrap token can, chooses its name, and
 // would be taken for the host.
 func isOfHost(s *scope, node *corev1.Node) bool {

@@ -78,7 +78,7 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (ctrl.Result, erro
 	return ctrl.Result{}, nil
 }
 
-// readyToClaim says whether all is there that a host is claimed for, and reports what is not.
+// readyToClaim reports whether all is there that a host is claimed for, and reports what is not.
 func readyToClaim(s *scope) bool {
 	missing := func(reason, format string, args ...any) bool {
 		condition.False(s.machine, infrav1.AssociationReadyCondition, reason, format, args...)

@@ -89,7 +89,7 @@ func (c counting) Get(ctx context.Context, key client.ObjectKey, object client.O
 // settling is long against the time that a write needs to come back as an event.
 const settling = 500 * time.Millisecond
 
-// settled says whether a machine has not been reconciled since that was last asked.
+// settled reports whether a machine has not been reconciled since that was last asked.
 func settled(machine *infrav1.ElementalMachine) func() bool {
 	last := int64(-1)
 	return func() bool {

@@ -65,7 +65,7 @@ func (w *workloadCache) Watch(_ context.Context, cluster client.ObjectKey, watch
 	return watcher.Watch(w.mgr.GetCache())
 }
 
-// watches says whether the present connection to a cluster is watched, for Eventually.
+// watches reports whether the present connection to a cluster is watched, for Eventually.
 func (w *workloadCache) watches(cluster client.ObjectKey) func() bool {
 	return func() bool {
 		w.mu.Lock()

@@ -49,7 +49,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		mds map[string]*clusterv1.MachineDeployment
 	)
 	BeforeEach(func() {
-		proveTheWay()
+		allowInPlaceUpdates()
 		w = newWorld()
 		mds = map[string]*clusterv1.MachineDeployment{}
 		for i := range clusters {
@@ -227,8 +227,8 @@ func inTurn(call func(client.ObjectKey) error) connecting {
 }
 
 var _ = Describe("Whatever call fails while a MachineDeployment is held", func() {
-	It("is let go, or its template says why not", func() {
-		proveTheWay()
+	It("is unpaused, or its template says why not", func() {
+		allowInPlaceUpdates()
 		create(deployment("kcp", "control-plane-kubeadm", gatesOn))
 
 		calls := callsWhileHeld(heldWorld())

@@ -139,7 +139,7 @@ func (o *observation) positionOf(candidate owner.Owner) (position, error) {
 	return current, nil
 }
 
-// isBehind says whether an owner's Machines were made from another content than the template has now.
+// isBehind reports whether an owner's Machines were made from another content than the template has now.
 func (o *observation) isBehind(candidate owner.Owner) (bool, error) {
 	clone := o.clones[owner.TemplateName(candidate)]
 	if clone == nil {
@@ -149,7 +149,7 @@ func (o *observation) isBehind(candidate owner.Owner) (bool, error) {
 	return hash != o.hash, err
 }
 
-// hasOutdatedMachines says whether Machines were made from the template before it was changed. The hash
+// hasOutdatedMachines reports whether Machines were made from the template before it was changed. The hash
 // alone does not tell: a template may be changed before its first Machine is made, or come from another
 // management cluster, or from the predecessor of this provider.
 func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation) (bool, error) {

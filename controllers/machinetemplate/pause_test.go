@@ -24,7 +24,7 @@ var _ = Describe("A MachineDeployment", func() {
 	const paused = infrav1.RolloutHoldPrefix + "t"
 	var w *world
 	BeforeEach(func() {
-		proveTheWay()
+		allowInPlaceUpdates()
 		w = newWorld()
 	})
 
@@ -42,7 +42,7 @@ var _ = Describe("A MachineDeployment", func() {
 		Expect(w.refersTo()).To(Equal("t"))
 	}
 
-	It("is pointed to a clone only after Cluster API has said that it leaves it alone, and is let go by the same write", func() {
+	It("is pointed to a clone only after Cluster API has said that it leaves it alone, and is unpaused by the same write", func() {
 		pause()
 		w.reconcileOnce()
 		Expect(w.refersTo()).To(Equal("t"), "Cluster API has not answered")
@@ -57,7 +57,7 @@ var _ = Describe("A MachineDeployment", func() {
 		Expect(w.md.Generation).To(Equal(before + 1))
 	})
 
-	It("is let go again when it was not quiet when Cluster API stopped", func() {
+	It("is unpaused again when it was not quiet when Cluster API stopped", func() {
 		pause()
 		Expect(w.answerPauses()).To(BeTrue())
 		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
@@ -99,7 +99,7 @@ var _ = Describe("A MachineDeployment", func() {
 		Expect(w.refersTo()).To(Equal("t"))
 	})
 
-	DescribeTable("is let go when it is not to be pointed elsewhere after all, because", func(change func()) {
+	DescribeTable("is unpaused when it is not to be pointed elsewhere after all, because", func(change func()) {
 		pause()
 		change()
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
@@ -139,7 +139,7 @@ var _ = Describe("A MachineDeployment", func() {
 		}),
 	)
 
-	DescribeTable("is let go when its reference may not be changed: by an error", func(refusal error) {
+	DescribeTable("is unpaused when its reference may not be changed: by an error", func(refusal error) {
 		pause()
 		w.answerPauses()
 		w.reconciler.Owners.Client = refuses{Client: c, err: refusal}
@@ -155,7 +155,7 @@ var _ = Describe("A MachineDeployment", func() {
 		Entry("of another kind", apierrors.NewInvalid(schema.GroupKind{}, "md", nil)),
 	)
 
-	DescribeTable("is let go when what it waits for cannot be looked at", func(of func() client.Object) {
+	DescribeTable("is unpaused when what it waits for cannot be looked at", func(of func() client.Object) {
 		pause()
 		w.reconciler.Client = unreadable{Client: w.reconciler.Client, kind: of()}
 		w.reconciler.Live = unreadable{Client: c, kind: of()}
@@ -170,7 +170,7 @@ var _ = Describe("A MachineDeployment", func() {
 	},
 		Entry("the clones", func() client.Object { return &infrav1.ElementalMachineTemplate{} }),
 		Entry("the Machines", func() client.Object { return &infrav1.ElementalMachine{} }),
-		Entry("the way in place", func() client.Object { return &runtimev1.ExtensionConfig{} }),
+		Entry("the preconditions for in-place updates", func() client.Object { return &runtimev1.ExtensionConfig{} }),
 	)
 
 	It("that cannot be unpaused is said to be paused, on the template", func() {

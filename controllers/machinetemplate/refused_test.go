@@ -55,7 +55,7 @@ var _ = Describe("A control plane whose Machines the API server would not let be
 	refersTo := func() string { return get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name }
 
 	BeforeEach(func() {
-		proveTheWay()
+		allowInPlaceUpdates()
 		w = newWorld()
 		create(deployment("kcp", "control-plane-kubeadm", gatesOn))
 		kcp = ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")

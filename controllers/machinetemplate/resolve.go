@@ -23,7 +23,7 @@ import (
 const resolveAction = "Resolve"
 
 // resolve looks up the ManagedOSVersion that a template names, once, and pins the template to its image. It
-// says whether the template's OS is known: nothing is rolled out before, because no two hosts may get
+// reports whether the template's OS is known: nothing is rolled out before, because no two hosts may get
 // different images for one name.
 func (r *Reconciler) resolve(ctx context.Context, template *infrav1.ElementalMachineTemplate) (bool, error) {
 	wanted := template.Spec.Template.Spec.OSVersionManagement

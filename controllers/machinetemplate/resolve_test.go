@@ -26,7 +26,7 @@ func managed(name string) infrav1.OSVersionManagement {
 var _ = Describe("A template with a ManagedOSVersion", func() {
 	var w *world
 	BeforeEach(func() {
-		proveTheWay()
+		allowInPlaceUpdates()
 		w = newWorld()
 	})
 

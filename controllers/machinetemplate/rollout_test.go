@@ -29,7 +29,7 @@ import (
 var _ = Describe("A template", func() {
 	var w *world
 	BeforeEach(func() {
-		proveTheWay()
+		allowInPlaceUpdates()
 		w = newWorld()
 	})
 

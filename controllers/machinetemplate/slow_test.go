@@ -36,7 +36,7 @@ func (s *slowConnector) Connect(ctx context.Context, cluster client.ObjectKey) (
 
 var _ = Describe("A workload cluster that is slow to answer", func() {
 	It("does not hold up the templates of another", func() {
-		proveTheWay()
+		allowInPlaceUpdates()
 		w, other := newWorld(), newWorld()
 		template := ownertest.Template(w.namespace, "t2", imageA)
 		second := ownertest.MachineDeployment(w.namespace, "md2", "c", "t2", 1)

@@ -74,7 +74,7 @@ func (w *world) reconcile() ctrl.Result {
 	return result
 }
 
-// answerPauses has Cluster API answer all MachineDeployments, and says whether there was anything to answer.
+// answerPauses has Cluster API answer all MachineDeployments, and reports whether there was anything to answer.
 func (w *world) answerPauses() (any bool) {
 	GinkgoHelper()
 	deployments := &clusterv1.MachineDeploymentList{}
@@ -142,8 +142,8 @@ func (w *world) message(conditionType string) string {
 	return conditions.GetMessage(w.template, conditionType)
 }
 
-// proveTheWay installs what in-place updates need: the gates and our ExtensionConfig.
-func proveTheWay() {
+// allowInPlaceUpdates installs what in-place updates need: the gates and our ExtensionConfig.
+func allowInPlaceUpdates() {
 	GinkgoHelper()
 	create(deployment("core", "cluster-api", "--feature-gates=ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true"))
 	installExtension(ourExtension("elemental", true))

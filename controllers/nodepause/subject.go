@@ -37,7 +37,7 @@ func (s *subject) due(node string) pausing.Due {
 	}
 }
 
-// isToCome says whether the node is going to be upgraded and can still be paused.
+// isToCome reports whether the node is going to be upgraded and can still be paused.
 func (s *subject) isToCome() bool {
 	switch {
 	case s.isOver(), s.runsWanted():
@@ -48,7 +48,7 @@ func (s *subject) isToCome() bool {
 	return isActive(s.attempt) && !attempts.PastApproval(s.attempt)
 }
 
-// isOver says whether the rollout has nothing left to do for the Machine.
+// isOver reports whether the rollout has nothing left to do for the Machine.
 func (s *subject) isOver() bool {
 	switch {
 	case s.rollout == "", !s.machine.DeletionTimestamp.IsZero(), !s.own.DeletionTimestamp.IsZero():
@@ -61,7 +61,7 @@ func (s *subject) isOver() bool {
 	return s.own.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.rollout && !owner.IsUpdating(s.machine) && !owner.IsUpdating(s.own)
 }
 
-// runsWanted says whether the host runs the image of the rollout and nothing else is asked for, so that the update is
+// runsWanted reports whether the host runs the image of the rollout and nothing else is asked for, so that the update is
 // done without an attempt: what was not begun of a rollout that was patched back.
 func (s *subject) runsWanted() bool {
 	if s.host == nil || hoststate.Runs(s.host, s.os) != hoststate.MatchSame {
@@ -71,7 +71,7 @@ func (s *subject) runsWanted() bool {
 	return err == nil && len(s.os) == 1 && !version.UpgradeRecovery
 }
 
-// isActive says whether an attempt has steps left to do, and nobody has broken it off.
+// isActive reports whether an attempt has steps left to do, and nobody has broken it off.
 func isActive(attempt *infrav1.ElementalHostUpgrade) bool {
 	return attempt.PhaseNow().IsActive() && attempt.DeletionTimestamp.IsZero() && !attempt.Spec.Cancel
 }

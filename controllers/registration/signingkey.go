@@ -49,14 +49,14 @@ func (r *Reconciler) signingKey(ctx context.Context, registration *infrav1.Eleme
 	return secret.Data[token.SecretKey], nil
 }
 
-// isFormers says whether a Secret was made for a registration of the same name that has been deleted: Kubernetes is about
+// isFormers reports whether a Secret was made for a registration of the same name that has been deleted: Kubernetes is about
 // to delete it, too, and with it the key of the tokens.
 func isFormers(secret *corev1.Secret, registration *infrav1.ElementalRegistration) bool {
 	maker := metav1.GetControllerOf(secret)
 	return maker != nil && maker.Kind == "ElementalRegistration" && maker.Name == registration.Name && maker.UID != registration.UID
 }
 
-// secretName names the Secret, and says whether it is the one that the controller makes.
+// secretName names the Secret, and reports whether it is the one that the controller makes.
 func secretName(registration *infrav1.ElementalRegistration) (name string, own bool) {
 	if ref := registration.Spec.PrivateKeyRef; ref != nil && ref.Name != "" && ref.Name != registration.Name {
 		return ref.Name, false

@@ -13,13 +13,13 @@ import (
 // StepApprove is the step at which the node of an attempt can be paused.
 const StepApprove = "Approve"
 
-// WaitsForApproval says whether an attempt waits for a person to resume its node.
+// WaitsForApproval reports whether an attempt waits for a person to resume its node.
 func WaitsForApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
 	step, _, _ := strings.Cut(upgrade.Status.Step, " ")
 	return !upgrade.Status.Phase.IsEnd() && step == StepApprove
 }
 
-// PastApproval says whether an attempt has passed the step at which its node can be paused.
+// PastApproval reports whether an attempt has passed the step at which its node can be paused.
 func PastApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return slices.ContainsFunc(upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
 		return s.Name == StepApprove && s.FinishedAt != nil

@@ -87,13 +87,13 @@ func clusterOfUnsettled(attempt *infrav1.ElementalHostUpgrade) string {
 	return attempt.Spec.ClusterName
 }
 
-// IsSettled says whether an attempt is history, and was not paused when it became it: then something of it may still have to
+// IsSettled reports whether an attempt is history, and was not paused when it became it: then something of it may still have to
 // be taken back from its host.
 func IsSettled(attempt infrav1.ElementalHostUpgrade) bool {
 	return IsHistory(&attempt) && !conditions.IsTrue(&attempt, clusterv1.PausedCondition)
 }
 
-// IsHistory says whether nothing but its deletion can change the end of an attempt any more.
+// IsHistory reports whether nothing but its deletion can change the end of an attempt any more.
 func IsHistory(attempt *infrav1.ElementalHostUpgrade) bool {
 	phase := attempt.Status.Phase
 	return attempt.DeletionTimestamp.IsZero() && (phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded)

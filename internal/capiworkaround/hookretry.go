@@ -35,7 +35,7 @@ func RetryHook(owner *clusterv1.Machine, machine *infrav1.ElementalMachine, now 
 	return hookRetry
 }
 
-// HookFails says whether Cluster API's last call of UpdateMachine for a Machine failed.
+// HookFails reports whether Cluster API's last call of UpdateMachine for a Machine failed.
 func HookFails(owner *clusterv1.Machine) bool {
 	return conditions.GetReason(owner, clusterv1.MachineUpdatingCondition) == clusterv1.MachineInPlaceUpdateFailedReason
 }

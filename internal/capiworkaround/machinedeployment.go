@@ -85,7 +85,7 @@ func (p *pool) between() string {
 		owner.Describe(p.owner()), p.sets[behind].Name)
 }
 
-// goesOn says whether Cluster API has written to the MachineDeployment or one of its MachineSets of late.
+// goesOn reports whether Cluster API has written to the MachineDeployment or one of its MachineSets of late.
 func (p *pool) goesOn() bool {
 	return writtenRecently(p.MachineDeployment, p.now) ||
 		slices.ContainsFunc(p.sets, func(set clusterv1.MachineSet) bool { return writtenRecently(&set, p.now) })

@@ -27,7 +27,7 @@ const pauseRest = 5 * time.Second
 // ErrNotPaused says that Cluster API may act on a MachineDeployment whose reference is to be changed.
 var ErrNotPaused = errors.New("it is not paused")
 
-// Pause has Cluster API leave an owner alone until EndPause or Unpause, and says whether it does so by now. While a
+// Pause has Cluster API leave an owner alone until EndPause or Unpause, and reports whether it does so by now. While a
 // rollout is under way, Cluster API may take the next Machine from a MachineSet at any moment, also between a look that
 // finds it quiet and the change of the reference: it would then lose count of that Machine, make another one, and delete
 // the one that works. What it has begun goes on while it is paused; only nothing new begins.
@@ -54,7 +54,7 @@ func Pause(ctx context.Context, owners *owner.Owners, of owner.Owner, template s
 	return false, patchPause(ctx, owners, md, base, "pausing")
 }
 
-// AnswerIsDue says whether Cluster API can be expected to answer a pause at any moment: it does within seconds unless its
+// AnswerIsDue reports whether Cluster API can be expected to answer a pause at any moment: it does within seconds unless its
 // controller is kept by an error.
 func AnswerIsDue(owners *owner.Owners, of owner.Owner) bool {
 	return writtenRecently(of.Object(), owners.Clock.Now())
@@ -99,13 +99,13 @@ func patchPause(ctx context.Context, owners *owner.Owners, md, base *clusterv1.M
 	return fmt.Errorf("%s MachineDeployment %s: %w", doing, md.Name, err)
 }
 
-// hasRested says whether Cluster API has acted on a MachineDeployment for a while.
+// hasRested reports whether Cluster API has acted on a MachineDeployment for a while.
 func hasRested(md *clusterv1.MachineDeployment, now time.Time) bool {
 	paused := conditions.Get(md, clusterv1.PausedCondition)
 	return paused != nil && paused.Status == metav1.ConditionFalse && now.Sub(paused.LastTransitionTime.Time) >= pauseRest
 }
 
-// hasPaused says whether Cluster API has answered Pause.
+// hasPaused reports whether Cluster API has answered Pause.
 func hasPaused(md *clusterv1.MachineDeployment) bool {
 	return owner.PausedFor(owner.ForMachineDeployment(md)) != "" && conditions.IsTrue(md, clusterv1.PausedCondition)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
-// answerPause has Cluster API say whether a MachineDeployment is paused.
+// answerPause has Cluster API report whether a MachineDeployment is paused.
 func answerPause(md *clusterv1.MachineDeployment) {
 	GinkgoHelper()
 	_, err := ownertest.AnswerPause(ctx, c, md)

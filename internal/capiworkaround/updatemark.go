@@ -61,7 +61,7 @@ type UpdateMarks struct {
 // A person can take the mark off, too. Cluster API then cleans up what else marks the update, and goes on with
 // the next Machine as if this one had been updated.
 //
-// after is when to look again, where it is too early to say whether the mark is lost.
+// after is when to look again, where it is too early to report whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (after time.Duration, err error) {
 	seen := marks{Update: of}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
@@ -100,7 +100,7 @@ func (u UpdateMarks) lostNow(ctx context.Context, seen marks) (now marks, lost b
 	return now, lost && now.Owner.DeletionTimestamp.IsZero(), err
 }
 
-// overtaken says whether the owner is known to want another OS by now than the machine asks for. The hook says done of such
+// overtaken reports whether the owner is known to want another OS by now than the machine asks for. The hook says done of such
 // a machine without an attempt, so that Cluster API goes on to what is wanted: the mark would come back for ever.
 func (u UpdateMarks) overtaken(ctx context.Context, of marks) (bool, error) {
 	want, known, err := (&owner.Owners{Live: u.Live}).WantsOSNow(ctx, of.Owner)
@@ -122,7 +122,7 @@ func (m marks) pinned() string {
 	return m.Template.Annotations[infrav1.RolloutDigestAnnotation]
 }
 
-// lost says whether the update of a Machine has not come to its end, and nothing says so any more.
+// lost reports whether the update of a Machine has not come to its end, and nothing says so any more.
 func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 	on := m.Owner.ObjectMeta
 	if owner.IsUpdating(m.Owner) || metav1.HasAnnotation(on, runtimev1.PendingHooksAnnotation) {
@@ -135,7 +135,7 @@ func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 	return m.abandoned(ctx, reader)
 }
 
-// abandoned says whether the attempt to bring the machine to the OS it asks for has not ended well. The
+// abandoned reports whether the attempt to bring the machine to the OS it asks for has not ended well. The
 // hook has not said done of it then: it does so of one that succeeded, of one that was superseded, and
 // where the host runs the OS in spite of all.
 func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error) {
@@ -161,7 +161,7 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	return true, nil
 }
 
-// NeverBegun says whether the template gave a machine another OS than its host had reached, and the host does not run it.
+// NeverBegun reports whether the template gave a machine another OS than its host had reached, and the host does not run it.
 // An update that loses all of its marks before the hook is called leaves no attempt behind either.
 func NeverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate, host *infrav1.ElementalHost) bool {
 	wanted, reached := machine.Spec.OSVersionManagement, machine.Annotations[infrav1.OSReachedAnnotation]
@@ -179,7 +179,7 @@ func RecordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHos
 	annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash})
 }
 
-// runsOther says whether the host certainly runs something else than an attempt was for. A digest that is
+// runsOther reports whether the host certainly runs something else than an attempt was for. A digest that is
 // the same counts, as it does for the hook.
 func (m marks) runsOther(attempt *infrav1.ElementalHostUpgrade) bool {
 	booted := m.Host.Status.OS.Digest

@@ -67,7 +67,7 @@ func unobserved(of owner.Owner, observed int64, now time.Time) string {
 	return owner.Describe(of) + " was changed and has not been acted on yet"
 }
 
-// writtenRecently says whether anything in an object was written within settleTime.
+// writtenRecently reports whether anything in an object was written within settleTime.
 func writtenRecently(object client.Object, now time.Time) bool {
 	last := object.GetCreationTimestamp().Time
 	for _, entry := range object.GetManagedFields() {

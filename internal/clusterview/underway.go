@@ -13,7 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// IsUnderWay says whether the rollout of an owner has not ended: it has Machines that Cluster API has not brought to its
+// IsUnderWay reports whether the rollout of an owner has not ended: it has Machines that Cluster API has not brought to its
 // template yet, or is just bringing there.
 func (v *View) IsUnderWay(ctx context.Context, of owner.Owner) (bool, error) {
 	machines, err := v.ElementalMachines(ctx)

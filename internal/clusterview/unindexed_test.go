@@ -64,7 +64,7 @@ func listsIn(function ast.Decl) []string {
 	return found
 }
 
-// isMany says whether an expression makes a list of a kind of which there is one for each node.
+// isMany reports whether an expression makes a list of a kind of which there is one for each node.
 func isMany(expression ast.Expr) bool {
 	address, isAddress := expression.(*ast.UnaryExpr)
 	if !isAddress {
@@ -85,7 +85,7 @@ func isMany(expression ast.Expr) bool {
 	return false
 }
 
-// selectsField says whether a call is given a field to select by, or options that its caller has chosen.
+// selectsField reports whether a call is given a field to select by, or options that its caller has chosen.
 func selectsField(call *ast.CallExpr) bool {
 	selects := call.Ellipsis.IsValid()
 	ast.Inspect(call, func(node ast.Node) bool {

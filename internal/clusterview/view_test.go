@@ -200,7 +200,7 @@ var _ = Describe("A View", func() {
 		Expect(found, err).To(BeFalse())
 	})
 
-	It("says whether a rollout is under way", func(ctx SpecContext) {
+	It("reports whether a rollout is under way", func(ctx SpecContext) {
 		s := newScene(ctx)
 		md := ownertest.MachineDeployment(s.namespace, "c", "c", "t", 2)
 		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeFalse())

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// IsAbsent says whether an error means that an object, or its kind, does not exist. The kind may have been removed since it
+// IsAbsent reports whether an error means that an object, or its kind, does not exist. The kind may have been removed since it
 // was mapped.
 func IsAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 

@@ -75,7 +75,7 @@ func machineLabels(of Owner) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
 }
 
-// IsUpdating says whether Cluster API has marked a Machine, or its ElementalMachine, as being updated in place.
+// IsUpdating reports whether Cluster API has marked a Machine, or its ElementalMachine, as being updated in place.
 func IsUpdating(machine metav1.Object) bool {
 	_, updating := machine.GetAnnotations()[clusterv1.UpdateInProgressAnnotation]
 	return updating

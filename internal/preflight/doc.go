@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight says whether a node may be upgraded now: what stands against it, on which object, and what
+// Package preflight reports whether a node may be upgraded now: what stands against it, on which object, and what
 // to do about it.
 //
 // A Snapshot is read of the management and the workload cluster, once for a pass. The checks are pure functions

@@ -34,7 +34,7 @@ func readLeases(ctx context.Context, live client.Reader, s *Snapshot) error {
 	return nil
 }
 
-// isSilent says whether the kubelet of a node has fallen behind the newest sign of life of any. The nodes are compared
+// isSilent reports whether the kubelet of a node has fallen behind the newest sign of life of any. The nodes are compared
 // with each other, because their clocks need not agree with ours. A node without a Lease is not known to be silent.
 func (s *Snapshot) isSilent(node string) bool {
 	renewed, found := s.Renewed[node]

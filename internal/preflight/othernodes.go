@@ -67,13 +67,13 @@ func (s *Snapshot) sortOthers(subject *Subject) otherNodes {
 	return others
 }
 
-// isAdmitted says whether an attempt holds a slot.
+// isAdmitted reports whether an attempt holds a slot.
 func (s *Snapshot) isAdmitted(attempt string) bool {
 	return s.ElementalCluster != nil && slices.ContainsFunc(s.ElementalCluster.Status.UpgradeSlots,
 		func(slot infrav1.UpgradeSlot) bool { return slot.Attempt == attempt })
 }
 
-// isReleased says whether a node is that of a lost host that a person has said not to wait for.
+// isReleased reports whether a node is that of a lost host that a person has said not to wait for.
 func (s *Snapshot) isReleased(node *corev1.Node) bool {
 	attempt := s.attempt(cordoner(node))
 	return attempt != nil && attempt.Status.Phase == infrav1.UpgradeHostLost && attempt.Spec.Release
@@ -88,7 +88,7 @@ func cordoner(node *corev1.Node) string {
 	return name
 }
 
-// isNodeOfAny says whether a Node is that of one of the Machines. One that is new has no nodeRef yet.
+// isNodeOfAny reports whether a Node is that of one of the Machines. One that is new has no nodeRef yet.
 func isNodeOfAny(node *corev1.Node, machines []clusterv1.Machine) bool {
 	return slices.ContainsFunc(machines, func(machine clusterv1.Machine) bool {
 		return machine.Status.NodeRef.Name == node.Name ||

@@ -13,7 +13,7 @@ import (
 
 const quarantineCheck = "Quarantine"
 
-// HeldByQuarantine says whether the quarantine is among what blocks: nothing but a change of it helps then.
+// HeldByQuarantine reports whether the quarantine is among what blocks: nothing but a change of it helps then.
 func HeldByQuarantine(results []infrav1.PreflightResult) bool {
 	return slices.ContainsFunc(results, func(result infrav1.PreflightResult) bool {
 		return result.Check == quarantineCheck && result.Verdict == infrav1.PreflightBlock

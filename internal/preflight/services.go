@@ -33,7 +33,7 @@ type reading struct {
 	of   Services
 }
 
-// isWithin says whether what was read can be used. A clock that was set back makes everything too old.
+// isWithin reports whether what was read can be used. A clock that was set back makes everything too old.
 func (r *reading) isWithin(age time.Duration, now time.Time) bool {
 	return !r.at.IsZero() && now.Sub(r.at) < age && !now.Before(r.at)
 }

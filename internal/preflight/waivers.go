@@ -30,7 +30,7 @@ func WaiversOf(objects ...client.Object) Waivers {
 	return found
 }
 
-// Has says whether a check is waived.
+// Has reports whether a check is waived.
 func (w Waivers) Has(check string) bool { return slices.Contains(w, check) }
 
 // Templates are a template and, where that is a clone, the one that it was made from, which a person annotates. It is

@@ -34,7 +34,7 @@ func isDaemonPod(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-// IsPodReady says whether a Pod has the condition Ready.
+// IsPodReady reports whether a Pod has the condition Ready.
 func IsPodReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

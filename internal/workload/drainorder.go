@@ -63,7 +63,7 @@ func (s storageLast) rule() clusterv1.MachineDrainRule {
 	}
 }
 
-// isOrdinary says whether a Pod does not serve volumes; it says of Pods what the rule selects.
+// isOrdinary reports whether a Pod does not serve volumes; it says of Pods what the rule selects.
 func (s storageLast) isOrdinary(pod *corev1.Pod) bool {
 	return !slices.ContainsFunc(s.serving, func(serving clusterv1.MachineDrainRulePodSelector) bool {
 		return selects(serving.Selector, pod.Labels) &&
@@ -71,7 +71,7 @@ func (s storageLast) isOrdinary(pod *corev1.Pod) bool {
 	})
 }
 
-// selects says whether a selector of a MachineDrainRule selects what has the labels. One that is not set selects everything.
+// selects reports whether a selector of a MachineDrainRule selects what has the labels. One that is not set selects everything.
 func selects(selector *metav1.LabelSelector, set labels.Set) bool {
 	if selector == nil {
 		return true

@@ -21,7 +21,7 @@ type Job struct {
 	Nodes []string
 }
 
-// Concerns says whether the Job may be done on the Node.
+// Concerns reports whether the Job may be done on the Node.
 func (j Job) Concerns(node string) bool { return len(j.Nodes) == 0 || slices.Contains(j.Nodes, node) }
 
 // JobKind is a kind of which each object is a Job until it is done.
@@ -29,7 +29,7 @@ type JobKind struct {
 	Kind schema.GroupKind
 	// Doing is that of its Jobs.
 	Doing string
-	// IsDone says whether it is done, or has failed for good.
+	// IsDone reports whether it is done, or has failed for good.
 	IsDone func(object map[string]any) bool
 	// NodesOf are those that one is done on. Default: not known.
 	NodesOf func(object *unstructured.Unstructured) []string
@@ -80,7 +80,7 @@ func IsComplete(object map[string]any) bool {
 	return complete || HasCondition(object, "Failure", "True")
 }
 
-// HasCondition says whether an object has a condition with a status.
+// HasCondition reports whether an object has a condition with a status.
 func HasCondition(object map[string]any, kind, status string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {

@@ -36,7 +36,7 @@ func NewLimit(most int, retry time.Duration) *Limit {
 	return &Limit{most: most, retry: retry, active: map[client.ObjectKey]int{}}
 }
 
-// Begin says whether one more reconcile may go to the cluster: done is to be called when it has ended. If not, done is nil,
+// Begin reports whether one more reconcile may go to the cluster: done is to be called when it has ended. If not, done is nil,
 // and the reconcile is to come again after that time.
 func (l *Limit) Begin(cluster client.ObjectKey) (done func(), after time.Duration) {
 	if l == nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
-// IsReady says whether the Node's Ready condition is True.
+// IsReady reports whether the Node's Ready condition is True.
 func IsReady(node *corev1.Node) bool { return readyIs(node, corev1.ConditionTrue) != nil }
 
-// IsUnreachable says whether the Node's kubelet does not answer. That is what Cluster API takes for it, whose drain does not
+// IsUnreachable reports whether the Node's kubelet does not answer. That is what Cluster API takes for it, whose drain does not
 // wait for such a Node either.
 func IsUnreachable(node *corev1.Node) bool { return readyIs(node, corev1.ConditionUnknown) != nil }
 

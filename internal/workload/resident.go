@@ -29,7 +29,7 @@ type Resident interface {
 	// NodeLabel is on every Node that it has come to, and may outlast it; its value changes when it begins or ends to serve
 	// the Node. Empty: nothing of it has to leave a Node.
 	NodeLabel() string
-	// Present says whether there may be something of it on the Node that is to leave before the Node goes down.
+	// Present reports whether there may be something of it on the Node that is to leave before the Node goes down.
 	Present(ctx context.Context, in *Cluster, node *corev1.Node) (bool, error)
 	// CertainlyPresent asks the cluster itself, as soon as it was uninstalled, too. It costs nothing where the Node never
 	// had anything of it.

@@ -33,7 +33,7 @@ var _ = Describe("Facts", func() {
 		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("Digest", "sha256:1"), HaveField("Mode", "passive")))
 	})
 
-	DescribeTable("say whether the upgrade that wrote the snapshot came to its end",
+	DescribeTable("report whether the upgrade that wrote the snapshot came to its end",
 		func(recorded, identity string, unfinished bool, attempt, digest string) {
 			r.state(`1: {digest: "sha256:1"}`, recorded)
 			if identity != "" {

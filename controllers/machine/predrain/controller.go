@@ -116,7 +116,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	return r.leave(ctx, s)
 }
 
-// isSomebodyElses says whether another manager looks after the Machine. A hook whose ElementalMachine has gone is
+// isSomebodyElses reports whether another manager looks after the Machine. A hook whose ElementalMachine has gone is
 // everybody's.
 func (r *Reconciler) isSomebodyElses(s *scope) bool {
 	return s.own != nil && r.WatchFilterValue != "" && !labels.HasWatchLabel(s.own, r.WatchFilterValue)

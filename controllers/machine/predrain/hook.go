@@ -50,7 +50,7 @@ func (r *Reconciler) guard(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// isLabelled says whether a Node has, or had, a resident. One that was uninstalled may leave its label behind, so that it may
+// isLabelled reports whether a Node has, or had, a resident. One that was uninstalled may leave its label behind, so that it may
 // come back without a change of the Node.
 func isLabelled(node *corev1.Node, residents workload.Residents) bool {
 	return slices.ContainsFunc(residents, func(r workload.Resident) bool {

@@ -54,7 +54,7 @@ func inTime(s *scope, now time.Time) bool {
 	return now.Sub(s.machine.DeletionTimestamp.Time) < patience(s)
 }
 
-// hasTime says whether a workload cluster that fails may be tried again although the Node is not waited for: not for one
+// hasTime reports whether a workload cluster that fails may be tried again although the Node is not waited for: not for one
 // that is known to be dead, whose Machine is about to be remediated.
 func hasTime(s *scope, now time.Time) bool {
 	return (s.node == nil || !workload.IsUnreachable(s.node)) && inTime(s, now)

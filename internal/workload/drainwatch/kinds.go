@@ -76,7 +76,7 @@ func (k Kind) selecting(node string) []client.ListOption {
 	return []client.ListOption{client.MatchingLabels{k.label: node}}
 }
 
-// concerns says whether an event is about what is on the Node.
+// concerns reports whether an event is about what is on the Node.
 func (k Kind) concerns(event watch.Event, node string) bool {
 	if attachment, ok := event.Object.(*storagev1.VolumeAttachment); ok {
 		return attachment.Spec.NodeName == node

@@ -67,7 +67,7 @@ func (w *Watches) Source() source.Source {
 	})
 }
 
-// Ensure watches a Node for the kinds, besides those that are watched already, and says whether it does. If so the Request
+// Ensure watches a Node for the kinds, besides those that are watched already, and reports whether it does. If so the Request
 // is woken by whatever happens to them from when Ensure began, at most once every pace: what is read after Ensure cannot
 // become outdated unnoticed. A watch that ends wakes it too, so that it begins again. If not, the caller has to poll.
 func (w *Watches) Ensure(ctx context.Context, of Drain, pace time.Duration, kinds ...Kind) bool {

@@ -70,7 +70,7 @@ func (e Evacuation) readMarks(ctx context.Context) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// made says whether a migration is of this attempt, or of one before it on the same Node.
+// made reports whether a migration is of this attempt, or of one before it on the same Node.
 func (e Evacuation) made(migration *kubevirtv1.VirtualMachineInstanceMigration) bool {
 	return isOurs(migration) && (migration.Annotations[infrav1.EvacuatedByAnnotation] == e.Attempt ||
 		e.Node.Name != "" && migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation] == e.Node.Name)

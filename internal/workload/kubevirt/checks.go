@@ -107,7 +107,7 @@ func judgeOutdated(k *kubevirtv1.KubeVirt, migrations []kubevirtv1.VirtualMachin
 		"those that can be migrated get a new one when their node is evacuated, restart the others when it suits", count))
 }
 
-// updatesLauncher says whether a migration is KubeVirt's own, to a new launcher, and has a node to go to: without one it
+// updatesLauncher reports whether a migration is KubeVirt's own, to a new launcher, and has a node to go to: without one it
 // fails after a while and is recreated, for as long as there is no node.
 func updatesLauncher(migration kubevirtv1.VirtualMachineInstanceMigration) bool {
 	if _, updates := migration.Annotations[kubevirtv1.WorkloadUpdateMigrationAnnotation]; !updates {

@@ -105,7 +105,7 @@ func (p *pass) act(ctx context.Context) error {
 	return nil
 }
 
-// isWaiting says whether anything stands between the Node and its reboot that is not going to be stopped.
+// isWaiting reports whether anything stands between the Node and its reboot that is not going to be stopped.
 func (p *pass) isWaiting() bool {
 	for _, decision := range p.decisions {
 		if decision.Decision == infrav1.VMMigrate || decision.Decision == infrav1.VMBlock {

@@ -64,7 +64,7 @@ func (p *pass) evictPod(ctx context.Context, pod *corev1.Pod, dryRun string) err
 	return write(ctx, func(ctx context.Context) error { return p.Client.SubResource("eviction").Create(ctx, pod, eviction) })
 }
 
-// budgetOf says whether a PodDisruptionBudget refuses an eviction, and how it says so. KubeVirt has none since 1.6; those of users can
+// budgetOf reports whether a PodDisruptionBudget refuses an eviction, and how it says so. KubeVirt has none since 1.6; those of users can
 // stand over Pods of virtual machines, whose number the disruption controller cannot know.
 func budgetOf(err error) (message string, isBudget bool) {
 	cause, isBudget := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)

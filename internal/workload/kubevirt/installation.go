@@ -37,7 +37,7 @@ type Installation struct {
 	Installations []kubevirtv1.KubeVirt
 	// API says why virt-api does not serve; empty if it does.
 	API string
-	// Interceptor says whether virt-api is asked about evictions.
+	// Interceptor reports whether virt-api is asked about evictions.
 	Interceptor bool
 	// Handlers says for every Node with a Pod of virt-handler whether that is Ready.
 	Handlers map[string]bool

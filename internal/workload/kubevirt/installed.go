@@ -16,7 +16,7 @@ import (
 // SchedulableLabel is on every Node that virt-handler runs on, or ran.
 const SchedulableLabel = kubevirtv1.NodeSchedulable
 
-// Installed says whether the API server knows virtual machines. A mapper that has seen them answers by itself; one
+// Installed reports whether the API server knows virtual machines. A mapper that has seen them answers by itself; one
 // that has not asks the API server again each time.
 func Installed(_ context.Context, c client.Client) (bool, error) {
 	_, err := c.RESTMapper().RESTMapping(kubevirtv1.VirtualMachineInstanceGroupVersionKind.GroupKind(), kubevirtv1.GroupVersion.Version)

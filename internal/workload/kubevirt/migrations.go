@@ -92,12 +92,12 @@ func blockedBy(migration *kubevirtv1.VirtualMachineInstanceMigration) string {
 	return ""
 }
 
-// hasTarget says whether a migration has found its node, where the Pod that waits for it takes the room already.
+// hasTarget reports whether a migration has found its node, where the Pod that waits for it takes the room already.
 func (d *decider) hasTarget(migration *kubevirtv1.VirtualMachineInstanceMigration) bool {
 	return !isScheduling(migration) || d.targeted[string(migration.UID)]
 }
 
-// isScheduling says whether a migration has not said yet that it has found its node.
+// isScheduling reports whether a migration has not said yet that it has found its node.
 func isScheduling(migration *kubevirtv1.VirtualMachineInstanceMigration) bool {
 	switch migration.Status.Phase {
 	case kubevirtv1.MigrationPhaseUnset, kubevirtv1.MigrationPending, kubevirtv1.MigrationScheduling:

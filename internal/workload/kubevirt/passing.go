@@ -31,26 +31,26 @@ func (d *decider) passing(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	return block(d.immovable(vmi))
 }
 
-// saysMigratable says whether KubeVirt has said of a virtual machine whether it can be migrated.
+// saysMigratable reports whether KubeVirt has said of a virtual machine whether it can be migrated.
 func saysMigratable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	return slices.ContainsFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
 		return c.Type == kubevirtv1.VirtualMachineInstanceIsMigratable
 	})
 }
 
-// maySoonTake says whether a Node that cannot take a virtual machine now is one that it can be migrated to later.
+// maySoonTake reports whether a Node that cannot take a virtual machine now is one that it can be migrated to later.
 func (t *targets) maySoonTake(n *needs) bool {
 	return slices.ContainsFunc(t.nodes, func(node *corev1.Node) bool { return t.isFit(node, n) && t.hasRoomSoon(node, n) })
 }
 
-// isFit says whether nothing that lasts keeps a virtual machine from a Node. That is how the two are made: what a Node is
+// isFit reports whether nothing that lasts keeps a virtual machine from a Node. That is how the two are made: what a Node is
 // at the moment (not Ready, cordoned by an upgrade or a person, not served by virt-handler) passes.
 func (t *targets) isFit(node *corev1.Node, n *needs) bool {
 	_, hasKubeVirt := node.Labels[SchedulableLabel]
 	return hasKubeVirt && n.runsOn(node) && n.untolerated(node, t.lasts) == "" && lacks(node.Status.Allocatable, n.lasting(node)) == ""
 }
 
-// hasRoomSoon says whether there is room once a Node is what it was, and what leaves it has gone. Of a Node that nothing
+// hasRoomSoon reports whether there is room once a Node is what it was, and what leaves it has gone. Of a Node that nothing
 // is scheduled to, only the size is known: its Pods may be on their way to others.
 func (t *targets) hasRoomSoon(node *corev1.Node, n *needs) bool {
 	if !t.isCounted(node) && workload.IsReady(node) && !node.Spec.Unschedulable {
@@ -73,7 +73,7 @@ func (n *needs) lasting(node *corev1.Node) corev1.ResourceList {
 	return left
 }
 
-// lasts says whether a taint stays until a person takes it away.
+// lasts reports whether a taint stays until a person takes it away.
 func (t *targets) lasts(key string) bool {
 	return key != t.drainTaint && !slices.ContainsFunc(transientTaints, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }

@@ -29,7 +29,7 @@ type powerState struct {
 	Starting bool `json:"starting,omitempty"`
 }
 
-// Fields of a VirtualMachine that say whether it runs; KubeVirt allows one of them at a time.
+// Fields of a VirtualMachine that report whether it runs; KubeVirt allows one of them at a time.
 const (
 	fieldRunning     = "running"
 	fieldRunStrategy = "runStrategy"
@@ -78,7 +78,7 @@ func forget(vm *kubevirtv1.VirtualMachine) {
 	delete(vm.Labels, infrav1.VMStoppedLabel)
 }
 
-// isOff says whether a VirtualMachine is wanted off. Manual and RerunOnFailure are not: those may run.
+// isOff reports whether a VirtualMachine is wanted off. Manual and RerunOnFailure are not: those may run.
 func isOff(vm *kubevirtv1.VirtualMachine) bool {
 	if vm.Spec.Running != nil {
 		return !*vm.Spec.Running
@@ -98,7 +98,7 @@ func turnOff(vm *kubevirtv1.VirtualMachine) (field, value string) {
 	return fieldRunStrategy, value
 }
 
-// isAsStopped says whether the field is still as the stop left it. If not, somebody else has decided meanwhile.
+// isAsStopped reports whether the field is still as the stop left it. If not, somebody else has decided meanwhile.
 func (p *powerState) isAsStopped(vm *kubevirtv1.VirtualMachine) bool {
 	if p.Field == fieldRunning {
 		return vm.Spec.Running != nil && !*vm.Spec.Running

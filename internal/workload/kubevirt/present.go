@@ -42,7 +42,7 @@ func knownOf(in *workload.Cluster) *known {
 	})
 }
 
-// Present says whether there may be virtual machines on the Node. KubeVirt that was not there a while ago is looked
+// Present reports whether there may be virtual machines on the Node. KubeVirt that was not there a while ago is looked
 // for again only where virt-handler has been on the Node; it labels it.
 func (Resident) Present(ctx context.Context, in *workload.Cluster, node *corev1.Node) (bool, error) {
 	labelled := false

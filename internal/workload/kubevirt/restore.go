@@ -115,7 +115,7 @@ func (r Restoration) restore(ctx context.Context, vm *kubevirtv1.VirtualMachine)
 	return stateless(vm), "", nil
 }
 
-// concerns says whether a VirtualMachine was stopped for this Node or by this attempt. Of a record that cannot be read
+// concerns reports whether a VirtualMachine was stopped for this Node or by this attempt. Of a record that cannot be read
 // that is told from what it contains.
 func (r Restoration) concerns(vm *kubevirtv1.VirtualMachine, state *powerState) bool {
 	if state != nil {
@@ -125,7 +125,7 @@ func (r Restoration) concerns(vm *kubevirtv1.VirtualMachine, state *powerState) 
 	return r.NodeName != "" && strings.Contains(raw, r.NodeName) || r.Attempt != "" && strings.Contains(raw, r.Attempt)
 }
 
-// isStopping says whether the guest has not ended that was told to. Given back meanwhile, these run strategies would
+// isStopping reports whether the guest has not ended that was told to. Given back meanwhile, these run strategies would
 // leave it off: KubeVirt starts it only when the strategy changes, or a start is requested, while there is no instance.
 // On a Node that is down it may never end.
 func (p *powerState) isStopping(vm *kubevirtv1.VirtualMachine) bool {
@@ -162,7 +162,7 @@ func stateless(vm *kubevirtv1.VirtualMachine) bool {
 	return !has
 }
 
-// needsStart says whether the run strategy alone does not start it. It ran, or it would not have been stopped.
+// needsStart reports whether the run strategy alone does not start it. It ran, or it would not have been stopped.
 func (p *powerState) needsStart() bool {
 	return p.Value == string(kubevirtv1.RunStrategyManual)
 }

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// runsOn says whether a Node is of the kind that a virtual machine runs on.
+// runsOn reports whether a Node is of the kind that a virtual machine runs on.
 func (n *needs) runsOn(node *corev1.Node) bool { return n.isBuiltFor(node) && n.selects(node) }
 
 func (n *needs) isBuiltFor(node *corev1.Node) bool {
 	return n.architecture == "" || node.Labels[corev1.LabelArchStable] == n.architecture
 }
 
-// selects says whether the node selector and the required node affinity of a virtual machine accept a Node.
+// selects reports whether the node selector and the required node affinity of a virtual machine accept a Node.
 func (n *needs) selects(node *corev1.Node) bool {
 	if !labels.SelectorFromSet(n.selector).Matches(labels.Set(node.Labels)) {
 		return false
@@ -29,7 +29,7 @@ func (n *needs) selects(node *corev1.Node) bool {
 	})
 }
 
-// matches says whether a Node meets all of a term. A term that is empty, or that cannot be understood, matches none.
+// matches reports whether a Node meets all of a term. A term that is empty, or that cannot be understood, matches none.
 func matches(term corev1.NodeSelectorTerm, node *corev1.Node) bool {
 	if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
 		return false

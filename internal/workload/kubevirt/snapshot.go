@@ -97,7 +97,7 @@ const (
 	hotplug  = "hotplug-disk"  // it holds a disk for one
 )
 
-// OwnsPod says whether a Pod comes and goes with a virtual machine.
+// OwnsPod reports whether a Pod comes and goes with a virtual machine.
 func OwnsPod(pod *corev1.Pod) bool {
 	role := pod.Labels[kubevirtv1.AppLabel]
 	return role == launcher || role == hotplug

@@ -95,7 +95,7 @@ func (t *targets) isCounted(node *corev1.Node) bool {
 	return t.counted == nil || t.counted.Has(node.Name)
 }
 
-// mayFit says whether there are Nodes that are not counted and could take a virtual machine. Of the others it adds why not.
+// mayFit reports whether there are Nodes that are not counted and could take a virtual machine. Of the others it adds why not.
 // Once there are some, no more are looked for: they are counted first.
 func (t *targets) mayFit(n *needs, reasons map[string][]string) bool {
 	if t.counted == nil || len(t.uncounted) > 0 {

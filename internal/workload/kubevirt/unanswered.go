@@ -35,7 +35,7 @@ func write(ctx context.Context, do func(context.Context) error) error {
 	return err
 }
 
-// isRefused says whether an API server, or a webhook of KubeVirt, does not want a write as it is: to try it again
+// isRefused reports whether an API server, or a webhook of KubeVirt, does not want a write as it is: to try it again
 // changes nothing.
 func isRefused(err error) bool {
 	var status apierrors.APIStatus

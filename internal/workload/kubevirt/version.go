@@ -16,7 +16,7 @@ var (
 	cancelsEvacuation = version.MustParseGeneric("1.7.0")
 )
 
-// isAtLeast says whether the KubeVirt that runs is of a version or later. One that does not say is taken to be.
+// isAtLeast reports whether the KubeVirt that runs is of a version or later. One that does not say is taken to be.
 func isAtLeast(kubeVirt *kubevirtv1.KubeVirt, wanted *version.Version) bool {
 	if kubeVirt == nil {
 		return true

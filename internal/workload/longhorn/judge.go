@@ -56,5 +56,5 @@ func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
 	})
 }
 
-// before says whether something is known to have been so before the moment.
+// before reports whether something is known to have been so before the moment.
 func before(at, moment time.Time) bool { return !at.IsZero() && at.Before(moment) }

@@ -68,7 +68,7 @@ func (v Volume) String() string {
 	return v.Name + " (PersistentVolumeClaim " + v.Claim + ")"
 }
 
-// InUse says whether a virtual machine or another Pod uses the volume.
+// InUse reports whether a virtual machine or another Pod uses the volume.
 func (v Volume) InUse() bool { return len(v.Workloads) > 0 || v.State == Attached }
 
 // Names joins the names of volumes.

@@ -58,8 +58,8 @@ var _ = Describe("An operator", Ordered, func() {
 		good = suite.Push(ctx, cluster, image.OS{UpgradeSeconds: 1})
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
 		for done := range len(held) {
-			held[showsNode(ctx, done, good, "rebooting (10/14)")].LetGo(string(infrav1.HostUpgradeApplying))
-			held[showsNode(ctx, done+1, good, "assessing (11/14)")].LetGo(string(infrav1.HostUpgradeAssessing))
+			held[showsNode(ctx, done, good, "rebooting (10/14)")].Release(string(infrav1.HostUpgradeApplying))
+			held[showsNode(ctx, done+1, good, "assessing (11/14)")].Release(string(infrav1.HostUpgradeAssessing))
 		}
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Eventually(line(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + short(good)))
@@ -108,7 +108,7 @@ var _ = Describe("An operator", Ordered, func() {
 		held := suite.HoldHost(theLab.Host(node), infrav1.HostUpgradeApplying)
 		Expect(label(ctx, infrav1.InPlaceUpdateLabel)).To(Succeed())
 		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.UnmanagedReason))
-		held.LetGo(string(infrav1.HostUpgradeApplying))
+		held.Release(string(infrav1.HostUpgradeApplying))
 		Eventually(hostNamed(ctx, node)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeDone)))
 		Eventually(machineOf(ctx, node)).Should(haveCondition(infrav1.OSDriftedCondition, "False/"+infrav1.NotDriftedReason))
 		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "True/"+infrav1.UnmanagedReason))

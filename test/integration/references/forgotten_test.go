@@ -35,11 +35,11 @@ var _ = Describe("The mark update-in-progress, removed from a Machine by hand (f
 	It("is restored while the attempt runs, which completes", func(ctx SpecContext) {
 		template, before := atRest(ctx), upgrades()
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, letGo := begin(ctx, template, wanted)
+		attempt, release := begin(ctx, template, wanted)
 		forget(ctx, attempt)
 		Expect(upToDate(ctx)).To(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.UpgradeInProgressReason))
 		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
-		letGo()
+		release()
 		reaches(ctx, wanted)
 		for host, count := range upgrades() {
 			Expect(count).To(Equal(before[host]+1), "elemental upgrade runs once on host "+host)

@@ -72,10 +72,10 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		template, since := atRest(ctx), time.Now()
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		gitops := keep(template)
-		letGo := holdWriting() // a host may already have been asked to upgrade
+		release := holdWriting() // a host may already have been asked to upgrade
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		expectNoFight(ctx, template, since)
-		letGo()
+		release()
 		Eventually(upToDate, patience, look).WithContext(ctx).Should(ContainElement("False/"+infrav1.TemplateDiffersReason),
 			"Cluster API takes these Machines for up to date")
 
@@ -88,11 +88,11 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 	It("reverts it in the middle: one host is upgraded, the other reports that it is not (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, letGo := begin(ctx, template, wanted)
+		attempt, release := begin(ctx, template, wanted)
 		first := attempt.Spec.HostName
 		gitops := keep(template)
 		expectNoFight(ctx, template, since)
-		letGo()
+		release()
 		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(template))
 		Eventually(upToDate, patience, look).WithContext(ctx).Should(And(
 			HaveKeyWithValue(first, "True"), ContainElement("False/"+infrav1.TemplateDiffersReason)))

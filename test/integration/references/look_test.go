@@ -137,21 +137,21 @@ func attemptFor(ctx context.Context, os image.Image) (*infrav1.ElementalHostUpgr
 
 // begin requests an image by a template, and returns the attempt of the first host when that writes the image. The host
 // does not finish writing until it is released.
-func begin(ctx context.Context, template string, os image.Image) (attempt *infrav1.ElementalHostUpgrade, letGo func()) {
+func begin(ctx context.Context, template string, os image.Image) (attempt *infrav1.ElementalHostUpgrade, release func()) {
 	GinkgoHelper()
-	letGo = holdWriting()
+	release = holdWriting()
 	Expect(cluster.PatchPool(ctx, template, os)).To(Succeed())
 	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", HavePrefix("Reboot")))
 	attempt, err := attemptFor(ctx, os)
 	Expect(err).NotTo(HaveOccurred())
-	return attempt, letGo
+	return attempt, release
 }
 
 // holdWriting blocks each host halfway through writing an image, until all are released or the spec ends.
-func holdWriting() (letGo func()) {
+func holdWriting() (release func()) {
 	GinkgoHelper()
 	held := suite.HoldHosts(cluster.Lab, infrav1.HostUpgradeApplying)
-	return func() { held.LetGo(infrav1.HostUpgradeApplying) }
+	return func() { held.Release(infrav1.HostUpgradeApplying) }
 }
 
 // machineOf is the Machine of an attempt.

@@ -65,7 +65,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 	It("blocks a running rollout, which continues without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
 		template := atRest(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, letGo := begin(ctx, template, wanted)
+		attempt, release := begin(ctx, template, wanted)
 		remove := newRival(ctx)
 		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
 		Eventually(func(ctx context.Context) (string, error) {
@@ -74,7 +74,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 		}, patience, look).WithContext(ctx).Should(Equal(clusterv1.MachineInPlaceUpdateFailedReason))
 
 		By("completing the upgrade of the host meanwhile, and touching no other")
-		letGo()
+		release()
 		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
 		Expect(err).NotTo(HaveOccurred())
 		first := retried(ctx, attempt)

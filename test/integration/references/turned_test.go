@@ -25,7 +25,7 @@ var _ = Describe("A reference that is changed at the wrong moment", func() {
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 
-		letGo := holdWriting() // no rollout completes before all of these changes
+		release := holdWriting() // no rollout completes before all of these changes
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		denials := 0
 		for _, template := range []string{toBad, toGood, toBad, toGood} {
@@ -35,7 +35,7 @@ var _ = Describe("A reference that is changed at the wrong moment", func() {
 			}
 		}
 		Expect(denials).To(BeNumerically(">", 0), "the guard was asked at a wrong moment")
-		letGo()
+		release()
 		Eventually(pointTo, patience, time.Second).WithContext(ctx).WithArguments(toGood).Should(Succeed())
 		reaches(ctx, good)
 	})

@@ -52,7 +52,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		const longer = 20 * time.Second // than our own retry
 		template := atRest(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, letGo := begin(ctx, template, wanted)
+		attempt, release := begin(ctx, template, wanted)
 		own := &infrav1.ElementalMachine{}
 		Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}, own)).To(Succeed())
 		pauseOwn(ctx, own, true)
@@ -68,7 +68,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 
 		remove(ctx)
 		pauseOwn(ctx, own, false)
-		letGo()
+		release()
 		reaches(ctx, wanted)
 	})
 

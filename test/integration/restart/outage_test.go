@@ -40,9 +40,9 @@ var _ = Describe("An API server that is down", func() {
 
 	It("of the management cluster, is waited for with the trigger", func(ctx SpecContext) {
 		u := newUpgrade(ctx, image.OS{})
-		letGo := u.startUntil(ctx, draining)
+		release := u.startUntil(ctx, draining)
 		theLab.Management.APIServer.Kill()
-		letGo()
+		release()
 		expectAlive(theLab.Provider.Process.Exited())
 		u.expectUntouched()
 		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
@@ -53,7 +53,7 @@ var _ = Describe("An API server that is down", func() {
 
 	It("of the workload cluster, is waited for in the drain", func(ctx SpecContext) {
 		u := newUpgrade(ctx, image.OS{})
-		letGo := u.startUntil(ctx, draining)
+		release := u.startUntil(ctx, draining)
 		theLab.Workload.APIServer.Kill()
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
 			ContainSubstring("cannot reach workload cluster demo: ")))
@@ -61,7 +61,7 @@ var _ = Describe("An API server that is down", func() {
 		Expect(theLab.Workload.RestartAPIServer(ctx)).To(Succeed())
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Step", HavePrefix("Drain")))
 		u.expectUntouched()
-		letGo()
+		release()
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
 	})
@@ -74,7 +74,7 @@ func expectAlive(exited <-chan struct{}) {
 }
 
 // holdDrain keeps Pods from being evicted until the returned function is called.
-func holdDrain(ctx context.Context) (letGo func()) {
+func holdDrain(ctx context.Context) (release func()) {
 	GinkgoHelper()
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "all-of-web"},
@@ -88,12 +88,12 @@ func holdDrain(ctx context.Context) (letGo func()) {
 		err := theLab.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(budget), budget)
 		return budget.Status.ExpectedPods, err
 	}, patience, look).WithContext(ctx).Should(BeEquivalentTo(2), "the budget counts")
-	letGo = func() {
+	release = func() {
 		GinkgoHelper()
 		Expect(client.IgnoreNotFound(theLab.WorkloadKube.Delete(context.Background(), budget))).To(Succeed())
 	}
-	DeferCleanup(letGo)
-	return letGo
+	DeferCleanup(release)
+	return release
 }
 
 // expectMachineSetsSeen waits after an outage of the management cluster, before the next spec patches the template,

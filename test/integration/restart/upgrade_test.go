@@ -75,7 +75,7 @@ func (u *upgrade) start(ctx context.Context, at ...moment) []stop {
 	held := suite.HoldHost(u.host, phases...)
 	stops := make([]stop, 0, len(at))
 	for _, m := range at {
-		s := stop{come: m.watch(ctx, u.wanted), goOn: func() { held.LetGo(string(m.host)) }, where: func() string { return u.where(ctx) }}
+		s := stop{come: m.watch(ctx, u.wanted), goOn: func() { held.Release(string(m.host)) }, where: func() string { return u.where(ctx) }}
 		if m.host != "" {
 			s.held = held.Came(string(m.host))
 		}

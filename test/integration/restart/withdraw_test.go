@@ -31,14 +31,14 @@ var _ = Describe("An attempt that a person", func() {
 
 	DescribeTable("cancels reverts its marks, and is recreated when it is deleted", func(ctx SpecContext, at moment) {
 		u := newUpgrade(ctx, image.OS{})
-		letGo := u.startUntil(ctx, at)
+		release := u.startUntil(ctx, at)
 		u.set(ctx, "cancel")
 		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeAborted))
 		Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{}))
 		Eventually(u.machineSays, patience, look).WithContext(ctx).Should(ContainSubstring("Aborted: aborted by spec.cancel"))
 		u.expectUntouched()
 
-		letGo()
+		release()
 		u.kubectl(ctx, "delete")
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)

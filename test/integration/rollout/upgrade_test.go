@@ -76,7 +76,7 @@ var _ = Describe("A patched template", Ordered, func() {
 			return node, err
 		}, patience, look).WithContext(ctx).ShouldNot(BeEmpty())
 		setCordon(ctx, cluster, "cordon", node)
-		held.LetGo(infrav1.HostUpgradeApplying)
+		held.Release(infrav1.HostUpgradeApplying)
 		Eventually(attemptOn, patience, look).WithContext(ctx).WithArguments(cluster, node, wanted).
 			Should(HaveField("Status.Message", ContainSubstring("Node/"+node+": was cordoned by someone else")))
 		Consistently(cordonedNodes, calm, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(node))

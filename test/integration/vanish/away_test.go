@@ -32,7 +32,7 @@ var _ = Describe("A workload cluster that is down", func() {
 		Consistently(theLab.Provider.Process.Exited(), away(), time.Second).ShouldNot(BeClosed(), "the manager lives on")
 		u.expectUntouched()
 		restartWorkload(ctx)
-		u.letGo(ctx)
+		u.release(ctx)
 		u.expectSucceeded(ctx)
 		Expect(identities(ctx, small)).To(Equal(before))
 	})

@@ -26,7 +26,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		Eventually(u.associationSays, patience, look).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
 		u.expectUntouched()
 
-		u.letGo(ctx)
+		u.release(ctx)
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
 		u.expectReplaced(ctx)
 		Expect(u.resets()).To(Equal(1), "it was reset before it went")
@@ -56,7 +56,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		Eventually(u.updatingSays, patience, look).WithContext(ctx).Should(ContainSubstring("was registered again"))
 		u.expectUntouched()
 
-		u.letGo(ctx)
+		u.release(ctx)
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
 		u.expectReplaced(ctx)
 		Expect(u.resets()).To(Equal(1))
@@ -70,7 +70,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		u.goOn()
 		Eventually(u.now, patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
 		Expect(u.writes()).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
-		u.letGo(ctx)
+		u.release(ctx)
 		u.expectReplaced(ctx)
 		Expect(u.writes()).To(Equal(writes))
 		Expect(u.resets()).To(Equal(1))

@@ -36,7 +36,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 		Eventually(u.Machines, patience, look).WithContext(ctx).Should(
 			Or(HaveLen(to), ContainElement(HaveField("DeletionTimestamp", Not(BeNil()))), HaveLen(to+1)))
 		Consistently(slots, calm, look).WithContext(ctx).WithArguments(pool).Should(HaveLen(1), "one node at a time is upgraded")
-		u.letGo(ctx)
+		u.release(ctx)
 		Eventually(u.Machines, 2*patience, look).WithContext(ctx).Should(HaveLen(to))
 		Expect(pool.AwaitWorkers(ctx)).To(Succeed())
 		Expect(pool.AwaitImage(ctx, u.wanted)).To(Succeed())
@@ -52,7 +52,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 		u.kubectl(ctx, "delete", "machinedeployment", scenario.Deployment, "--wait=false")
 		Eventually(u.now, patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
 		u.expectUntouched()
-		u.letGo(ctx)
+		u.release(ctx)
 		resize(pool, 0)
 		expectGone(ctx, pool, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
 			&infrav1.ElementalMachineList{}, &bootstrapv1.KubeadmConfigList{})

@@ -28,7 +28,7 @@ var _ = Describe("A Cluster that is paused", func() {
 		pauseCluster(ctx, small)
 		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
 		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.elementalHost()).Should(BeTrue())
-		u.letGo(ctx)
+		u.release(ctx)
 		u.expectStandstill(ctx)
 		u.expectUntouched()
 
@@ -64,7 +64,7 @@ var _ = Describe("An object that is paused", func() {
 		} else {
 			Eventually(u.now, patience, look).WithContext(ctx).Should(HaveValue(HaveField("Status.Message", And(HavePrefix(says), ContainSubstring("is paused")))))
 		}
-		u.letGo(ctx)
+		u.release(ctx)
 		Consistently(u.now, calm, look).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
 		u.expectUntouched()
 
@@ -99,7 +99,7 @@ var _ = Describe("A cordon of a person", func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		waive(ctx, small, "-")
-		u.letGo(ctx)
+		u.release(ctx)
 		u.kubectl(ctx, "delete", "elementalhostupgrade", u.attempt.Name)
 		u.expectSucceeded(ctx)
 		Expect(identities(ctx, small)).To(Equal(before))

@@ -78,7 +78,7 @@ func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	if at.phase != "" {
 		held = suite.HoldHosts(theLab, at.phase)
 	}
-	u.goOn = func() { held.LetGo(at.phase) }
+	u.goOn = func() { held.Release(at.phase) }
 	boots := map[string]int{}
 	for _, host := range theLab.Hosts() {
 		boots[host.Name()] = len(host.Boots())
@@ -114,7 +114,7 @@ func (u *upgrade) find(ctx context.Context, at stage) error {
 	return nil
 }
 
-// holdNodes gives each node a Pod that is not evicted until letGo.
+// holdNodes gives each node a Pod that is not evicted until release.
 func (u *upgrade) holdNodes(ctx context.Context) {
 	GinkgoHelper()
 	identities, err := u.Identities(ctx)
@@ -138,8 +138,8 @@ func (u *upgrade) holdNodes(ctx context.Context) {
 	DeferCleanup(u.removeHeld)
 }
 
-// letGo allows the Pods to be evicted by deleting their PodDisruptionBudgets.
-func (u *upgrade) letGo(ctx context.Context) {
+// release allows the Pods to be evicted by deleting their PodDisruptionBudgets.
+func (u *upgrade) release(ctx context.Context) {
 	GinkgoHelper()
 	for _, budget := range u.held {
 		Expect(client.IgnoreNotFound(u.WorkloadKube().Delete(ctx, budget))).To(Succeed())
@@ -149,7 +149,7 @@ func (u *upgrade) letGo(ctx context.Context) {
 // removeHeld deletes the Pods that were not evicted.
 func (u *upgrade) removeHeld(ctx context.Context) {
 	GinkgoHelper()
-	u.letGo(ctx)
+	u.release(ctx)
 	Expect(u.WorkloadKube().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.HasLabels{"held"},
 		client.GracePeriodSeconds(0))).To(Succeed())
 }

@@ -37,7 +37,7 @@ var _ = Describe("A virtual machine that cannot be migrated", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(machineOf(ctx, stuck)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.VMPowerStateAnnotation, And(
 			ContainSubstring(`"field":"runStrategy","value":"RerunOnFailure"`), ContainSubstring(nodeTwo)))))
-		held.LetGo(string(infrav1.HostUpgradeApplying))
+		held.Release(string(infrav1.HostUpgradeApplying))
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		Eventually(stateOf(ctx, stuck.key)).Should(And(HaveField("Running()", BeTrue()), HaveField("Node", nodeTwo)))
 		Expect(cluster.VM(ctx, stuck.key)).NotTo(HaveField("UID", stuck.before.UID))

@@ -74,8 +74,8 @@ func (h *Host) Hold(phases ...string) (*Held, error) {
 // Came is closed when the host is blocked in the phase.
 func (h *Held) Came(phase string) <-chan struct{} { return h.phases[phase].came }
 
-// LetGo releases the host from the phase, or lets it pass if it has not reached it yet.
-func (h *Held) LetGo(phase string) {
+// Release releases the host from the phase, or lets it pass if it has not reached it yet.
+func (h *Held) Release(phase string) {
 	if p := h.phases[phase]; p != nil {
 		p.closeGoOn()
 	}
@@ -84,7 +84,7 @@ func (h *Held) LetGo(phase string) {
 // Close releases the host from all phases.
 func (h *Held) Close() error {
 	for phase := range h.phases {
-		h.LetGo(phase)
+		h.Release(phase)
 	}
 	return h.close()
 }

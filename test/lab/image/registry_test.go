@@ -73,8 +73,8 @@ var _ = Describe("The registry", Ordered, func() {
 	It("can delay the content of images, but not their manifests", func() {
 		held, err := registry.Push(GinkgoT().Context(), "elemental/os", "held", image.OS{})
 		Expect(err).NotTo(HaveOccurred())
-		letGo := registry.Hold()
-		DeferCleanup(letGo)
+		release := registry.Hold()
+		DeferCleanup(release)
 		ref, err := name.ParseReference(held.Ref)
 		Expect(err).NotTo(HaveOccurred())
 		pulled, err := remote.Image(ref, remote.WithTransport(registry.Transport()))
@@ -85,7 +85,7 @@ var _ = Describe("The registry", Ordered, func() {
 			came <- err
 		}()
 		Consistently(came, "200ms").ShouldNot(Receive())
-		letGo()
+		release()
 		Eventually(came).Should(Receive(BeNil()))
 	})
 })

@@ -39,7 +39,7 @@ type requestLog struct {
 
 // Hold delays all requests for the content of images until the returned function is called or the client
 // gives up.
-func (l *requestLog) Hold() (letGo func()) {
+func (l *requestLog) Hold() (release func()) {
 	held := make(chan struct{})
 	l.mu.Lock()
 	l.held = held

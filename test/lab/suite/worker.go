@@ -84,10 +84,10 @@ func (h HeldHosts) Stopped(phase infrav1.HostUpgradePhase) int {
 	return count
 }
 
-// LetGo releases all of them from the phase.
-func (h HeldHosts) LetGo(phase infrav1.HostUpgradePhase) {
+// Release releases all of them from the phase.
+func (h HeldHosts) Release(phase infrav1.HostUpgradePhase) {
 	for _, held := range h {
-		held.LetGo(string(phase))
+		held.Release(string(phase))
 	}
 }
 

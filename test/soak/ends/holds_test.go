@@ -51,8 +51,8 @@ var holds = map[string]hold{
 	"Preflight": {impose: stopAgent, message: "waiting for the elemental-agent of ElementalHost", marks: asked},
 	"Prefetch": {
 		impose: func(context.Context, *upgrade) func(context.Context) {
-			letGo := theLab.Registry.Hold()
-			return func(context.Context) { letGo() }
+			release := theLab.Registry.Hold()
+			return func(context.Context) { release() }
 		},
 		message: "is fetching", marks: asked,
 	},
@@ -86,12 +86,12 @@ var holds = map[string]hold{
 // begin blocks attempts until the returned function is first called.
 func (h hold) begin(ctx context.Context, u *upgrade) (lift func(ctx context.Context)) {
 	GinkgoHelper()
-	lifted, letGo := false, h.impose(ctx, u)
+	lifted, release := false, h.impose(ctx, u)
 	return func(ctx context.Context) {
 		GinkgoHelper()
 		if !lifted {
 			lifted = true
-			letGo(ctx)
+			release(ctx)
 		}
 	}
 }

@@ -36,9 +36,9 @@ var _ = DescribeTable("A host that stops reporting is Lost", func(ctx SpecContex
 	Entry("the agent was killed before the trigger; then it is started", image.OS{}, silenceBeforeTrigger, wake),
 	Entry("the agent was killed after the trigger; then it is started", image.OS{},
 		func(ctx context.Context, u *upgrade) {
-			letGo := u.startWriting(ctx)
+			release := u.startWriting(ctx)
 			u.lift = holdAt(ctx, u, "Preflight")
-			letGo()
+			release()
 		}, wake),
 	Entry("the power was lost while the image was written; then it returns and continues", image.OS{}, losePower,
 		func(ctx context.Context, u *upgrade) {
@@ -88,9 +88,9 @@ var _ = DescribeTable("A host that stops reporting is Lost", func(ctx SpecContex
 func silenceBeforeTrigger(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
 	startTo(ctx, u, "Drain")
-	letGo := u.lift
+	release := u.lift
 	u.lift = holdAt(ctx, u, "Preflight")
-	letGo(ctx)
+	release(ctx)
 }
 
 // wake restarts the agent, which continues.
@@ -103,8 +103,8 @@ func wake(ctx context.Context, u *upgrade) {
 // losePower cuts the power while the image is written. Restoring it causes a boot that the agent did not request.
 func losePower(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
-	letGo := u.startWriting(ctx)
+	release := u.startWriting(ctx)
 	Expect(u.host.PowerOff(ctx)).To(Succeed())
-	letGo()
+	release()
 	u.boots++
 }

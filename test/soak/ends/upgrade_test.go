@@ -127,12 +127,12 @@ func (u *upgrade) set(ctx context.Context, field string, value bool) {
 
 // startWriting starts the upgrade, and returns when half of the image is written, where the host is blocked until it is
 // released.
-func (u *upgrade) startWriting(ctx context.Context) (letGo func()) {
+func (u *upgrade) startWriting(ctx context.Context) (release func()) {
 	GinkgoHelper()
 	held := suite.HoldHost(u.host, infrav1.HostUpgradeApplying)
 	u.start(ctx)
 	Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience).Should(BeClosed(), "the image is being written")
-	return func() { held.LetGo(string(infrav1.HostUpgradeApplying)) }
+	return func() { held.Release(string(infrav1.HostUpgradeApplying)) }
 }
 
 // expectUntouched asserts that no image was written and the host was not rebooted.

@@ -87,7 +87,7 @@ func meetWriting(hosts int) (goOn func()) {
 	return func() {
 		GinkgoHelper()
 		Eventually(held.Stopped, patience, look).WithArguments(infrav1.HostUpgradeApplying).Should(Equal(hosts))
-		held.LetGo(infrav1.HostUpgradeApplying)
+		held.Release(infrav1.HostUpgradeApplying)
 	}
 }
 
