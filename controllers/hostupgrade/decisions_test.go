@@ -151,8 +151,8 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 	Entry("the owner wants nothing that is known", infrav1.UpgradePhase(""), func(o *observation) { o.wanted = nil }),
 )
 
-var _ = DescribeTable("unknownWish", func(expected string, changes ...func(*observation)) {
-	Expect(typical(changes...).unknownWish()).To(Equal(expected))
+var _ = DescribeTable("wantUnknown", func(expected string, changes ...func(*observation)) {
+	Expect(typical(changes...).wantUnknown()).To(Equal(expected))
 },
 	Entry("known", ""),
 	Entry("another OS, which supersedes the attempt", "", otherHash),

@@ -16,8 +16,8 @@ import (
 // knownOwners says of which owners it is known what they want.
 const knownOwners = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
 
-// expectWaitingForWish checks that an attempt says what it waits for, and has not failed.
-func expectWaitingForWish(ctx context.Context, w *world, why string) {
+// expectWantUnknown checks that an attempt says what it waits for, and has not failed.
+func expectWantUnknown(ctx context.Context, w *world, why string) {
 	GinkgoHelper()
 	upgrade := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
 	Expect(upgrade.Status).To(And(
@@ -36,7 +36,7 @@ var _ = Describe("An attempt of a Machine of which it is not known what its owne
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		w.owners.hash = ""
 		w.rest(ctx)
-		expectWaitingForWish(ctx, w, unknown(w))
+		expectWantUnknown(ctx, w, unknown(w))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 
 		w.owners.hash = wantedHash
@@ -48,7 +48,7 @@ var _ = Describe("An attempt of a Machine of which it is not known what its owne
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		w.owners.err = errors.New("the server is down")
 		w.rest(ctx)
-		expectWaitingForWish(ctx, w, "it cannot be read which OS the owner of Machine "+w.host+" wants: the server is down")
+		expectWantUnknown(ctx, w, "it cannot be read which OS the owner of Machine "+w.host+" wants: the server is down")
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 
 		w.owners.err = nil

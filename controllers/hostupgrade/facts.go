@@ -144,9 +144,9 @@ func (o *observation) contradiction() string {
 	return ""
 }
 
-// unknownWish says why it is not known that the owner of the Machine wants this attempt's OS; empty while it is. One whose
+// wantUnknown says why it is not known that the owner of the Machine wants this attempt's OS; empty while it is. One whose
 // owner wants another OS is superseded.
-func (o *observation) unknownWish() string {
+func (o *observation) wantUnknown() string {
 	switch {
 	case o.unread != nil:
 		return fmt.Sprintf("it cannot be read which OS the owner of Machine %s wants: %s", o.upgrade.Spec.MachineName, o.unread)

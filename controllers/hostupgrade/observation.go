@@ -145,7 +145,7 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	if o.machine == nil {
 		return nil
 	}
-	// What cannot be read keeps an attempt from its host, see unknownWish, and no host that was triggered from going on.
+	// What cannot be read keeps an attempt from its host, see wantUnknown, and no host that was triggered from going on.
 	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
 	return nil
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if why := o.unknownWish(); why != "" {
+	if why := o.wantUnknown(); why != "" {
 		return sequence.Wait(pollCluster, "no upgrade is requested for ElementalHost %s: %s", o.host.Name, why), nil
 	}
 	if err := r.queue(ctx, o); err != nil {

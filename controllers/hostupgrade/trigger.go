@@ -79,7 +79,7 @@ func (r *Reconciler) unwantedNow(ctx context.Context, o *observation) string {
 		_, why := o.unwanted()
 		return why
 	}
-	return o.unknownWish()
+	return o.wantUnknown()
 }
 
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.

@@ -55,11 +55,18 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 		for _, candidate := range others {
 			m.add(candidate)(notQuiet(candidate, "waiting for those that are paused for this template"), nil)
 		}
-		others = nil
+	} else {
+		r.begin(ctx, seen, m, others)
 	}
+	r.reportMoving(seen, m.waits, m.moved)
+	return ctrl.Result{RequeueAfter: retryAfter(m.waits)}, errors.Join(m.failed...)
+}
+
+// begin to move owners that are not paused: all are looked at before the first is paused.
+func (r *Reconciler) begin(ctx context.Context, seen *observation, m *moves, owners []placed) {
 	ready := []placed{}
-	for i, ahead := range r.lookAhead(ctx, seen, others) {
-		candidate := others[i]
+	for i, ahead := range r.lookAhead(ctx, seen, owners) {
+		candidate := owners[i]
 		if why, err := r.prepareMove(ctx, seen, candidate, ahead); why != nil || err != nil {
 			m.add(candidate)(why, err)
 			continue
@@ -69,8 +76,6 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 	for _, candidate := range ready {
 		m.add(candidate)(r.finishMove(ctx, seen, candidate))
 	}
-	r.reportMoving(seen, m.waits, m.moved)
-	return ctrl.Result{RequeueAfter: retryAfter(m.waits)}, errors.Join(m.failed...)
 }
 
 // moves are what became of the owners that were to be moved.

@@ -106,7 +106,7 @@ var _ = DescribeTable("What becomes of a virtual machine",
 	Entry("labelled by Harvester: ShutdownAndRestartAfterDisable", blocks, infrav1.VMShutdownAndRestore,
 		"label harvesterhci.io/maintain-mode-strategy is ShutdownAndRestartAfterDisable",
 		labelled(infrav1.HarvesterMaintainModeLabel, "ShutdownAndRestartAfterDisable")),
-	Entry("labelled by Harvester: Migrate, which is no wish", stops, infrav1.VMShutdown, isLocal,
+	Entry("labelled by Harvester: Migrate, which nobody asked for", stops, infrav1.VMShutdown, isLocal,
 		labelled(infrav1.HarvesterMaintainModeLabel, "Migrate"), notMigratable),
 	Entry("labelled by both", blocks, infrav1.VMMigrate, isMigratable, vm(func(v *kubevirtv1.VirtualMachine) {
 		v.Labels = map[string]string{infrav1.HarvesterMaintainModeLabel: "Shutdown", infrav1.VMPolicyLabel: "Migrate"}

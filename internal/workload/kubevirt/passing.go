@@ -18,7 +18,7 @@ import (
 // devicePrefix is of the devices that virt-handler offers.
 const devicePrefix = "devices.kubevirt.io/"
 
-// transientTaints are the prefixes of taints that a Node gets and loses with its condition, not by a person's wish.
+// transientTaints are the prefixes of taints that a Node gets and loses with its condition, not because a person asks for it.
 var transientTaints = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cluster.x-k8s.io/"}
 
 // passing: it cannot be migrated for the moment only, and is waited for. The policy is for those that cannot be migrated

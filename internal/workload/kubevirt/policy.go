@@ -65,7 +65,7 @@ func parsePolicy(value string) (infrav1.VMPolicy, error) {
 }
 
 // harvesterPolicies are what the values of Harvester's label mean here. What Harvester restarts as soon as the node is
-// empty comes back with the others here. Its Migrate is no wish: Harvester itself sets it.
+// empty comes back with the others here. Its Migrate is not what a person asks for: Harvester itself sets it.
 var harvesterPolicies = map[string]infrav1.VMPolicy{
 	infrav1.HarvesterShutdown:                       infrav1.VMPolicyShutdown,
 	infrav1.HarvesterShutdownAndRestartAfterEnable:  infrav1.VMPolicyShutdownAndRestore,
