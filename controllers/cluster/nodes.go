@@ -17,7 +17,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -109,37 +108,33 @@ func runs(host *infrav1.ElementalHost, wanted desired) bool {
 	if wanted.pinned != "" && host.Status.OS.Digest == wanted.pinned {
 		return true
 	}
-	return hoststate.Runs(host, wanted.os) == hoststate.MatchSame
+	return wanted.os.RunsOn(host) == hoststate.MatchSame
 }
 
 // desired is the OS that a machine is to run in the end.
 type desired struct {
-	os infrav1.OSVersionManagement
+	os hoststate.Wanted
 	// pinned is the digest that the rollout is pinned to; empty until it is.
 	pinned string
 }
 
 func (d desired) target() target {
-	version, err := osversion.Decode(d.os)
-	if err != nil {
-		return target{}
-	}
-	_, asked, _ := strings.Cut(version.ImageURI, "@")
-	return target{image: version.ImageURI, digest: cmp.Or(d.pinned, asked)}
+	_, asked, _ := strings.Cut(d.os.Version.ImageURI, "@")
+	return target{image: d.os.Version.ImageURI, digest: cmp.Or(d.pinned, asked)}
 }
 
 // desiredOf a machine is what its owner's template asks for by now, which in the middle of a rollout is not yet
 // in the machine; without such an owner it is what the machine asks for.
 func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Machine, machine *infrav1.ElementalMachine) (desired, error) {
 	if made == nil {
-		return desired{os: machine.Spec.OSVersionManagement}, nil
+		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil
 	}
 	want, found, err := view.WantsOS(ctx, made)
 	if err != nil {
 		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", made.Name, err)
 	}
 	if !found {
-		return desired{os: machine.Spec.OSVersionManagement}, nil
+		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil
 	}
-	return desired{os: want.OSVersionManagement, pinned: want.Template.Annotations[infrav1.RolloutDigestAnnotation]}, nil
+	return desired{os: want.OS, pinned: want.Template.Annotations[infrav1.RolloutDigestAnnotation]}, nil
 }

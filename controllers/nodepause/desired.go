@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -22,11 +23,11 @@ type desired struct {
 	// options of the rollout, as they were recorded when it was first seen.
 	options infrav1.NodeUpgradeOption
 	// os that the rollout brings.
-	os infrav1.OSVersionManagement
+	os hoststate.Wanted
 }
 
-// desired of a Machine; nothing where it cannot be told what its owner wants.
-func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine) (desired, error) {
+// desired of a Machine; nothing where it cannot be told what its owner wants. Each rollout is read once.
+func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, known map[string]desired) (desired, error) {
 	want, found, err := view.WantsOS(ctx, machine)
 	if err != nil {
 		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", machine.Name, err)
@@ -34,11 +35,16 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 	if !found {
 		return desired{}, nil
 	}
-	wanted := desired{rollout: want.TemplateName, os: want.OSVersionManagement}
-	if wanted.options, found, err = rollout.FromAnnotation(want.Template); err != nil || found {
-		return wanted, err
+	if wanted, isKnown := known[want.TemplateName]; isKnown {
+		return wanted, nil
 	}
-	// As for the attempts: those of the Cluster where none were recorded.
-	wanted.options, _, err = owner.ClusterOptions(ctx, r.Client, machine.Namespace, machine.Spec.ClusterName)
+	wanted := desired{rollout: want.TemplateName, os: want.OS}
+	if wanted.options, found, err = rollout.FromAnnotation(want.Template); err == nil && !found {
+		// As for the attempts: those of the Cluster where none were recorded.
+		wanted.options, _, err = owner.ClusterOptions(ctx, r.Client, machine.Namespace, machine.Spec.ClusterName)
+	}
+	if err == nil {
+		known[want.TemplateName] = wanted
+	}
 	return wanted, err
 }

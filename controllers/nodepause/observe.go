@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -33,6 +34,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 	if err != nil {
 		return nil, err
 	}
+	known := map[string]desired{}
 	for i := range machines {
 		machine := &machines[i]
 		node := machine.Status.NodeRef.Name
@@ -51,7 +53,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 		if own == nil {
 			continue
 		}
-		if seen.subjects[node], err = r.observeSubject(ctx, view, machine, own); err != nil {
+		if seen.subjects[node], err = r.observeSubject(ctx, view, machine, own, known); err != nil {
 			return nil, err
 		}
 	}
@@ -59,8 +61,9 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 }
 
 func (r *Reconciler) observeSubject(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, own *infrav1.ElementalMachine,
+	known map[string]desired,
 ) (*subject, error) {
-	wanted, err := r.desired(ctx, view, machine)
+	wanted, err := r.desired(ctx, view, machine, known)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func (r *Reconciler) observeSubject(ctx context.Context, view *clusterview.View,
 		}
 		if unfinished != nil && isActive(unfinished) {
 			found.desired = desired{
-				rollout: pausing.RolloutOf(unfinished), options: unfinished.Spec.Options, os: unfinished.Spec.OSVersionManagement,
+				rollout: pausing.RolloutOf(unfinished), options: unfinished.Spec.Options, os: hoststate.Decode(unfinished.Spec.OSVersionManagement),
 			}
 		}
 	}

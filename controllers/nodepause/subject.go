@@ -9,7 +9,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
@@ -64,11 +63,7 @@ func (s *subject) isOver() bool {
 // runsWanted reports whether the host runs the image of the rollout and nothing else is asked for, so that the update is
 // done without an attempt: what was not begun of a rollout that was patched back.
 func (s *subject) runsWanted() bool {
-	if s.host == nil || hoststate.Runs(s.host, s.os) != hoststate.MatchSame {
-		return false
-	}
-	version, err := osversion.Decode(s.os)
-	return err == nil && len(s.os) == 1 && !version.UpgradeRecovery
+	return s.host != nil && s.os.RunsOn(s.host) == hoststate.MatchSame && len(s.os.Management) == 1 && !s.os.Version.UpgradeRecovery
 }
 
 // isActive reports whether an attempt has steps left to do, and nobody has broken it off.

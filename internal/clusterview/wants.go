@@ -9,28 +9,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
+// Want is what an owner wants.
+type Want struct {
+	owner.Want
+	// OS is its OSVersionManagement, decoded.
+	OS hoststate.Wanted
+}
+
 type answer struct {
-	want  owner.Want
+	want  Want
 	found bool
 }
 
 // WantsOS is owner.WantsOS. Each owner is asked once.
-func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want owner.Want, found bool, err error) {
+func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
-		return owner.Want{}, false, nil
+		return Want{}, false, nil
 	}
 	key := controller.Kind + "/" + controller.Name
 	if known, asked := v.wants[key]; asked {
 		return known.want, known.found, nil
 	}
-	want, found, err = owner.WantsOS(ctx, v.reader, machine)
-	if err != nil {
-		return owner.Want{}, false, err
+	if want.Want, found, err = owner.WantsOS(ctx, v.reader, machine); err != nil {
+		return Want{}, false, err
 	}
+	want.OS = hoststate.Decode(want.OSVersionManagement)
 	if v.wants == nil {
 		v.wants = map[string]answer{}
 	}

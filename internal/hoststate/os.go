@@ -26,15 +26,36 @@ const (
 // Runs reports whether the host has booted the OS that an osVersionManagement specifies. It compares the URI of the booted snapshot's image,
 // or its digest if the URI contains one or a successful upgrade has resolved one.
 func Runs(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) Match {
+	return Decode(wanted).RunsOn(host)
+}
+
+// Wanted is a decoded osVersionManagement, for a comparison with many hosts.
+type Wanted struct {
+	// Management is what was decoded.
+	Management infrav1.OSVersionManagement
+	// Version is its OS version; empty if it cannot be decoded.
+	Version infrav1.OSVersion
+}
+
+// Decode decodes an osVersionManagement.
+func Decode(wanted infrav1.OSVersionManagement) Wanted {
 	version, err := osversion.Decode(wanted)
+	if err != nil {
+		return Wanted{Management: wanted}
+	}
+	return Wanted{Management: wanted, Version: version}
+}
+
+// RunsOn is Runs.
+func (w Wanted) RunsOn(host *infrav1.ElementalHost) Match {
 	booted := host.Status.OS
-	if err != nil || version.ImageURI == "" || (booted.ImageURI == "" && booted.Digest == "") {
+	if w.Version.ImageURI == "" || (booted.ImageURI == "" && booted.Digest == "") {
 		return MatchUnknown
 	}
-	if booted.ImageURI != "" && osversion.SameImage(version.ImageURI, booted.ImageURI) {
+	if booted.ImageURI != "" && osversion.SameImage(w.Version.ImageURI, booted.ImageURI) {
 		return MatchSame
 	}
-	if booted.Digest != "" && (strings.HasSuffix(version.ImageURI, "@"+booted.Digest) || succeededWith(host, wanted)) {
+	if booted.Digest != "" && (strings.HasSuffix(w.Version.ImageURI, "@"+booted.Digest) || succeededWith(host, w.Management)) {
 		return MatchSame
 	}
 	return MatchOther
