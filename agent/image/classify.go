@@ -25,7 +25,7 @@ const (
 		"which is spec.config.elemental of the ElementalRegistration"
 )
 
-// explain turns a registry's error into one that reports whether a retry can help. Its text must be the same for each retry.
+// explain turns a registry's error into one that tells whether a retry can help. Its text must be the same for each retry.
 func explain(ctx context.Context, reference name.Reference, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)

@@ -55,7 +55,7 @@ func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, err
 	r.recordRun(ctx, o, report)
 	switch {
 	case err != nil:
-		r.recordError(o, report.Position(), err)
+		r.recordError(ctx, o, report.Position(), err, o.tooLate())
 		return ctrl.Result{}, err
 	case report.Completed():
 		message := fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate())
@@ -130,16 +130,17 @@ func because(what, why string) string {
 func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.UpgradePhase, message string) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	log.V(4).Info("Ending attempt", "outcome", outcome, "reason", message)
+	ending := fmt.Sprintf(" (ending as %s: %s)", outcome, message)
 	report, err := sequence.Run(ctx, r.ending(outcome), 0, o)
 	if err != nil {
-		r.recordError(o, "", err)
+		r.recordError(ctx, o, "", err, ending)
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {
 		if isEnded(o.upgrade.Status.Phase) { // and must not look as if it went on
 			return ctrl.Result{RequeueAfter: report.Result.After}, nil
 		}
-		r.recordWait(o, "", fmt.Sprintf("%s (ending as %s: %s)", report.Result.Message, outcome, message))
+		r.recordWait(o, "", report.Result.Message+ending)
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
 	}
 	if o.upgrade.Status.Phase != outcome {

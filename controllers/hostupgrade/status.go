@@ -71,24 +71,39 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		// to say of it, and what was said of the step before must not be said of this one.
 		return
 	}
-	if status.Step != report.Position() {
-		ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
-		r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), report.Result.Message)
-	}
+	r.announce(ctx, o, report.Position(), report.Result.Message)
 	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate()+o.keptOff(report.Step))
 }
 
 // recordError reports what does not pass within moments, as other errors do, and what a person may have to mend: a write that
 // an API server refuses, by its rights or by a policy of the cluster, and a workload cluster that does not answer as it
-// should. An empty step keeps the one that is there.
-func (r *Reconciler) recordError(o *observation, step string, err error) {
+// should. The message ends with the suffix. An empty step keeps the one that is there.
+func (r *Reconciler) recordError(ctx context.Context, o *observation, step string, err error, suffix string) {
+	message := ""
 	switch {
 	case isEnded(o.upgrade.Status.Phase):
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		r.recordWait(o, step, "refused, and tried again: "+err.Error()+o.tooLate())
+		message = "refused, and tried again: " + err.Error()
 	case workload.IsFailure(err):
-		r.recordWait(o, step, workload.Unreached(o.upgrade.Spec.ClusterName, err)+o.tooLate())
+		message = workload.Unreached(o.upgrade.Spec.ClusterName, err)
 	}
+	if message == "" {
+		return
+	}
+	if reasonOf(step) == stepApprove {
+		step = "" // an attempt at that step counts as one that waits for a person
+	}
+	r.announce(ctx, o, step, message)
+	r.recordWait(o, step, message+suffix)
+}
+
+// announce the step that an attempt stops at, if it is another one than before.
+func (r *Reconciler) announce(ctx context.Context, o *observation, step, message string) {
+	if step == "" || o.upgrade.Status.Step == step {
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("Entering step", "step", step)
+	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, reasonOf(step), "%s: %s", step, message)
 }
 
 // recordWait reports what is waited for. An empty step keeps the one that is there.

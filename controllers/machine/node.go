@@ -37,7 +37,8 @@ func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (ctrl.Result, 
 	done, after := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
 	if done == nil {
 		if !conditions.Has(s.machine, infrav1.ProviderIDReadyCondition) {
-			reportUnreachable(s, nil)
+			condition.False(s.machine, infrav1.ProviderIDReadyCondition, infrav1.WorkloadClusterUnreachableReason,
+				"Waiting until Cluster %s has answered for other Machines", s.cluster.Name)
 		}
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
@@ -57,7 +58,7 @@ func (r *Reconciler) reconcileProviderID(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
-	if err = settleProviderID(ctx, remote, s); err != nil && !apierrors.IsConflict(err) {
+	if err = settleProviderID(ctx, remote, s); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		reportUnreachable(s, err)
 	}
 	return err

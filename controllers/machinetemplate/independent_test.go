@@ -160,15 +160,18 @@ var _ = Describe("One template of 30 Clusters", func() {
 	})
 
 	It("has no owner of one Cluster wait for that of another which is slow to answer", func() {
-		var met sync.WaitGroup
 		const slow = 5
+		var (
+			met   sync.WaitGroup
+			comes [slow]sync.Once
+		)
 		met.Add(slow)
 		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: connecting(func(ctx context.Context, cluster client.ObjectKey) error {
 			var number int
 			if _, err := fmt.Sscanf(cluster.Name, "c%d", &number); err != nil || number >= slow {
 				return workload.ErrUnreachable
 			}
-			met.Done()
+			comes[number].Do(met.Done)
 			all := make(chan struct{})
 			go func() { met.Wait(); close(all) }()
 			select {
@@ -218,7 +221,8 @@ func (f connecting) Connect(ctx context.Context, cluster client.ObjectKey) (*wor
 // inTurn is a connector whose calls, in which a spec may expect something, are made one after the other.
 func inTurn(call func(client.ObjectKey) error) connecting {
 	var one sync.Mutex
-	return func(_ context.Context, cluster client.ObjectKey) error {
+	return func(_ context.Context, cluster client.ObjectKey) (err error) {
+		err = workload.ErrUnreachable // where an expectation of the call fails
 		defer GinkgoRecover()
 		one.Lock()
 		defer one.Unlock()

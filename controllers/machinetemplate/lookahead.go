@@ -5,6 +5,7 @@ package machinetemplate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -48,9 +49,15 @@ func (r *Reconciler) lookAhead(ctx context.Context, seen *observation, candidate
 	return found
 }
 
+// look at an owner. A panic is an error of its own, as one of a reconcile is: it must not end the manager.
 func (r *Reconciler) look(ctx context.Context, seen *observation, candidate placed) (found looked) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	defer func() {
+		if failure := recover(); failure != nil {
+			found.err = fmt.Errorf("panic: %v [recovered]", failure)
+		}
+	}()
 	if found.cluster, found.why, found.err = r.clusterOf(ctx, seen, candidate); found.why == nil && found.err == nil {
 		found.why = r.preflight(ctx, seen, candidate)
 	}

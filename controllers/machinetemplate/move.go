@@ -49,7 +49,7 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 	for _, candidate := range pausedOwners {
 		why, err := r.finishOrUnpause(ctx, seen, candidate)
 		m.add(candidate)(why, err)
-		awaited = awaited || why != nil && why.paused && capiworkaround.AnswerIsDue(r.Owners, candidate.Owner)
+		awaited = awaited || why != nil && why.paused && capiworkaround.AnswerIsDue(ctx, r.Owners, candidate.Owner)
 	}
 	if awaited {
 		for _, candidate := range others {

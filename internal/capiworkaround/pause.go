@@ -55,9 +55,11 @@ func Pause(ctx context.Context, owners *owner.Owners, of owner.Owner, template s
 }
 
 // AnswerIsDue reports whether Cluster API can be expected to answer a pause at any moment: it does within seconds unless its
-// controller is kept by an error.
-func AnswerIsDue(owners *owner.Owners, of owner.Owner) bool {
-	return writtenRecently(of.Object(), owners.Clock.Now())
+// controller is kept by an error. It reads the owner live, because the cache does not keep when what was written. One that cannot
+// be read is not waited for.
+func AnswerIsDue(ctx context.Context, owners *owner.Owners, of owner.Owner) bool {
+	fresh, err := owners.Reload(ctx, of)
+	return err == nil && writtenRecently(fresh.Object(), owners.Clock.Now())
 }
 
 // Unpause undoes Pause, where the reference is not to be changed after all.

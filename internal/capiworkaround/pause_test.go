@@ -65,6 +65,16 @@ var _ = Describe("Pause", func() {
 		Expect(capiworkaround.Unpause(ctx, owners, owner.ForMachineDeployment(md))).To(Succeed())
 	})
 
+	It("is about to be answered as long as it is recent, whatever the cache keeps of it", func() {
+		pauseFor(owners, md)
+		cached := md.DeepCopy()
+		cached.ManagedFields, cached.CreationTimestamp = nil, metav1.NewTime(md.CreationTimestamp.Add(-time.Hour))
+		Expect(capiworkaround.AnswerIsDue(ctx, owners, owner.ForMachineDeployment(cached))).To(BeTrue())
+		Expect(capiworkaround.AnswerIsDue(ctx, ownersAt(time.Hour), owner.ForMachineDeployment(cached))).To(BeFalse())
+		Expect(c.Delete(ctx, md)).To(Succeed())
+		Expect(capiworkaround.AnswerIsDue(ctx, owners, owner.ForMachineDeployment(cached))).To(BeFalse())
+	})
+
 	It("does not begin before Cluster API has said that it is not paused, or its answer could be an old one", func() {
 		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty(), "it has said nothing yet")

@@ -61,7 +61,7 @@ type UpdateMarks struct {
 // A person can take the mark off, too. Cluster API then cleans up what else marks the update, and goes on with
 // the next Machine as if this one had been updated.
 //
-// after is when to look again, where it is too early to report whether the mark is lost.
+// after is when to look again, where it is too early to tell whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (after time.Duration, err error) {
 	seen := marks{Update: of}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {

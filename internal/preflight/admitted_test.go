@@ -6,6 +6,7 @@ package preflight
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -67,6 +68,11 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 		k.Places = map[types.NamespacedName]string{{Name: "a"}: "n"}
 		k.Migrations = []kubevirtv1.VirtualMachineInstanceMigration{{Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "a"}}}
 	})),
+	Entry("is held by a Plan that names its node by the label of its host name", "OtherUpgrades", infrav1.PreflightBlock, func(s *Snapshot, subject *Subject) {
+		others("n.example.com")(s, subject)
+		subject.Node = subject.Node.DeepCopy()
+		subject.Node.Labels = map[string]string{corev1.LabelHostname: "n.example.com"}
+	}),
 	Entry("is held by a backup of which no node is known", "Backups", infrav1.PreflightBlock, backups()),
 	Entry("is held by a backup on its node", "Backups", infrav1.PreflightBlock, backups("n")),
 	Entry("is not held by a backup on another node", "Backups", infrav1.PreflightWarn, backups("other")),

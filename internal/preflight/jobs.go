@@ -53,8 +53,8 @@ func isPlanIdle(plan map[string]any) bool {
 	return len(appliedTo(&unstructured.Unstructured{Object: plan})) == 0
 }
 
-// appliedTo are the Nodes that a Plan is being applied to.
-// Source: system-upgrade-controller, pkg/apis/upgrade.cattle.io/v1/types.go.
+// appliedTo are the Nodes that a Plan is being applied to, by their label kubernetes.io/hostname or, without it, by name.
+// Source: system-upgrade-controller, pkg/apis/upgrade.cattle.io/v1/types.go and pkg/upgrade/node.
 func appliedTo(plan *unstructured.Unstructured) []string {
 	applying, _, _ := unstructured.NestedStringSlice(plan.Object, "status", "applying")
 	return applying
@@ -74,7 +74,7 @@ func (s *Subject) judgeJobs(jobs []workload.Job, remedy string) []infrav1.Prefli
 	found := []infrav1.PreflightResult{}
 	for _, job := range jobs {
 		judge := block
-		if s.Admitted && !job.Concerns(s.Node.Name) {
+		if s.Admitted && !job.Concerns(s.Node) {
 			judge = warn
 		}
 		found = append(found, judge(job.Object, job.Doing+remedy)...)

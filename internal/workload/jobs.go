@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -17,12 +18,14 @@ type Job struct {
 	Object string
 	// Doing says what, as "a snapshot is being taken".
 	Doing string
-	// Nodes that it is done on; empty where that is not known.
+	// Nodes that it is done on, each by its name or its label kubernetes.io/hostname; empty where that is not known.
 	Nodes []string
 }
 
 // Concerns reports whether the Job may be done on the Node.
-func (j Job) Concerns(node string) bool { return len(j.Nodes) == 0 || slices.Contains(j.Nodes, node) }
+func (j Job) Concerns(node *corev1.Node) bool {
+	return len(j.Nodes) == 0 || slices.Contains(j.Nodes, node.Name) || slices.Contains(j.Nodes, node.Labels[corev1.LabelHostname])
+}
 
 // JobKind is a kind of which each object is a Job until it is done.
 type JobKind struct {

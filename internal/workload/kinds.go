@@ -31,7 +31,7 @@ func (a Asking) Find(kind schema.GroupKind) (gvk schema.GroupVersionKind, found 
 		return gvk, false, nil
 	}
 	if err != nil {
-		return gvk, false, fmt.Errorf("looking for kind %s: %w", kind, err)
+		return gvk, false, fmt.Errorf("looking for kind %s: %w", kind, called(err))
 	}
 	return mapping.GroupVersionKind, true, nil
 }

@@ -106,5 +106,7 @@ var _ = DescribeTable("Why a workload cluster cannot be reached", func(cause err
 	Entry("a connection that was reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "the connection to its API server broke off"),
 	Entry("a network without a way to it", &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, "there is no route to its API server"),
 	Entry("a call that was given up", fmt.Errorf("reading: %w", context.DeadlineExceeded), "its API server does not answer in time"),
+	Entry("an error of what its API server could not reach", apierrors.NewInternalError(errors.New("read tcp 10.0.0.1:43212->10.0.0.9:2379: connection reset by peer")),
+		"its API server answers 500: Internal error occurred: read tcp 10.0.0.1->10.0.0.9:2379: connection reset by peer"),
 	Entry("anything else", errors.New("read tcp 10.0.0.1:43212: odd"), "the request failed, see the log of the manager"),
 )

@@ -61,6 +61,9 @@ func (i *Indexed) List(ctx context.Context, list client.ObjectList, options ...c
 	}
 	return meta.SetList(list, slices.DeleteFunc(items, func(item runtime.Object) bool {
 		object, isObject := item.(client.Object)
+		if isObject {
+			object.SetManagedFields(nil) // the manager's cache keeps none
+		}
 		return !isObject || !slices.Contains(values(object), value)
 	}))
 }

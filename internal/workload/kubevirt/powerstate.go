@@ -29,7 +29,7 @@ type powerState struct {
 	Starting bool `json:"starting,omitempty"`
 }
 
-// Fields of a VirtualMachine that report whether it runs; KubeVirt allows one of them at a time.
+// Fields of a VirtualMachine that decide whether it runs; KubeVirt allows one of them at a time.
 const (
 	fieldRunning     = "running"
 	fieldRunStrategy = "runStrategy"

@@ -58,7 +58,7 @@ func ReadOn(ctx context.Context, in workload.Reading, node string) (*Snapshot, e
 	return assemble(volumes, replicas, engines), nil
 }
 
-// listOn adds the replicas on a node. One whose name is too long for a label has none: Longhorn could not store them.
+// listOn adds the replicas on a node. A node whose name is too long for a label has none: Longhorn could not store them.
 func listOn(ctx context.Context, in workload.Reading, node string, into *[]replica) error {
 	if len(validation.IsValidLabelValue(node)) > 0 {
 		return nil
