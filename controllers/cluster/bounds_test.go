@@ -13,17 +13,20 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 )
 
+// quiet is how many times in a row the controller has to rest: together for longer than it waits after a change.
+const quiet = 5
+
 var _ = Describe("A cluster's status line", func() {
 	It("costs the same however many nodes other clusters of its namespace have, and whatever has ended on them", func(ctx SpecContext) {
 		p := makePool(ctx)
 		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
 		drift := func(image, said string) int64 {
 			GinkgoHelper()
-			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(quiet).Should(BeTrue())
 			lists.Listed()
 			update(ctx, p.hosts[0], func() { p.hosts[0].Status.OS.ImageURI, p.hosts[0].Status.OS.Digest = image, "" }, true)
 			Eventually(p.says(ctx)).Should(ContainSubstring(said))
-			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(quiet).Should(BeTrue())
 			return lists.Listed()
 		}
 		alone := drift(v2Image, "1 of 2 nodes")
@@ -42,7 +45,7 @@ var _ = Describe("The failure domains of a cluster", func() {
 	It("are not looked at for a host of another", func(ctx SpecContext) {
 		p := makePool(ctx)
 		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
-		Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+		Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(quiet).Should(BeTrue())
 		lists.Listed()
 		theirs := addHost(ctx, p.cluster.Namespace, "theirs", "a", func(h *infrav1.ElementalHost) { h.Labels[clusterv1.ClusterNameLabel] = "other" })
 		Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(theirs), theirs) }).Should(Succeed())
