@@ -350,41 +350,6 @@ var _ = Describe("A template", func() {
 		Expect(w.reconcile().RequeueAfter).To(BeZero())
 	})
 
-	It("collects no clone that something names which the cache has not heard of, and looks for it in the clone's Cluster only", func() {
-		w.patch(imageB)
-		w.reconcile()
-		first := w.refersTo()
-		patch(w.set, func() {
-			w.set.Spec.Template.Spec.InfrastructureRef.Name = first
-			w.set.Labels[clusterv1.ClusterNameLabel] = w.cluster.Name
-		})
-		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
-		patch(machine, func() {
-			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = first
-			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: w.cluster.Name}
-		})
-		other := ownertest.ElementalMachine(w.namespace, "other", first, imageB)
-		other.Labels = map[string]string{clusterv1.ClusterNameLabel: "other"}
-		create(other)
-		w.patch(imageC)
-		w.atRest()
-		w.reconcile()
-		second := w.refersTo()
-		live := &answers{Reader: c}
-		w.reconciler.Client, w.reconciler.Live = unheard{w.reconciler.Client}, live
-		exists := func() bool {
-			w.reconcile()
-			err := c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: first}, &infrav1.ElementalMachineTemplate{})
-			return !apierrors.IsNotFound(err)
-		}
-		Expect(exists()).To(BeTrue(), "a MachineSet and an ElementalMachine name it")
-		Expect(live.objects).To(Equal(2))
-		patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = second })
-		Expect(exists()).To(BeTrue(), "an ElementalMachine names it")
-		patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = second })
-		Expect(exists()).To(BeFalse())
-	})
-
 	It("is left alone while it is paused, or by another manager's watch filter", func() {
 		w.patch(imageB)
 		w.reconciler.WatchFilter = "mine"
