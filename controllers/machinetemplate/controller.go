@@ -103,7 +103,7 @@ func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMac
 		return nil, ctrl.Result{}, err
 	case !resolved:
 		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.unpause(ctx, client.ObjectKeyFromObject(template))
-	case isClone(template):
+	case rollout.IsClone(template):
 		return nil, ctrl.Result{}, errors.Join(reportClone(template), r.unpause(ctx, client.ObjectKeyFromObject(template)))
 	}
 	return r.reconcile(ctx, template)
@@ -111,11 +111,6 @@ func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMac
 
 func (r *Reconciler) isSomebodyElses(template *infrav1.ElementalMachineTemplate) bool {
 	return r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
-}
-
-func isClone(template *infrav1.ElementalMachineTemplate) bool {
-	_, found := template.Labels[infrav1.SourceTemplateLabel]
-	return found
 }
 
 // reconcile returns the owners that are to be moved, and may be; nil where there are none. What fails for an owner that is not

@@ -82,7 +82,7 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 		return nil, err
 	}
 	for i := range family {
-		if isClone(&family[i]) {
+		if rollout.IsClone(&family[i]) {
 			seen.clones[family[i].Name] = &family[i]
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -71,9 +72,9 @@ func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcil
 		return nil
 	case template == nil:
 		return nil
-	case !isClone(template):
+	case !rollout.IsClone(template):
 		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(template)}}
 	}
 	family, err := clusterview.Family(ctx, r.Client, namespace, template.Labels[infrav1.SourceTemplateLabel])
-	return enqueue.Matching(ctx, family, err, func(candidate *infrav1.ElementalMachineTemplate) bool { return !isClone(candidate) })
+	return enqueue.Matching(ctx, family, err, func(candidate *infrav1.ElementalMachineTemplate) bool { return !rollout.IsClone(candidate) })
 }

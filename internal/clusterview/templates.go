@@ -25,8 +25,8 @@ func Family(ctx context.Context, cache client.Reader, namespace, source string) 
 }
 
 func sourceOfTemplate(object client.Object) []string {
-	if source, isClone := object.GetLabels()[infrav1.SourceTemplateLabel]; isClone {
-		return named(source)
+	if rollout.IsClone(object) {
+		return named(object.GetLabels()[infrav1.SourceTemplateLabel])
 	}
 	return named(rollout.LabelValue(object.GetName()))
 }

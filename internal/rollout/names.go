@@ -9,6 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/util/labels/format"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 const (
@@ -44,6 +47,12 @@ func CloneName(content Content, cluster string) string {
 // deterministic, so that a hook that is called again finds the attempt.
 func UpgradeName(machine, template, osHash string) string {
 	return suffixed(machine, digest(upgradeSuffix, machine, template, osHash))
+}
+
+// IsClone reports whether an ElementalMachineTemplate is a clone, that is, a copy of another one that a rollout has made.
+func IsClone(template client.Object) bool {
+	_, found := template.GetLabels()[infrav1.SourceTemplateLabel]
+	return found
 }
 
 // LabelValue converts a name to the value of a label: the name itself, or a hash if it is too long.

@@ -85,9 +85,8 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.E
 
 // asks reports whether a change requests an upgrade. A change of a clone is a mistake, and is not rolled out.
 func asks(before, after *infrav1.ElementalMachineTemplate) bool {
-	_, isClone := after.Labels[infrav1.SourceTemplateLabel]
 	was, is := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
-	return after.DeletionTimestamp.IsZero() && !isClone && !osversion.Same(was, is)
+	return after.DeletionTimestamp.IsZero() && !rollout.IsClone(after) && !osversion.Same(was, is)
 }
 
 // look previews the rollout in all clusters with owners of the template. A topology rolls out its own templates. The handling of virtual
@@ -123,7 +122,7 @@ func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMac
 	}
 	names := sets.New(template.Name)
 	for i := range family {
-		if _, isClone := family[i].Labels[infrav1.SourceTemplateLabel]; isClone {
+		if rollout.IsClone(&family[i]) {
 			names.Insert(family[i].Name)
 		}
 	}
