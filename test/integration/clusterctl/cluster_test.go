@@ -106,8 +106,10 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 		It("describe cluster shows its parts", func(ctx SpecContext) {
 			said := source.ctl(ctx, "describe", "cluster", clusterName, "--namespace", clusterName, "--show-conditions", "all")
 			Expect(said).NotTo(BeEmpty())
-			said = source.ctl(ctx, "describe", "cluster", clusterName, "--namespace", clusterName)
-			Expect(said).To(And(
+			// The Cluster sums up what its parts say, after they say it.
+			Eventually(func() string {
+				return source.ctl(ctx, "describe", "cluster", clusterName, "--namespace", clusterName)
+			}).WithContext(ctx).Should(And(
 				MatchRegexp(`(?m)^Cluster kubeadm/kubeadm +3/3 .* True +Available`),
 				MatchRegexp(`├─ElementalCluster kubeadm/kubeadm +True +Ready`),
 				MatchRegexp(`├─KubeadmControlPlane kubeadm/kubeadm-control-plane, v1.36.3 +1/1 .* True +Available`),
