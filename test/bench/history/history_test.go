@@ -6,6 +6,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -25,12 +26,14 @@ const (
 	// nothing to do.
 	look = 2 * time.Second
 	idle = 0.1
+	// rollouts are how many are measured with as many ended attempts.
+	rollouts = 5
 )
 
 var _ = It("three nodes are upgraded in a namespace with the ended attempts of a fleet", func(ctx SpecContext) {
 	cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{})
 	rollOut(ctx, cluster, 0) // the first one fills caches, and its attempts are copied as history
-	costs := []cost{rollOut(ctx, cluster, 0)}
+	costs := []cost{median(ctx, cluster, 0)}
 	model, err := cluster.Attempts(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(model[0].Status.Phase).To(Equal(infrav1.UpgradeSucceeded))
@@ -40,8 +43,30 @@ var _ = It("three nodes are upgraded in a namespace with the ended attempts of a
 		hosts[name] = name
 	}
 	Expect(cluster.AddHistory(ctx, &model[0], "fleet", hosts)).To(Succeed())
-	report(append(costs, rollOut(ctx, cluster, past)))
+	report(append(costs, median(ctx, cluster, past)))
 })
+
+// median is the cost of several rollouts. One alone says little about seconds: Cluster API asks every five seconds whether an
+// update is done, and a node more or less that is done just after that is as much as what is looked for.
+func median(ctx context.Context, cluster *scenario.Cluster, past int) cost {
+	GinkgoHelper()
+	costs := make([]cost, rollouts)
+	for i := range costs {
+		costs[i] = rollOut(ctx, cluster, past)
+	}
+	middle := func(of func(cost) float64) float64 {
+		values := make([]float64, rollouts)
+		for i := range costs {
+			values[i] = of(costs[i])
+		}
+		slices.Sort(values)
+		return values[rollouts/2]
+	}
+	return cost{
+		Past: past, Seconds: middle(func(c cost) float64 { return c.Seconds }), CPU: middle(func(c cost) float64 { return c.CPU }),
+		Memory: middle(func(c cost) float64 { return c.Memory }),
+	}
+}
 
 // rollOut rolls out a new image to all nodes.
 func rollOut(ctx context.Context, cluster *scenario.Cluster, past int) cost {

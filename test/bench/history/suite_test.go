@@ -37,7 +37,7 @@ var _ = BeforeSuite(func() {
 	}
 })
 
-// cost of one rollout.
+// cost of a rollout: the median of several.
 type cost struct {
 	// Past is the number of ended attempts of other hosts in the namespace.
 	Past int `json:"past"`
