@@ -6,7 +6,7 @@
 MODULE := github.com/rancher-sandbox/cluster-api-provider-elemental
 
 # What the binaries say of themselves.
-VERSION ?= v0.5.0
+VERSION ?= v0.8.0
 ifndef GIT_COMMIT
 GIT_COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 endif
@@ -167,6 +167,8 @@ generate: ## Generate deep-copy functions for the API
 manifests: ## Generate CRDs, the manager's ClusterRole and webhook configurations from markers
 	@$(BUILD_TOOLS) controller-gen
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) crd paths=./hack/crds/schema output:crd:stdout | \
+		go run ./hack/crds config/crd/bases/infrastructure.cluster.x-k8s.io_elementalmachinetemplates.yaml
 	$(CONTROLLER_GEN) rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
 	$(CONTROLLER_GEN) webhook paths=./internal/webhooks/... output:webhook:artifacts:config=config/webhook
 

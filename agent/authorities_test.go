@@ -139,7 +139,7 @@ var _ = Describe("An API whose certificate authority is replaced", func() {
 
 		stop = start()
 		Eventually(log, patience).Should(gbytes.Say("signed by an authority that registration.caCert of the agent's configuration does not have: " +
-			"if the API has another one by now, copy caCert and token from spec.config.elemental.registration of the ElementalRegistration"))
+			"if the API has another one by now, copy status.caCert of the ElementalRegistration, and the token"))
 		Expect(known()).To(Equal(api.CACert()), "nobody is trusted whom it did not know")
 		stop()
 

@@ -133,7 +133,8 @@ func (a *Agent) givenIfAny(ctx context.Context, api *client.Client) (given hande
 
 func tokenRefused(err error) error {
 	if errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) {
-		return fmt.Errorf("%w; copy registration.token again from the ElementalRegistration's spec.config.elemental, it may have expired", err)
+		return fmt.Errorf("%w; copy registration.token again from the Secret that status.tokenSecretName of the ElementalRegistration names, "+
+			"it may have expired", err)
 	}
 	if errors.Is(err, client.ErrRefused) {
 		return err

@@ -239,3 +239,22 @@ var _ = Describe("Links", func() {
 		Expect(broken).To(BeEmpty())
 	})
 })
+
+var _ = It("The pages name no label or annotation of ours that does not exist", func() {
+	key := regexp.MustCompile(`(?:^|[^\w.-]|annotations\.)(infrastructure\\?\.cluster\\?\.x-k8s\\?\.io/[a-z0-9-]*[a-z0-9])`)
+	known := map[string]bool{}
+	for _, value := range constants(apiFolder) {
+		known[strings.TrimSuffix(value, "=")] = true
+	}
+	names, err := filepath.Glob("*.md")
+	Expect(err).NotTo(HaveOccurred())
+	for _, name := range names {
+		for _, found := range key.FindAllStringSubmatch(page(name), -1) {
+			named := strings.ReplaceAll(found[1], `\`, "")
+			if strings.HasSuffix(named, "/v1beta1") {
+				continue
+			}
+			Expect(known).To(HaveKey(named), name)
+		}
+	}
+})

@@ -52,7 +52,7 @@ var _ = Describe("UpdateMachine", func() {
 				Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded, Digest: "sha256:2"},
 			}
 		}
-		succeeded := func(attempt *infrav1.ElementalHostUpgrade) {
+		ended := func(attempt *infrav1.ElementalHostUpgrade) {
 			GinkgoHelper()
 			status := attempt.Status
 			create(attempt)
@@ -69,12 +69,20 @@ var _ = Describe("UpdateMachine", func() {
 				Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
 			w.wants(template)
 			w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
-			succeeded(madeUp("other"))
+			ended(madeUp("other"))
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 		})
 		It("is not done under the wanted name: another follows it", func() {
 			attempt := madeUp(rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement)))
-			succeeded(attempt)
+			ended(attempt)
+			Expect(w.call()).To(beInProgress("Upgrade requested"))
+			Expect(w.upgrades()).To(BeEmpty())
+		})
+		It("does not stop at one that failed under the wanted name: another follows it", func() {
+			w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
+			attempt := madeUp(rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement)))
+			attempt.Status.Phase = infrav1.UpgradeFailed
+			ended(attempt)
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 			Expect(w.upgrades()).To(BeEmpty())
 		})

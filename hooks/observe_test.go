@@ -86,7 +86,7 @@ var _ = Describe("UpdateMachine", func() {
 
 	It("has Cluster API ask again soon about what was just requested, and rarely about what waits for a person", func() {
 		Expect(w.call()).To(HaveField("RetryAfterSeconds", BeEquivalentTo(1)))
-		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"})
+		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain", StepIndex: 7, StepCount: 14})
 		Expect(w.call()).To(HaveField("RetryAfterSeconds", BeEquivalentTo(5)))
 		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"})
 		Expect(w.call()).To(HaveField("RetryAfterSeconds", BeEquivalentTo(10)))
@@ -131,7 +131,7 @@ var _ = Describe("UpdateMachine", func() {
 		Expect(w.call()).To(beInProgress(message))
 	},
 		Entry("and has ended, as if it were gone", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"}, "Upgrade requested"),
-		Entry("and has not ended, to its end", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"}, "Drain (7/14)"),
+		Entry("and has not ended, to its end", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain", StepIndex: 7, StepCount: 14}, "Drain (7/14)"),
 	)
 
 	It("is done although an attempt has failed that would have kept its node cordoned after a roll-back", func() {

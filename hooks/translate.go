@@ -59,16 +59,13 @@ func (o *observation) translate() (action, answer) {
 	}
 	switch o.attempt.Status.Phase {
 	case infrav1.UpgradeSucceeded:
-		switch {
-		case o.upgradedToWanted():
-			return finish, answer{}
-		case !hoststate.Reported(o.host): // it has been moved to this management cluster, with the attempt
-			return nothing, inProgress("Waiting for the elemental-agent of ElementalHost " + o.host.Name + " to answer")
-		}
-		return renew, answer{}
+		return o.translateSucceeded()
 	case infrav1.UpgradeSuperseded:
 		return followOwner, answer{}
 	case infrav1.UpgradeFailed, infrav1.UpgradeAborted, infrav1.UpgradeRolledBack:
+		if o.isMadeUp() {
+			return renew, answer{}
+		}
 		if !mayBeCordoned(o.attempt) && o.satisfied() {
 			return finish, answer{}
 		}
@@ -80,10 +77,26 @@ func (o *observation) translate() (action, answer) {
 	return nothing, inProgress(progressMessage(o.attempt))
 }
 
+func (o *observation) translateSucceeded() (action, answer) {
+	switch {
+	case o.upgradedToWanted():
+		return finish, answer{}
+	case !hoststate.Reported(o.host): // it has been moved to this management cluster, with the attempt
+		return nothing, inProgress("Waiting for the elemental-agent of ElementalHost " + o.host.Name + " to answer")
+	}
+	return renew, answer{}
+}
+
+// isMadeUp reports whether the attempt with the expected key is for another OS than the desired one. The name proves nothing: a forged
+// attempt may have any name.
+func (o *observation) isMadeUp() bool {
+	return osversion.Hash(o.attempt.Spec.OSVersionManagement) != o.wanted.hash()
+}
+
 // upgradedToWanted reports whether the attempt with the expected key, which has succeeded, was for the desired OS, and the host still runs
-// that. The name proves nothing: a forged attempt may have any name.
+// that.
 func (o *observation) upgradedToWanted() bool {
-	return osversion.Hash(o.attempt.Spec.OSVersionManagement) == o.wanted.hash() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest)
+	return !o.isMadeUp() && runs(o.host, o.wanted.image(), o.attempt.Status.Digest)
 }
 
 // superseded is done, so that Cluster API continues with what the owner wants now. If that is the same OS
@@ -126,7 +139,7 @@ func mayBeCordoned(attempt *infrav1.ElementalHostUpgrade) bool {
 
 // progressMessage is one line that changes with the step or what it waits for, and with nothing else.
 func progressMessage(attempt *infrav1.ElementalHostUpgrade) string {
-	where := attempt.Status.Step
+	where := attempt.Status.Position()
 	switch attempt.Status.Phase {
 	case infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted, infrav1.UpgradeHostLost:
 		where = string(attempt.Status.Phase)

@@ -202,7 +202,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 	})
 
 	It("but translates one that there is, whatever the request, the owner and the namespace say by now", func() {
-		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"})
+		w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain", StepIndex: 7, StepCount: 14})
 		namespace := &corev1.Namespace{}
 		Expect(c.Get(ctx, client.ObjectKey{Name: w.namespace}, namespace)).To(Succeed())
 		namespace.Labels = nil

@@ -76,7 +76,7 @@ func (w *worker) annotates(key, value string) {
 
 func (w *worker) boots(os infrav1.HostOS) {
 	GinkgoHelper()
-	w.host.Status.OS, w.host.Status.Phase = os, infrav1.HostPhaseRunning
+	w.host.Status.OS, w.host.Status.Phase, w.host.Status.Agent.Version = os, infrav1.HostPhaseRunning, "v0.8.0"
 	Expect(c.Status().Update(ctx, w.host)).To(Succeed())
 }
 
@@ -204,11 +204,11 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(w.call()).To(beInProgress(message))
 			Expect(w.attempt().Status.Phase).To(Equal(status.Phase), "it is still the same attempt")
 		},
-		Entry("a step", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)", Message: "Pod a/b"}, "Drain (7/14): Pod a/b"),
-		Entry("a step with nothing to say", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain (7/14)"}, "Drain (7/14)"),
+		Entry("a step", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain", StepIndex: 7, StepCount: 14, Message: "Pod a/b"}, "Drain (7/14): Pod a/b"),
+		Entry("a step with nothing to say", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: "Drain", StepIndex: 7, StepCount: 14}, "Drain (7/14)"),
 		Entry("not acted on yet", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending}, "Upgrade requested"),
 		Entry("not acted on for a reason", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending, Message: "paused"}, "paused"),
-		Entry("rolled back", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Step: "Assess (10/14)", Message: "booted snapshot 1"}, "RolledBack: booted snapshot 1"),
+		Entry("rolled back", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Step: "Assess", StepIndex: 10, StepCount: 14, Message: "booted snapshot 1"}, "RolledBack: booted snapshot 1"),
 		Entry("failed", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeFailed, Message: "no space"}, "Failed: no space"),
 		Entry("lost", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeHostLost, Message: "no new boot"}, "HostLost: no new boot"),
 		Entry("aborted", infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted, Message: "aborted by a person"}, "Aborted: aborted by a person"),

@@ -18,8 +18,8 @@ import (
 var ErrUnusableAuthorities = errors.New("the certificate authorities that the Elemental API publishes cannot be used")
 
 const unknownAuthority = "the API's certificate is signed by an authority that registration.caCert of the agent's configuration does not have: " +
-	"if the API has another one by now, copy caCert and token from spec.config.elemental.registration of the ElementalRegistration into the " +
-	`configuration, and run "elemental-agent register --install"`
+	"if the API has another one by now, copy status.caCert of the ElementalRegistration, and the token from the Secret that its " +
+	`status.tokenSecretName names, into the configuration, and run "elemental-agent register --install"`
 
 // Authorities returns the published authorities of the API, PEM-encoded. They are received over a connection that is verified by the trusted
 // authorities, and the API's certificate on that connection must be signed by one of them; otherwise a single forged response could lock the

@@ -107,7 +107,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func Load(path string) (Config, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("reading configuration: %w; write it from the ElementalRegistration's spec.config.elemental", err)
+		return Config{}, fmt.Errorf("reading configuration: %w; write what hack/print-agent-config.sh prints for the ElementalRegistration", err)
 	}
 	config := Config{}
 	if err := yaml.Unmarshal(content, &config); err != nil {
@@ -166,7 +166,7 @@ func (c *Config) validateURI() error {
 	}
 	switch {
 	case c.Registration.URI == "":
-		return errors.New("registration.uri is missing: copy it from the ElementalRegistration")
+		return errors.New("registration.uri is missing: copy it from status.uri of the ElementalRegistration")
 	case uri.Scheme == "http" && !c.Agent.InsecureAllowHTTP:
 		return fmt.Errorf("registration.uri %q is not https: use https, or set agent.insecureAllowHttp in a lab", c.Registration.URI)
 	case uri.Scheme != "http" && uri.Scheme != "https":

@@ -68,6 +68,8 @@ func findings(ctx context.Context, subject Subject) []finding {
 	return append(all, ofAPI(ctx, subject.Host, settings)...)
 }
 
+const copyAgain = "copy registration.token again from the Secret that status.tokenSecretName of the ElementalRegistration names"
+
 // ofAPI calls the API with the registration token and, if the host has a key, as the host. Nothing is registered.
 func ofAPI(ctx context.Context, host *system.Host, settings config.Config) []finding {
 	transport, err := client.NewTransport(settings)
@@ -88,7 +90,7 @@ func ofAPI(ctx context.Context, host *system.Host, settings config.Config) []fin
 	}
 	all := []finding{
 		{"api", settings.Registration.URI + " answers", nil}, {"clock", "agrees with the API's", dated.skewed()},
-		{"token", "the registration accepts it", hint(err, "copy registration.token again from the ElementalRegistration's spec.config.elemental")},
+		{"token", "the registration accepts it", hint(err, copyAgain)},
 	}
 	if errors.Is(identityErr, fs.ErrNotExist) {
 		return append(all, finding{"key", "there is none yet: the host has not registered", nil})
@@ -131,7 +133,7 @@ func unreachable(err error, clock system.Clock) error {
 		return fmt.Errorf("%w; the certificate is valid from %s to %s and the host's clock says %s: set the clock or renew the certificate", err,
 			expired.Cert.NotBefore.UTC().Format(time.RFC3339), expired.Cert.NotAfter.UTC().Format(time.RFC3339), clock.Now().UTC().Format(time.RFC3339))
 	case errors.As(err, &unknown):
-		return hint(err, "registration.caCert is not the authority of the API's certificate: copy it again from the ElementalRegistration")
+		return hint(err, "registration.caCert is not the authority of the API's certificate: copy it again from status.caCert of the ElementalRegistration")
 	case errors.As(err, &name), errors.As(err, &invalid):
 		return hint(err, "registration.uri has to have a name that the API's certificate is for")
 	}

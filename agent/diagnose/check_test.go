@@ -162,7 +162,7 @@ var _ = Describe("Check", func() {
 		Expect(os.Remove(m.ConfigPath)).To(Succeed())
 		printed, err = m.check(ctx)
 		Expect(err).To(MatchError(diagnose.ErrFailed))
-		Expect(printed).To(MatchRegexp("FAILED +configuration .*write it from"))
+		Expect(printed).To(MatchRegexp("FAILED +configuration .*write what hack.print-agent-config.sh prints"))
 	})
 })
 

@@ -69,6 +69,14 @@ var _ = Describe("An attempt", func() {
 		Expect(w.agent(dir).ImageURI(digestOf("2"))).To(Equal("oci://r/os:2"))
 	})
 
+	It("takes a key of the OS version in its exact spelling only, as the manager does", func() {
+		want := wanted("a1")
+		want.OSVersionManagement = management(`{"ImageURI":"oci://r/os:3","imageUri":"oci://r/os:2","imageURI":"oci://r/os:4","DEBUG":5}`)
+		w.live(dir, want)
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(w.agent(dir).ImageURI(digestOf("2"))).To(Equal("oci://r/os:2"))
+	})
+
 	It("is never carried out twice", func() {
 		w.live(dir, wanted("a1"))
 		w.live(dir, wanted("a1"))

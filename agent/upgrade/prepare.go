@@ -127,8 +127,19 @@ func decodeVersion(want *wire.Upgrade) (wire.OSVersion, error) {
 	if !found {
 		return version, errors.New("osVersionManagement.osVersion is missing: set osVersion.imageUri")
 	}
-	if err := json.Unmarshal(raw, &version); err != nil {
-		return version, errors.New("osVersionManagement.osVersion is not an object with the fields imageUri (string), " +
+	fields := map[string]json.RawMessage{}
+	err := json.Unmarshal(raw, &fields)
+	// Decoded into a struct, any spelling of a key would count, and the last one of several: it could be another image than
+	// the one that the manager has checked.
+	for key, value := range map[string]any{
+		"imageUri": &version.ImageURI, "upgradeRecovery": &version.UpgradeRecovery, "debug": &version.Debug,
+	} {
+		if raw, found := fields[key]; found {
+			err = errors.Join(err, json.Unmarshal(raw, value))
+		}
+	}
+	if err != nil {
+		return wire.OSVersion{}, errors.New("osVersionManagement.osVersion is not an object with the fields imageUri (string), " +
 			"upgradeRecovery and debug (booleans)")
 	}
 	return version, nil

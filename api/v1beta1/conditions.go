@@ -3,6 +3,12 @@
 
 package v1beta1
 
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Condition types and reasons of ElementalCluster.
 const (
 	// CAPIClusterReadyCondition reports whether the ElementalCluster has an owning Cluster.
@@ -61,9 +67,9 @@ const (
 	WaitingForControlPlaneInitializedReason = "WaitingForControlPlaneInitialized"
 	WorkloadClusterUnreachableReason        = "WorkloadClusterUnreachable"
 
-	// UpToDateCondition reports whether the ElementalMachine specifies the OS of its template, and its
-	// host runs that OS. It compares contents, whereas CAPI's condition of that name compares names.
-	UpToDateCondition       = "UpToDate"
+	// OSUpToDateCondition reports whether the ElementalMachine specifies the OS of its template, and its
+	// host runs that OS. Cluster API's condition UpToDate of a Machine compares references instead.
+	OSUpToDateCondition     = "OSUpToDate"
 	TemplateDiffersReason   = "TemplateDiffers"
 	HostRunsOtherOSReason   = "HostRunsOtherOS"
 	UpgradeInProgressReason = "UpgradeInProgress"
@@ -105,6 +111,11 @@ const (
 	// absent otherwise.
 	WorkDirVolatileCondition = "WorkDirVolatile"
 	LostWithRebootReason     = "LostWithReboot"
+
+	// AgentOutdatedCondition is True while the host is run by an agent of version 0.7 or older, whose requests are refused. It is
+	// absent otherwise.
+	AgentOutdatedCondition  = "AgentOutdated"
+	AgentNotSupportedReason = "AgentNotSupported"
 
 	// RegistrationReadyCondition reports whether the host has registered.
 	RegistrationReadyCondition = "RegistrationReady"
@@ -152,12 +163,20 @@ const (
 	// UpdateRefusedReason: the API server rejects, in a dry run, what KubeadmControlPlane would write.
 	UpdateRefusedReason = "UpdateRefused"
 	CloneChangedReason  = "CloneChanged"
-	NotBlockedReason    = "NotBlocked"
+	// UnsupportedOwnerReason: Machines were made from the template by an owner that is not rolled out.
+	UnsupportedOwnerReason = "UnsupportedOwner"
+	NotBlockedReason       = "NotBlocked"
 
-	// RolledOutCondition reports whether all owners refer to the template's content.
+	// RolledOutCondition reports whether all Machines of all owners run the OS of the template.
 	RolledOutCondition         = "RolledOut"
-	WaitingForQuietPointReason = "WaitingForQuietPoint"
 	RolledOutReason            = "RolledOut"
+	ReferencesNotUpdatedReason = "ReferencesNotUpdated"
+	MachinesNotUpToDateReason  = "MachinesNotUpToDate"
+
+	// ReferencesUpdatedCondition reports whether all owners refer to the template's content.
+	ReferencesUpdatedCondition = "ReferencesUpdated"
+	ReferencesUpdatedReason    = "ReferencesUpdated"
+	WaitingForQuietPointReason = "WaitingForQuietPoint"
 	WaitingForClusterReason    = "WaitingForCluster"
 	ManagedByTopologyReason    = "ManagedByTopology"
 	BlockedReason              = "Blocked"
@@ -172,7 +191,7 @@ const (
 )
 
 // OSVersionResolvedCondition of an ElementalMachineTemplate reports whether its managedOSVersionName was resolved
-// to an image. AssociationReady and UpToDate of an ElementalMachine, and OSVersionReady of an ElementalHost, have
+// to an image. AssociationReady and OSUpToDate of an ElementalMachine, and OSVersionReady of an ElementalHost, have
 // the same reasons.
 const (
 	OSVersionResolvedCondition          = "OSVersionResolved"
@@ -181,6 +200,8 @@ const (
 	ManagedOSVersionNotContainerReason  = "ManagedOSVersionNotContainer"
 	ManagedOSVersionWithoutImageReason  = "ManagedOSVersionWithoutImage"
 	WaitingForOSVersionReason           = "WaitingForOSVersion"
+	// InvalidOSVersionReason: osVersion has a field of the wrong type. Schema and webhook let none in; it was stored past them.
+	InvalidOSVersionReason = "InvalidOSVersion"
 )
 
 // Condition types and reasons of ElementalRegistration.
@@ -189,6 +210,7 @@ const (
 	RegistrationTokenReadyCondition = "TokenReady"
 	MissingAPIEndpointReason        = "MissingAPIEndpoint"
 	SigningKeyFailedReason          = "SigningKeyFailed"
+	TokenSecretNotOwnedReason       = "TokenSecretNotOwned"
 
 	// HostTemplatesValidCondition reports whether hostLabels and hostAnnotations name known SMBIOS data.
 	HostTemplatesValidCondition = "HostTemplatesValid"
@@ -210,3 +232,13 @@ const (
 	FormerOSGoodReason       = "FormerOSGood"
 	FormerOSNotGoodReason    = "FormerOSNotGood"
 )
+
+// withReasons omits conditions without a reason. Version 0.7 stored such conditions. A status in which one of them is repeated is
+// rejected, and Cluster API's helpers write all conditions of an object whenever one changes.
+func withReasons(conditions []metav1.Condition) []metav1.Condition {
+	lacks := func(condition metav1.Condition) bool { return condition.Reason == "" }
+	if !slices.ContainsFunc(conditions, lacks) {
+		return conditions
+	}
+	return slices.DeleteFunc(slices.Clone(conditions), lacks)
+}

@@ -22,6 +22,46 @@ type ElementalClusterSpec struct {
 	// begins, and again when it is triggered, apply. Default: none.
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
+
+	// skipPreflight waives preflight checks for all nodes of the cluster: what they find is a warning.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	SkipPreflight []PreflightCheck `json:"skipPreflight,omitempty"`
+
+	// quarantine lists the images that hosts of the cluster rolled back from. No host of the cluster is upgraded to one of them.
+	// The upgrade controller adds an image, and removes it when a host succeeds with it; users remove an entry to try its image
+	// again, or add one to ban its image. When the list is full the image that a host rolled back from first makes room; entries without
+	// host or since stay.
+	// +optional
+	// +listType=map
+	// +listMapKey=digest
+	// +kubebuilder:validation:MaxItems=64
+	Quarantine []QuarantinedImage `json:"quarantine,omitempty"`
+}
+
+// MaxQuarantine is the maximum length of spec.quarantine.
+const MaxQuarantine = 64
+
+// QuarantinedImage is an image that a host rolled back from.
+type QuarantinedImage struct {
+	// digest of the image's manifest for the platform of the hosts: "sha256:" and 64 hexadecimal digits, as status.os.digest of an
+	// ElementalHost has it.
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-z]+$`
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=160
+	Digest string `json:"digest"`
+	// host is the name of the ElementalHost that rolled back. If several did, it is the first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Host string `json:"host,omitempty"`
+	// since is when the rollback was recorded.
+	// +optional
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+	// reason that the host gave for the rollback.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Reason string `json:"reason,omitempty"`
 }
 
 // ElementalClusterStatus is the observed state of an ElementalCluster.
@@ -50,6 +90,7 @@ type ElementalClusterStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=attempt
+	// +kubebuilder:validation:MaxItems=1000
 	UpgradeSlots []UpgradeSlot `json:"upgradeSlots,omitempty"`
 }
 
@@ -96,7 +137,9 @@ type ElementalCluster struct {
 }
 
 // GetConditions returns the conditions of the object, for Cluster API's condition helpers.
-func (c *ElementalCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+func (c *ElementalCluster) GetConditions() []metav1.Condition {
+	return withReasons(c.Status.Conditions)
+}
 
 // SetConditions replaces the conditions of the object.
 func (c *ElementalCluster) SetConditions(conditions []metav1.Condition) {

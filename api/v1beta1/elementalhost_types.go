@@ -41,8 +41,10 @@ type ElementalHostSpec struct {
 	// +optional
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 
-	// upgrade is the current attempt on the host. Only the upgrade controller writes it. The host
-	// prepares the attempt at once, and carries it out when InPlaceUpgradeLabel is "pending".
+	// upgrade is the current attempt on the host. It belongs to the upgrade controller, which writes and removes it as its
+	// ElementalHostUpgrade requires: do not set it. To upgrade a host, set osVersionManagement of the ElementalMachineTemplate or,
+	// while the host serves no Machine, its own. The host prepares the attempt at once, and carries it out when
+	// InPlaceUpgradeLabel is "pending".
 	// +optional
 	Upgrade *HostUpgradeRequest `json:"upgrade,omitempty"`
 }
@@ -79,7 +81,7 @@ const MaxBootIDs = 3
 // reported by its agent, which reports all of them again whenever it reconnects.
 type ElementalHostStatus struct {
 	// conditions of the host: Ready, Approved, RegistrationReady, InstallationReady, BootstrapReady,
-	// OSVersionReady, ResetReady, IdentityInUseTwice, WorkDirVolatile, Paused.
+	// OSVersionReady, ResetReady, IdentityInUseTwice, WorkDirVolatile, AgentOutdated, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -183,6 +185,10 @@ type HostAgent struct {
 	// volatileWorkDir is the reason why the agent's state would be lost with the next reboot; empty if it would not.
 	// +optional
 	VolatileWorkDir string `json:"volatileWorkDir,omitempty"`
+	// outdated is true if the agent is of version 0.7 or older. All of its requests are refused: the host runs on, and is not managed.
+	// The first report of a current agent removes it.
+	// +optional
+	Outdated bool `json:"outdated,omitempty"`
 	// lastSeen is the time of the agent's last report. An idle agent does not report.
 	// +optional
 	LastSeen metav1.Time `json:"lastSeen,omitempty,omitzero"`
@@ -273,10 +279,11 @@ type HostUpgradeProgress struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which the host belongs"
 // +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=".metadata.labels['elementalhost\\.infrastructure\\.cluster\\.x-k8s\\.io/machine-name']",description="Machine that the host serves"
-// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="What the agent is doing"
+// +kubebuilder:printcolumn:name="Approved",type="boolean",JSONPath=".spec.approved",description="Whether the host's identity has been verified"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the host is ready"
 // +kubebuilder:printcolumn:name="OS",type="string",JSONPath=".status.os.version",description="Booted OS"
-// +kubebuilder:printcolumn:name="In-place",type="string",JSONPath=".metadata.labels['elementalhost\\.infrastructure\\.cluster\\.x-k8s\\.io/in-place-upgrade']",description="Trigger or outcome of an in-place upgrade"
+// +kubebuilder:printcolumn:name="Agent",type="string",JSONPath=".status.phase",description="What the agent is doing"
+// +kubebuilder:printcolumn:name="In-place",type="string",JSONPath=".metadata.labels['elementalhost\\.infrastructure\\.cluster\\.x-k8s\\.io/in-place-upgrade']",description="Trigger of an in-place upgrade, or outcome of one by hand"
 // +kubebuilder:printcolumn:name="Mode",type="string",JSONPath=".status.os.bootMode",description="Boot mode",priority=1
 // +kubebuilder:printcolumn:name="Digest",type="string",JSONPath=".status.os.digest",description="Booted image",priority=1
 // +kubebuilder:printcolumn:name="Key",type="string",JSONPath=".status.keyFingerprint",description="Fingerprint of the host's key",priority=1
@@ -293,7 +300,7 @@ type ElementalHost struct {
 }
 
 // GetConditions returns the conditions of the object, for Cluster API's condition helpers.
-func (h *ElementalHost) GetConditions() []metav1.Condition { return h.Status.Conditions }
+func (h *ElementalHost) GetConditions() []metav1.Condition { return withReasons(h.Status.Conditions) }
 
 // SetConditions replaces the conditions of the object.
 func (h *ElementalHost) SetConditions(conditions []metav1.Condition) {

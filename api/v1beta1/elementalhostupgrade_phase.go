@@ -5,6 +5,7 @@ package v1beta1
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,14 @@ func (u *ElementalHostUpgrade) PhaseNow() UpgradePhase {
 		return end
 	}
 	return u.Status.Phase
+}
+
+// Position is the current step with its position in the form "Drain (7/14)"; empty if there is none.
+func (s ElementalHostUpgradeStatus) Position() string {
+	if s.Step == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d/%d)", s.Step, s.StepIndex, s.StepCount)
 }
 
 // CreatedAt is when an attempt was created first, on whichever management cluster that was.

@@ -30,6 +30,17 @@ func TestPhaseIsAnEndOrActiveOrThatOfALostHost(t *testing.T) {
 	}
 }
 
+func TestPosition(t *testing.T) {
+	for expected, status := range map[string]infrav1.ElementalHostUpgradeStatus{
+		"":             {},
+		"Drain (7/14)": {Step: "Drain", StepIndex: 7, StepCount: 14},
+	} {
+		if got := status.Position(); got != expected {
+			t.Errorf("position %q instead of %q", got, expected)
+		}
+	}
+}
+
 func TestOldestFirst(t *testing.T) {
 	made := func(name string, second int64) *infrav1.ElementalHostUpgrade {
 		return &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Time{Time: time.Unix(second, 0)}}}

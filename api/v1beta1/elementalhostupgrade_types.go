@@ -5,8 +5,8 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ElementalHostUpgradeSpec defines which host is upgraded to which OS. Users may change approved, cancel and release; all
-// other fields are immutable: by the rules below and, for osVersionManagement, which has no schema for such rules, by the
+// ElementalHostUpgradeSpec defines which host is upgraded to which OS. Users may change approved, cancel, release and
+// skipPreflight; all other fields are immutable: by the rules below and, for osVersionManagement, which has no schema for such rules, by the
 // ValidatingAdmissionPolicy in config/policy.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try again"
@@ -63,13 +63,19 @@ type ElementalHostUpgradeSpec struct {
 	// release frees the slot of an attempt whose host is lost.
 	// +optional
 	Release bool `json:"release,omitempty"`
+
+	// skipPreflight waives preflight checks for this attempt: what they find is a warning.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	SkipPreflight []PreflightCheck `json:"skipPreflight,omitempty"`
 }
 
 // UpgradePhase is the state of an attempt.
+// +kubebuilder:validation:Enum=Pending;Progressing;Succeeded;RolledBack;Failed;Superseded;Aborted;HostLost
 type UpgradePhase string
 
-// Phases of an attempt. All except Pending and Progressing are final, except that an attempt continues
-// from HostLost if its host comes back.
+// Phases of an attempt. Those of UpgradeEnds are final.
 const (
 	UpgradePending     UpgradePhase = "Pending"
 	UpgradeProgressing UpgradePhase = "Progressing"
@@ -83,7 +89,7 @@ const (
 	UpgradeSuperseded UpgradePhase = "Superseded"
 	// UpgradeAborted: a user cancelled the attempt, or the machine is being deleted.
 	UpgradeAborted UpgradePhase = "Aborted"
-	// UpgradeHostLost: the host has not booted within the timeout.
+	// UpgradeHostLost: the host has not booted within the timeout. The attempt continues if it comes back.
 	UpgradeHostLost UpgradePhase = "HostLost"
 )
 
@@ -104,12 +110,22 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	Phase UpgradePhase `json:"phase,omitempty"`
 
-	// step is the current step of the attempt, for example "Drain (7/14)".
+	// step is the current step of the attempt, for example "Drain". Empty once the attempt has ended.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	Step string `json:"step,omitempty"`
 
-	// progress of a long operation of the host, for example "Download: 412 of 1024 MiB"; empty if there is none.
-	// It is updated when the attempt is reconciled for other reasons, and may be half a minute old.
+	// stepIndex is the position of step among the steps of the attempt, from 1.
+	// +optional
+	StepIndex int32 `json:"stepIndex,omitempty"`
+
+	// stepCount is the number of steps of the attempt.
+	// +optional
+	StepCount int32 `json:"stepCount,omitempty"`
+
+	// progress is stepIndex of stepCount and, during a long operation of the host, how far that is: "7/14", or
+	// "2/14, Download: 412 of 1024 MiB". The operation is updated when the attempt is reconciled for other reasons, and may be
+	// half a minute old.
 	// +optional
 	Progress string `json:"progress,omitempty"`
 
@@ -137,6 +153,7 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=check
+	// +kubebuilder:validation:MaxItems=64
 	Preflight []PreflightResult `json:"preflight,omitempty"`
 
 	// checks are the results of the checks that the host ran before and after its reboot, as it last reported them in this attempt.
@@ -159,6 +176,7 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	Steps []UpgradeStepStatus `json:"steps,omitempty"`
 
 	// startedAt is when the attempt was first acted on.
@@ -213,31 +231,6 @@ type VirtualMachineStatus struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// PreflightVerdict is the verdict of a preflight check.
-// +kubebuilder:validation:Enum=Pass;Warn;Block
-type PreflightVerdict string
-
-// Verdicts of a preflight check.
-const (
-	PreflightPass  PreflightVerdict = "Pass"
-	PreflightWarn  PreflightVerdict = "Warn"
-	PreflightBlock PreflightVerdict = "Block"
-)
-
-// PreflightResult is the result of a check, and what to do about it.
-type PreflightResult struct {
-	// check that was run.
-	Check string `json:"check"`
-	// verdict of the check.
-	Verdict PreflightVerdict `json:"verdict"`
-	// object that the verdict concerns, for example "Node/node-2".
-	// +optional
-	Object string `json:"object,omitempty"`
-	// message says what is wrong and what to do.
-	// +optional
-	Message string `json:"message,omitempty"`
-}
-
 // ElementalHostUpgrade is one attempt to upgrade one host to one OS version.
 //
 // +kubebuilder:object:root=true
@@ -250,10 +243,10 @@ type PreflightResult struct {
 // +kubebuilder:selectablefield:JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that is upgraded"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="State of the attempt"
-// +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Step the attempt is at"
-// +kubebuilder:printcolumn:name="Progress",type="string",JSONPath=".status.progress",description="How far the host is with what takes long"
-// +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.version",description="OS before"
-// +kubebuilder:printcolumn:name="To",type="string",JSONPath=".spec.imageURI",description="Wanted OS image"
+// +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Current step"
+// +kubebuilder:printcolumn:name="Progress",type="string",JSONPath=".status.progress",description="Position of the step, and progress of the host in it"
+// +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.version",description="OS before",priority=1
+// +kubebuilder:printcolumn:name="To",type="string",JSONPath=".spec.imageURI",description="OS image that is upgraded to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.message",description="What the attempt waits for, or how it ended"
 type ElementalHostUpgrade struct {

@@ -38,7 +38,7 @@ type ElementalMachineSpec struct {
 
 // ElementalMachineStatus is the observed state of an ElementalMachine.
 type ElementalMachineStatus struct {
-	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, UpToDate,
+	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, OSUpToDate,
 	// OSDrifted, Deleting, Evacuating, Paused.
 	// +optional
 	// +listType=map
@@ -72,7 +72,7 @@ type ElementalMachineStatus struct {
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this ElementalMachine belongs"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the machine is ready"
 // +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".spec.hostRef.name",description="ElementalHost that serves the machine"
-// +kubebuilder:printcolumn:name="UpToDate",type="string",JSONPath=".status.conditions[?(@.type=='UpToDate')].status",description="Whether the host runs the OS that the template asks for"
+// +kubebuilder:printcolumn:name="OSUpToDate",type="string",JSONPath=".status.conditions[?(@.type=='OSUpToDate')].status",description="Whether the host runs the OS that the template specifies"
 // +kubebuilder:printcolumn:name="Drifted",type="string",JSONPath=".status.conditions[?(@.type=='OSDrifted')].status",description="Whether the host left its OS outside of any upgrade",priority=1
 // +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=".spec.providerID",description="Provider ID",priority=1
 // +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Machine\")].name",description="Machine that owns the ElementalMachine",priority=1
@@ -89,7 +89,9 @@ type ElementalMachine struct {
 }
 
 // GetConditions returns the conditions of the object, for Cluster API's condition helpers.
-func (m *ElementalMachine) GetConditions() []metav1.Condition { return m.Status.Conditions }
+func (m *ElementalMachine) GetConditions() []metav1.Condition {
+	return withReasons(m.Status.Conditions)
+}
 
 // SetConditions replaces the conditions of the object.
 func (m *ElementalMachine) SetConditions(conditions []metav1.Condition) {

@@ -12,6 +12,14 @@ import (
 type ElementalMachineTemplateSpec struct {
 	// template from which ElementalMachines are created.
 	Template ElementalMachineTemplateResource `json:"template"`
+
+	// skipPreflight waives preflight checks for all Machines that the template is rolled out to: what they find is a warning.
+	// Changing it starts no rollout, except in a template that a ClusterClass refers to: Cluster API makes new templates of that, to
+	// which it rolls out. There, set it in the template of the Cluster instead.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	SkipPreflight []PreflightCheck `json:"skipPreflight,omitempty"`
 }
 
 // ElementalMachineTemplateResource is the ElementalMachine to be created.
@@ -26,7 +34,7 @@ type ElementalMachineTemplateResource struct {
 
 // ElementalMachineTemplateStatus is the observed state of the rollout of a template.
 type ElementalMachineTemplateStatus struct {
-	// conditions of the template: RolledOut, RolloutBlocked, ReferenceReverted, OSVersionResolved.
+	// conditions of the template: RolledOut, ReferencesUpdated, RolloutBlocked, ReferenceReverted, OSVersionResolved.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -37,9 +45,22 @@ type ElementalMachineTemplateStatus struct {
 	// been changed.
 	// +optional
 	CurrentClone string `json:"currentClone,omitempty"`
+
+	// imageURI is the OS image of the template: osVersion.imageUri, or the image of its managedOSVersionName.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	ImageURI string `json:"imageURI,omitempty"`
+
+	// machines is the number of Machines of the owners that refer to the template or one of its clones.
+	// +optional
+	Machines *int32 `json:"machines,omitempty"`
+
+	// upToDateMachines is the number of those Machines that run the OS of the template.
+	// +optional
+	UpToDateMachines *int32 `json:"upToDateMachines,omitempty"`
 }
 
-// ElementalMachineTemplate is a template of ElementalMachines. Only osVersionManagement may be
+// ElementalMachineTemplate is a template of ElementalMachines. Of spec.template.spec only osVersionManagement may be
 // changed: its owners are then pointed to a clone with the new content, and their machines are
 // upgraded in place.
 //
@@ -47,11 +68,13 @@ type ElementalMachineTemplateStatus struct {
 // +kubebuilder:resource:path=elementalmachinetemplates,scope=Namespaced,categories=cluster-api,shortName=emt
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.template.spec.osVersionManagement.osVersion.imageUri",description="OS image"
-// +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all owners refer to this content"
-// +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.conditions[?(@.type=='RolloutBlocked')].reason",description="Why the content cannot be rolled out in place"
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.imageURI",description="OS image"
+// +kubebuilder:printcolumn:name="Machines",type="integer",JSONPath=".status.machines",description="Machines of the owners"
+// +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateMachines",description="Machines that run the OS image"
+// +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all Machines run the OS image"
 // +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clone that the owners refer to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.conditions[?(@.type=='RolloutBlocked')].message",description="Why the content cannot be rolled out in place; empty if it can"
 type ElementalMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -21,19 +21,33 @@ const (
 	ApprovalAuto ApprovalPolicy = "Auto"
 )
 
-// RegistrationKeySecretType is the type of the Secrets that the manager creates, which contain the signing keys of registrations. A
-// policy (config/policy) keeps it from creating others.
-const RegistrationKeySecretType corev1.SecretType = "infrastructure.cluster.x-k8s.io/registration-key"
+// Types of the Secrets that the manager writes. A policy (config/policy) keeps it from writing others.
+const (
+	// RegistrationKeySecretType is the type of the Secrets with the signing keys of registrations, which the manager creates and
+	// does not change.
+	RegistrationKeySecretType corev1.SecretType = "infrastructure.cluster.x-k8s.io/registration-key"
+	// RegistrationTokenSecretType is the type of the Secrets with the tokens of registrations, which the manager creates and renews.
+	RegistrationTokenSecretType corev1.SecretType = "infrastructure.cluster.x-k8s.io/registration-token"
+)
+
+const (
+	// RegistrationTokenSecretSuffix follows the name of a registration in that of the Secret with its token.
+	RegistrationTokenSecretSuffix = "-token"
+	// RegistrationTokenSecretKey is the key of that Secret under which the token is.
+	RegistrationTokenSecretKey = "token"
+)
 
 // ElementalRegistrationSpec defines how hosts register and how they are configured.
 type ElementalRegistrationSpec struct {
 	// hostLabels are set on every host of the registration. Placeholders, such as "System Information/UUID" in
 	// braces after a dollar sign, are replaced by the host's SMBIOS data; a label with a missing value is omitted.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=100
 	HostLabels map[string]string `json:"hostLabels,omitempty"`
 
 	// hostAnnotations are set on every host of the registration, with SMBIOS data as in hostLabels.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=100
 	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
 
 	// approval defines who approves new hosts. Default Manual.
@@ -148,10 +162,12 @@ type ElementalConfig struct {
 
 // Registration is how an agent reaches the Elemental API.
 type Registration struct {
-	// uri of the registration, written by the registration controller from the API's endpoint.
+	// uri that hosts use instead of the manager's, for example that of a load balancer. Requests to it have to reach the
+	// Elemental API. Default: that of the manager's endpoint, which is in status.uri.
 	// +optional
 	URI string `json:"uri,omitempty"`
-	// caCert that the agent trusts, PEM-encoded. Written by the registration controller.
+	// caCert that new hosts trust instead of the manager's authorities, PEM-encoded. Default: those, which are in
+	// status.caCert.
 	// +optional
 	CACert string `json:"caCert,omitempty"`
 	// tokenDuration is how long a registration token is valid; it is renewed after half of it. Default
@@ -159,7 +175,8 @@ type Registration struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="tokenDuration has to be more than 0s and at most 8760h"
 	TokenDuration *metav1.Duration `json:"tokenDuration,omitempty"`
-	// token that new hosts present, written by the registration controller.
+	// token is deprecated and not used: the registration token is in the Secret that status.tokenSecretName names. Version 0.7
+	// stored it here; the registration controller removes it, and with it uri and caCert if uri is the manager's own.
 	// +optional
 	Token string `json:"token,omitempty"`
 }
@@ -236,6 +253,20 @@ type PostAction struct {
 
 // ElementalRegistrationStatus is the observed state of a registration.
 type ElementalRegistrationStatus struct {
+	// uri at which hosts register: spec.config.elemental.registration.uri, or that of the manager's endpoint.
+	// +optional
+	URI string `json:"uri,omitempty"`
+	// caCert that new hosts trust, PEM-encoded: spec.config.elemental.registration.caCert, or the authorities of the manager's
+	// certificate. Empty: hosts trust their system's.
+	// +optional
+	CACert string `json:"caCert,omitempty"`
+	// tokenSecretName is the Secret with the registration token, under the key token. Empty while there is no token that hosts
+	// can register with.
+	// +optional
+	TokenSecretName string `json:"tokenSecretName,omitempty"`
+	// tokenExpirationTime is when that token expires. A new one replaces it in the Secret after half of its life.
+	// +optional
+	TokenExpirationTime metav1.Time `json:"tokenExpirationTime,omitempty,omitzero"`
 	// conditions of the registration: Ready, TokenReady, HostTemplatesValid, Paused.
 	// +optional
 	// +listType=map
@@ -252,7 +283,7 @@ type ElementalRegistrationStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether hosts can register"
 // +kubebuilder:printcolumn:name="Approval",type="string",JSONPath=".spec.approval",description="Who approves new hosts"
-// +kubebuilder:printcolumn:name="URI",type="string",JSONPath=".spec.config.elemental.registration.uri",description="Where hosts register",priority=1
+// +kubebuilder:printcolumn:name="URI",type="string",JSONPath=".status.uri",description="Where hosts register",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalRegistration struct {
 	metav1.TypeMeta `json:",inline"`
@@ -266,7 +297,9 @@ type ElementalRegistration struct {
 }
 
 // GetConditions returns the conditions of the object, for Cluster API's condition helpers.
-func (r *ElementalRegistration) GetConditions() []metav1.Condition { return r.Status.Conditions }
+func (r *ElementalRegistration) GetConditions() []metav1.Condition {
+	return withReasons(r.Status.Conditions)
+}
 
 // SetConditions replaces the conditions of the object.
 func (r *ElementalRegistration) SetConditions(conditions []metav1.Condition) {

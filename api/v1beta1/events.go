@@ -7,6 +7,8 @@ package v1beta1
 const (
 	// EventHostAssociated (ElementalMachine): a host was found for the machine.
 	EventHostAssociated = "HostAssociated"
+	// EventHostOSReplaced (ElementalHost): the host was to run an OS of its own, and now serves a machine that specifies another.
+	EventHostOSReplaced = "HostOSReplaced"
 	// EventHostReleased (ElementalHost): the host's machine is gone and the host resets itself.
 	EventHostReleased = "HostReleased"
 	// EventHostRegistered (ElementalHost): a new host registered.

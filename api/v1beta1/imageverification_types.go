@@ -29,6 +29,7 @@ type ImageVerification struct {
 
 	// unmatched is the policy for images that match no rule: Refuse (default), or Accept them without a signature.
 	// +optional
+	// +kubebuilder:default=Refuse
 	Unmatched UnmatchedImagePolicy `json:"unmatched,omitempty"`
 
 	// trustedRootRef names the ConfigMap with sigstore's trusted root: the authorities and logs by which certificates of

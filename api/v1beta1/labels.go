@@ -19,8 +19,9 @@ const (
 	// ResetLabel is "true" once the host has reset itself.
 	ResetLabel = "elementalhost.infrastructure.cluster.x-k8s.io/reset"
 
-	// InPlaceUpgradeLabel is the trigger of an OS upgrade on a bootstrapped host and, afterwards, its
-	// outcome; see the InPlaceUpgrade values.
+	// InPlaceUpgradeLabel is the trigger of an OS upgrade on a bootstrapped host, and afterwards the outcome of one that a
+	// user has triggered; see the InPlaceUpgrade values. That of an attempt is in its ElementalHostUpgrade: with the host's
+	// report of it the label is removed.
 	InPlaceUpgradeLabel = "elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade"
 	// InPlaceUpdateLabel is the predecessor's last name of InPlaceUpgradeLabel. It is accepted
 	// with the value "pending" and replaced by InPlaceUpgradeLabel.
@@ -60,38 +61,38 @@ const (
 // Annotations on objects of the workload cluster.
 const (
 	// NodeUpgradePauseAnnotation on a Node pauses its upgrade before the cordon. Removing it resumes the upgrade.
-	NodeUpgradePauseAnnotation = "infrastructure.cluster.x-k8s.io/node-upgrade-pause"
+	NodeUpgradePauseAnnotation = "infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause"
 	// PausedByAnnotation on a Node names the rollout, by its template, that paused the Node or has observed an
 	// operator's pause. If only this annotation is left, an operator has removed the pause.
-	PausedByAnnotation = "infrastructure.cluster.x-k8s.io/paused-by"
+	PausedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-paused-by"
 	// CordonedByAnnotation on a Node names the attempt that made it unschedulable. A Node without it is
 	// never uncordoned.
-	CordonedByAnnotation = "infrastructure.cluster.x-k8s.io/cordoned-by"
+	CordonedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-cordoned-by"
 	// ReplenishmentAnnotation on Longhorn's Setting replica-replenishment-wait-interval records, as JSON, its value
 	// before the first of the attempts whose nodes are down ("saved"), the value that was set for them ("set"), and
 	// those attempts ("attempts"). The last of them restores the value.
-	ReplenishmentAnnotation = "infrastructure.cluster.x-k8s.io/replenishment-wait"
+	ReplenishmentAnnotation = "infrastructure.cluster.x-k8s.io/elemental-replenishment-wait"
 )
 
 // Labels and annotations on objects of KubeVirt in the workload cluster.
 const (
 	// VMPolicyLabel on a VirtualMachine, or on its VirtualMachineInstance, overrides the policy of the cluster for it when
 	// its node is evacuated, whether or not it can be migrated. Its values are those of VMPolicy.
-	VMPolicyLabel = "infrastructure.cluster.x-k8s.io/vm-policy"
+	VMPolicyLabel = "infrastructure.cluster.x-k8s.io/elemental-vm-policy"
 	// HarvesterMaintainModeLabel is Harvester's label for the same; VMPolicyLabel counts for more.
 	// Source: Harvester, pkg/util/drainhelper.
 	HarvesterMaintainModeLabel = "harvesterhci.io/maintain-mode-strategy"
 	// VMPowerStateAnnotation on a VirtualMachine records, as JSON, its state before an attempt stopped it: the
 	// attempt, its Node, and the field and the value that the stop replaced. It is written by the patch that stops it, and
 	// removed by the patch that restarts it.
-	VMPowerStateAnnotation = "infrastructure.cluster.x-k8s.io/vm-power-state"
+	VMPowerStateAnnotation = "infrastructure.cluster.x-k8s.io/elemental-vm-power-state"
 	// VMStoppedLabel is on every VirtualMachine with a VMPowerStateAnnotation, so that those can be listed.
-	VMStoppedLabel = "infrastructure.cluster.x-k8s.io/vm-stopped"
+	VMStoppedLabel = "infrastructure.cluster.x-k8s.io/elemental-vm-stopped"
 	// EvacuationLabel is on every VirtualMachineInstanceMigration that an attempt created, so that those can be listed.
-	EvacuationLabel = "infrastructure.cluster.x-k8s.io/evacuation"
+	EvacuationLabel = "infrastructure.cluster.x-k8s.io/elemental-evacuation"
 	// EvacuatedByAnnotation names the attempt: on a VirtualMachineInstanceMigration that it created, and on a Node that it
 	// tainted for a KubeVirt before 1.0, which requires that.
-	EvacuatedByAnnotation = "infrastructure.cluster.x-k8s.io/evacuated-by"
+	EvacuatedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-evacuated-by"
 )
 
 // Values of HarvesterMaintainModeLabel. Harvester sets Migrate on every VirtualMachine by default, so with
@@ -108,7 +109,7 @@ const (
 	// ClaimingHostAnnotation on an ElementalMachine names the ElementalHost that it is about to claim. It
 	// is written before the host is changed, so that a machine never claims a second host after a crash,
 	// and removed with the write of spec.hostRef.
-	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/claiming-host"
+	ClaimingHostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-claiming-host"
 	// PreDrainHookAnnotation on a Machine that is deleted keeps Cluster API from draining its Node until the virtual
 	// machines are evacuated. It is on Machines whose Nodes have KubeVirt; its value is PreDrainHookOwner.
 	// Source: Cluster API, "Machine deletion phase hooks".
@@ -117,62 +118,62 @@ const (
 	PreDrainHookOwner = "elemental"
 	// EndedAnnotation on an ElementalHostUpgrade is the phase in which it ended, followed by a slash and FormerOSNotGood if
 	// that applies. "clusterctl move" does not preserve status, and without the annotation an ended attempt would run again.
-	EndedAnnotation = "infrastructure.cluster.x-k8s.io/ended"
+	EndedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-ended"
 	// CreatedAnnotation on an ElementalHostUpgrade is the time of its first creation, in RFC 3339. "clusterctl move" recreates
 	// all objects, and the order of attempts determines which is the last one.
-	CreatedAnnotation = "infrastructure.cluster.x-k8s.io/created"
+	CreatedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-created"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.
 	HostAnnotation = "infrastructure.cluster.x-k8s.io/elemental-host"
 	// OSReachedAnnotation on an ElementalMachine is the hash of the last OS that it specified and that its host was observed
 	// to run. If the machine's template has since given it another OS and no attempt upgrades the host to it, an update was
 	// lost; if the host runs another OS than it had reached, it has fallen back.
-	OSReachedAnnotation = "infrastructure.cluster.x-k8s.io/os-reached"
+	OSReachedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-os-reached"
 	// HookRetryAnnotation on an ElementalMachine is the time when Cluster API was last triggered to call a failing
 	// hook again. It is removed when the calls succeed.
-	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/hook-retry"
+	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/elemental-hook-retry"
 	// HealthLookAnnotation on a control plane Machine is the time when KubeadmControlPlane was last triggered to check its
 	// health again, which it would not have done by itself for minutes.
-	HealthLookAnnotation = "infrastructure.cluster.x-k8s.io/health-look"
+	HealthLookAnnotation = "infrastructure.cluster.x-k8s.io/elemental-health-look"
 	// AttemptAnnotation on an ElementalHostUpgrade is its id, which is recorded in all annotations that the attempt sets. It is
 	// preserved by "clusterctl move".
-	AttemptAnnotation = "infrastructure.cluster.x-k8s.io/attempt"
+	AttemptAnnotation = "infrastructure.cluster.x-k8s.io/elemental-attempt"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
-	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/skip-remediation-by"
+	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-skip-remediation-by"
 	// ApprovedRolloutAnnotation on a Machine names the rollout, by its template, for which an operator has approved
 	// its node. It applies to all attempts of that rollout, and is removed when the rollout is over.
-	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/approved-rollout"
+	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/elemental-approved-rollout"
 	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template
 	// clone it was last pointed to by us. It distinguishes a reference that another party reverted from
 	// one that was never changed.
-	RolloutCloneAnnotation = "infrastructure.cluster.x-k8s.io/rollout-clone"
+	RolloutCloneAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-clone"
 	// RolloutHoldPrefix is the prefix of the value of Cluster API's annotation cluster.x-k8s.io/paused on a
 	// MachineDeployment that is paused while its reference is changed. The name of the
 	// ElementalMachineTemplate follows. A pause with any other value belongs to another party and is never removed.
-	RolloutHoldPrefix = "infrastructure.cluster.x-k8s.io/rollout-of="
+	RolloutHoldPrefix = "infrastructure.cluster.x-k8s.io/elemental-rollout-of="
 	// SourceTemplateLabel on an ElementalMachineTemplate clone names the template of which it is a clone.
-	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/source-template"
+	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/elemental-source-template"
 	// RolledOutHashAnnotation on an ElementalMachineTemplate is the hash of the content that its
 	// owners were last pointed to. A template whose hash differs has not been rolled out yet.
-	RolledOutHashAnnotation = "infrastructure.cluster.x-k8s.io/rolled-out-hash"
+	RolledOutHashAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rolled-out-hash"
 	// RolloutOptionsAnnotation on an ElementalMachineTemplate holds, as JSON, the nodeUpgradeOption
 	// that was in force when its rollout began. Later edits do not change a running rollout.
-	RolloutOptionsAnnotation = "infrastructure.cluster.x-k8s.io/rollout-options"
+	RolloutOptionsAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-options"
 	// RolloutDigestAnnotation on an ElementalMachineTemplate is the image digest that the first host
 	// of its rollout resolved. All further hosts are pinned to it.
-	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/rollout-digest"
+	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-digest"
 	// ResolvedOSVersionAnnotation on an ElementalMachineTemplate is the image to which its managedOSVersionName was resolved,
 	// as JSON: {"managedOSVersionName": ..., "imageUri": ..., "resourceVersion": ...}. All machines of the template
 	// get this image, even if the ManagedOSVersion changes; remove the annotation to have it looked up again.
-	ResolvedOSVersionAnnotation = "infrastructure.cluster.x-k8s.io/resolved-os-version"
+	ResolvedOSVersionAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-os-version"
 	// FeatureGatesAnnotation on the ExtensionConfig asserts that RuntimeSDK and InPlaceUpdates are enabled
 	// if that cannot be read from the Deployments of CAPI. Its value is "enabled".
-	FeatureGatesAnnotation = "infrastructure.cluster.x-k8s.io/in-place-feature-gates"
+	FeatureGatesAnnotation = "infrastructure.cluster.x-k8s.io/elemental-in-place-feature-gates"
 	// FeatureGatesEnabled is the value of FeatureGatesAnnotation that asserts the gates.
 	FeatureGatesEnabled = "enabled"
-	// SkipPreflightAnnotation waives preflight checks, by name, separated by commas: on an ElementalHostUpgrade
-	// for that attempt, on an ElementalMachine for its node, on an ElementalMachineTemplate for all Machines that
-	// it is rolled out to, and on an ElementalCluster for all of its nodes.
-	SkipPreflightAnnotation = "infrastructure.cluster.x-k8s.io/skip-preflight"
+	// SkipPreflightAnnotation on an ElementalMachine waives preflight checks of its node, by name, separated by commas. It is
+	// no field there: a field of the spec would be a difference to the template, for which Cluster API replaces Machines. The
+	// other kinds have spec.skipPreflight.
+	SkipPreflightAnnotation = "infrastructure.cluster.x-k8s.io/elemental-skip-preflight"
 )
 
 // ExtensionNamespaceLabel on a Namespace opts its clusters in to the in-place hooks of this
@@ -198,9 +199,4 @@ const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
 // ClassTemplatesAnnotation on an ElementalCluster of a ClusterClass identifies the last observed content of the
 // class's ElementalMachineTemplates. It changes when one of them changes, which triggers Cluster API to reconcile the topology.
-const ClassTemplatesAnnotation = "infrastructure.cluster.x-k8s.io/class-templates"
-
-// QuarantineAnnotation on an ElementalCluster lists image digests that a host rolled back from, as
-// JSON: {"<digest>": "<host that rolled back>"}. No host of the cluster is upgraded to one of them
-// until an operator removes it from the list or a host succeeds with it.
-const QuarantineAnnotation = "infrastructure.cluster.x-k8s.io/quarantined-digests"
+const ClassTemplatesAnnotation = "infrastructure.cluster.x-k8s.io/elemental-class-templates"

@@ -6,8 +6,6 @@ package v1beta1
 import (
 	"cmp"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Default time-outs of the steps of an upgrade.
@@ -19,8 +17,8 @@ const (
 	DefaultSettleTimeout     = time.Hour
 )
 
-// WithDefaults returns the option with every unset field at its default. Defaults are applied when
-// an option is read, not when it is stored, so that an object says only what its author said.
+// WithDefaults returns the option with every unset field at its default. The CRDs have the same defaults, but not for an option
+// that is missing as a whole, and options of rollouts are also stored in annotations.
 func (o NodeUpgradeOption) WithDefaults() NodeUpgradeOption {
 	o.Strategy.Mode = cmp.Or(o.Strategy.Mode, NodeUpgradeModeAuto)
 	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 1)
@@ -28,22 +26,35 @@ func (o NodeUpgradeOption) WithDefaults() NodeUpgradeOption {
 	o.Replacement = cmp.Or(o.Replacement, ReplacementDeny)
 	o.VMPolicy = cmp.Or(o.VMPolicy, VMPolicyBlock)
 	o.OnRollback = cmp.Or(o.OnRollback, RollbackUncordon)
-	o.Timeouts = o.Timeouts.withDefaults()
 	return o
 }
 
-func (t UpgradeTimeouts) withDefaults() UpgradeTimeouts {
-	t.Evacuation = orDuration(t.Evacuation, DefaultEvacuationTimeout)
-	t.Drain = orDuration(t.Drain, DefaultDrainTimeout)
-	t.Reboot = orDuration(t.Reboot, DefaultRebootTimeout)
-	t.Assessment = orDuration(t.Assessment, DefaultAssessmentTimeout)
-	t.Settle = orDuration(t.Settle, DefaultSettleTimeout)
-	return t
+// Evacuation is evacuationSeconds, or its default.
+func (t UpgradeTimeouts) Evacuation() time.Duration {
+	return seconds(t.EvacuationSeconds, DefaultEvacuationTimeout)
 }
 
-func orDuration(set *metav1.Duration, fallback time.Duration) *metav1.Duration {
-	if set != nil {
-		return set
+// Drain is drainSeconds, or its default.
+func (t UpgradeTimeouts) Drain() time.Duration { return seconds(t.DrainSeconds, DefaultDrainTimeout) }
+
+// Reboot is rebootSeconds, or its default.
+func (t UpgradeTimeouts) Reboot() time.Duration {
+	return seconds(t.RebootSeconds, DefaultRebootTimeout)
+}
+
+// Assessment is assessmentSeconds, or its default.
+func (t UpgradeTimeouts) Assessment() time.Duration {
+	return seconds(t.AssessmentSeconds, DefaultAssessmentTimeout)
+}
+
+// Settle is settleSeconds, or its default.
+func (t UpgradeTimeouts) Settle() time.Duration {
+	return seconds(t.SettleSeconds, DefaultSettleTimeout)
+}
+
+func seconds(set *int32, fallback time.Duration) time.Duration {
+	if set == nil {
+		return fallback
 	}
-	return &metav1.Duration{Duration: fallback}
+	return time.Duration(*set) * time.Second
 }

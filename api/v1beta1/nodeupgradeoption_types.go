@@ -3,8 +3,6 @@
 
 package v1beta1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // NodeUpgradeMode is whether nodes are upgraded without approval.
 // +kubebuilder:validation:Enum=auto;manual
 type NodeUpgradeMode string
@@ -16,16 +14,13 @@ const (
 )
 
 // PrefetchPolicy is what a host does with the image before its node is cordoned.
-// +kubebuilder:validation:Enum=Download;Stage;None
+// +kubebuilder:validation:Enum=Download;None
 type PrefetchPolicy string
 
 // Prefetch policies.
 const (
 	// PrefetchDownload resolves, downloads and verifies the image.
 	PrefetchDownload PrefetchPolicy = "Download"
-	// PrefetchStage would also write the passive snapshot while the booted one stays the default. The elemental
-	// CLI has no such command, so it has the effect of Download.
-	PrefetchStage PrefetchPolicy = "Stage"
 	// PrefetchNone only resolves the image to a digest.
 	PrefetchNone PrefetchPolicy = "None"
 )
@@ -74,26 +69,32 @@ type NodeUpgradeOption struct {
 	// maxConcurrent is the maximum number of nodes of the cluster that are disrupted at a time. Control
 	// plane nodes are always upgraded one at a time. Default 1.
 	// +optional
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
-	// prefetch defines what a host does with the image before its node is cordoned. Default Download. Stage has the effect of
-	// Download, because the elemental CLI cannot write a snapshot without making it the default of the next boot.
+	// prefetch defines what a host does with the image before its node is cordoned: Download, the default, fetches and verifies
+	// it, and None only resolves it to a digest.
 	// +optional
+	// +kubebuilder:default=Download
 	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
 
 	// replacement is the policy for changes that cannot be made in place. Default Deny: a rollout never
 	// resets a host.
 	// +optional
+	// +kubebuilder:default=Deny
 	Replacement ReplacementPolicy `json:"replacement,omitempty"`
 
 	// vmPolicy is the policy for virtual machines that cannot be live-migrated. Default Block.
 	// +optional
+	// +kubebuilder:default=Block
 	VMPolicy VMPolicy `json:"vmPolicy,omitempty"`
 
 	// onRollback is the policy for a node whose host fell back to its former OS, if that passed its
 	// assessment. Default Uncordon.
 	// +optional
+	// +kubebuilder:default=Uncordon
 	OnRollback RollbackPolicy `json:"onRollback,omitempty"`
 
 	// timeouts of the steps. When one expires, the upgrade keeps waiting and reports it; only the timeout of the
@@ -107,29 +108,42 @@ type NodeUpgradeOption struct {
 type NodeUpgradeStrategy struct {
 	// mode "auto" (default) upgrades one node after another; "manual" pauses the nodes in pauseNodes.
 	// +optional
+	// +kubebuilder:default=auto
 	Mode NodeUpgradeMode `json:"mode,omitempty"`
 	// pauseNodes are the names of the nodes that pause in mode "manual". Empty: all of them.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
 	PauseNodes []string `json:"pauseNodes,omitempty"`
 }
 
 // UpgradeTimeouts are the times after which a step is reported as overdue.
 type UpgradeTimeouts struct {
-	// evacuation of virtual machines. Default 1h.
+	// evacuationSeconds is for the evacuation of virtual machines. Default 3600.
 	// +optional
-	Evacuation *metav1.Duration `json:"evacuation,omitempty"`
-	// drain of the node. Default 30m.
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=1
+	EvacuationSeconds *int32 `json:"evacuationSeconds,omitempty"`
+	// drainSeconds is for the drain of the node, and again for the detachment of its volumes. Default 1800.
 	// +optional
-	Drain *metav1.Duration `json:"drain,omitempty"`
-	// reboot, from the trigger to a new boot of the host. Default 30m. When it expires, the attempt is
+	// +kubebuilder:default=1800
+	// +kubebuilder:validation:Minimum=1
+	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
+	// rebootSeconds is for the time from the trigger to a new boot of the host. Default 1800. When it expires, the attempt is
 	// HostLost and MachineHealthChecks apply to the Machine again.
 	// +optional
-	Reboot *metav1.Duration `json:"reboot,omitempty"`
-	// assessment of the booted host and node. Default 15m.
+	// +kubebuilder:default=1800
+	// +kubebuilder:validation:Minimum=1
+	RebootSeconds *int32 `json:"rebootSeconds,omitempty"`
+	// assessmentSeconds is for the assessment of the booted host and node. Default 900.
 	// +optional
-	Assessment *metav1.Duration `json:"assessment,omitempty"`
-	// settle is for the node's storage. Default 1h.
+	// +kubebuilder:default=900
+	// +kubebuilder:validation:Minimum=1
+	AssessmentSeconds *int32 `json:"assessmentSeconds,omitempty"`
+	// settleSeconds is for the node's storage. Default 3600.
 	// +optional
-	Settle *metav1.Duration `json:"settle,omitempty"`
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=1
+	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 }

@@ -13,19 +13,29 @@ const OSVersionKey = "osVersion"
 // plugins can define their own keys.
 type OSVersionManagement map[string]runtime.RawExtension
 
-// OSVersion is the value of the key "osVersion" as the elemental OS plugin reads it.
+// hack/crds makes the schema of ElementalMachineTemplates from OSVersion and its comments. No field may have a default there: it
+// would change the content of templates that are stored, and so roll them out. The schemas of the other kinds stay open:
+// KubeadmControlPlane deletes a Machine if a dry run of its ElementalMachine is refused.
+
+// OSVersion is the OS version, as the elemental OS plugin reads it. Other fields are kept, and passed to the agent.
 type OSVersion struct {
-	// ImageURI is the OS image, for example "oci://registry.example.com/elemental-os:v1.2.0".
-	// A reference without a scheme is an OCI reference.
+	// imageUri is the OS image, for example "oci://registry.example.com/elemental-os:v1.2.0". A reference without a scheme is
+	// an OCI reference. What is not in a registry, as with "http:" or "dir:", is rejected.
+	// +nullable
 	ImageURI string `json:"imageUri,omitempty"`
-	// ManagedOSVersionName is a ManagedOSVersion of the Elemental operator, in the same namespace, whose
-	// image is used instead of ImageURI. It is looked up once, when the name is first set.
+	// managedOSVersionName is a ManagedOSVersion of the Elemental operator, in the same namespace, whose image is used instead
+	// of imageUri. It is looked up once, when the name is first set.
+	// +nullable
 	ManagedOSVersionName string `json:"managedOSVersionName,omitempty"`
-	// ResolvedFrom is the ManagedOSVersionName that ImageURI was looked up for. The provider writes it;
-	// if it differs from ManagedOSVersionName, ImageURI is ignored.
+	// resolvedFrom is the managedOSVersionName that imageUri was looked up for. The provider writes it; if it differs from
+	// managedOSVersionName, imageUri is ignored.
+	// +nullable
 	ResolvedFrom string `json:"resolvedFrom,omitempty"`
-	// UpgradeRecovery also upgrades the recovery system of the host. Default false.
+	// upgradeRecovery also upgrades the recovery system of the host. Default false.
+	// +nullable
 	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
-	// Debug enables debug output of the elemental CLI. It is not part of the OS's identity: changing it starts no upgrade.
+	// debug enables debug output of the elemental CLI. It is not part of the OS's identity: changing it starts no upgrade.
+	// Default false.
+	// +nullable
 	Debug bool `json:"debug,omitempty"`
 }

@@ -127,7 +127,7 @@ var _ = Describe("An ElementalCluster", func() {
 
 	It("keeps what the upgrade controller has written", func(ctx SpecContext) {
 		owner, object := makeCluster(ctx, func(c *infrav1.ElementalCluster) {
-			c.Annotations = map[string]string{infrav1.QuarantineAnnotation: `{"sha256:1":"h1"}`}
+			c.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:1", Host: "h1"}}
 		})
 		slots := []infrav1.UpgradeSlot{{Attempt: "a1", Upgrade: "u1"}}
 		update(ctx, object, func() { object.Status.UpgradeSlots = slots }, true)
@@ -136,7 +136,7 @@ var _ = Describe("An ElementalCluster", func() {
 		Eventually(get(ctx, object)).Should(SatisfyAll(
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
 			HaveField("Status.UpgradeSlots", slots),
-			HaveField("Annotations", HaveKeyWithValue(infrav1.QuarantineAnnotation, `{"sha256:1":"h1"}`)),
+			HaveField("Spec.Quarantine", ConsistOf(infrav1.QuarantinedImage{Digest: "sha256:1", Host: "h1"})),
 		))
 	})
 

@@ -8,6 +8,6 @@
 // The condition NodesUpToDate is the status line of the cluster: what its nodes run, and what is done to
 // them. It is written when what it says changes (nodes.go, statusline.go).
 //
-// status.upgradeSlots and the quarantine annotation of an ElementalCluster are the upgrade
+// status.upgradeSlots and spec.quarantine of an ElementalCluster are the upgrade
 // controller's, and are never written here.
 package cluster

@@ -108,7 +108,8 @@ var _ = Describe("The status line of a cluster", func() {
 		}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
 		update(ctx, attempt, func() {
-			attempt.Status.Phase, attempt.Status.Step, attempt.Status.Message = infrav1.UpgradeProgressing, "Drain (7/14)", "3 Pods"
+			attempt.Status.Step, attempt.Status.StepIndex, attempt.Status.StepCount = "Drain", 7, 14
+			attempt.Status.Phase, attempt.Status.Message = infrav1.UpgradeProgressing, "3 Pods"
 		}, true)
 		Eventually(p.says(ctx)).Should(Equal("NodesUpgrading: 0 of 2 nodes on sha256:222222222222, node-1 draining (7/14)"))
 		written = settled(ctx, p.cluster)

@@ -123,7 +123,7 @@ func (n node) news() (what string, urgent urgency) {
 
 // activity says where an attempt stands.
 func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgency) {
-	step, position, _ := strings.Cut(attempt.Status.Step, " ")
+	step := attempt.Status.Step
 	if step == "" {
 		return "pending", upgrades
 	}
@@ -138,7 +138,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 	if conditions.IsTrue(attempt, clusterv1.PausedCondition) {
 		what, urgent = "paused while "+what, held
 	}
-	return strings.TrimSpace(what + " " + position), urgent
+	return fmt.Sprintf("%s (%d/%d)", what, attempt.Status.StepIndex, attempt.Status.StepCount), urgent
 }
 
 // because is the message of an end, as far as it fits.

@@ -40,9 +40,10 @@ func off(name string, wanted target, changes ...func(*infrav1.ElementalHostUpgra
 	return n
 }
 
-func step(step string) func(*infrav1.ElementalHostUpgrade) {
+func step(name string, index int32) func(*infrav1.ElementalHostUpgrade) {
 	return func(u *infrav1.ElementalHostUpgrade) {
-		u.Status.Phase, u.Status.Step, u.Status.Message = infrav1.UpgradeProgressing, step, "waits"
+		u.Status.Phase, u.Status.Message = infrav1.UpgradeProgressing, "waits"
+		u.Status.Step, u.Status.StepIndex, u.Status.StepCount = name, index, 14
 	}
 }
 
@@ -70,7 +71,7 @@ func in(pool string, n node) node {
 func many(count int) []node {
 	nodes := make([]node, 0, count)
 	for i := range count {
-		nodes = append(nodes, off(fmt.Sprintf("n-%02d", i), v2, step("Drain (7/14)")))
+		nodes = append(nodes, off(fmt.Sprintf("n-%02d", i), v2, step("Drain", 7)))
 	}
 	return nodes
 }
@@ -86,35 +87,35 @@ var _ = DescribeTable("The status line",
 	Entry("all is well", []node{on("n-1", v2), on("n-2", v2)}, metav1.ConditionTrue, "NodesUpToDate", "2 of 2 nodes on sha256:0123456789ab"),
 	Entry("a rollout that has not begun", []node{on("n-1", v2), off("n-2", v2)}, metav1.ConditionFalse, "NodesWaiting", "1 of 2 nodes on sha256:0123456789ab"),
 	Entry("an image whose digest nobody knows yet", []node{off("n-1", v3)}, metav1.ConditionFalse, "NodesWaiting", "0 of 1 nodes on oci://r/os:v3"),
-	Entry("an upgrade", []node{on("n-1", v2), on("n-2", v2), off("n-3", v2, step("Drain (7/14)")), off("n-4", v2), off("n-5", v2)},
+	Entry("an upgrade", []node{on("n-1", v2), on("n-2", v2), off("n-3", v2, step("Drain", 7)), off("n-4", v2), off("n-5", v2)},
 		metav1.ConditionFalse, "NodesUpgrading", "2 of 5 nodes on sha256:0123456789ab, n-3 draining (7/14)"),
 	Entry("an upgrade that has not begun", []node{off("n-1", v2, func(*infrav1.ElementalHostUpgrade) {})},
 		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 pending"),
 	Entry("a node that runs it and is not through", []node{func() node {
-		n := off("n-1", v2, step("Assess (11/14)"))
+		n := off("n-1", v2, step("Assess", 11))
 		n.onTarget = true
 		return n
 	}()}, metav1.ConditionFalse, "NodesUpgrading", "1 of 1 nodes on sha256:0123456789ab, n-1 assessing (11/14)"),
-	Entry("a step that was added since", []node{off("n-1", v2, step("Polish (6/15)"))},
-		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 Polish (6/15)"),
-	Entry("a paused node", []node{off("n-1", v2, step("Approve (3/14)"))},
+	Entry("a step that was added since", []node{off("n-1", v2, step("Polish", 6))},
+		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 Polish (6/14)"),
+	Entry("a paused node", []node{off("n-1", v2, step("Approve", 3))},
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused (3/14)"),
 	Entry("a paused node, and those that wait for it", []node{
-		in("workers", off("n-1", v2)), in("workers", off("n-2", v2, step("Approve (3/14)"))), in("workers", off("n-3", v2)), in("others", off("n-4", v2)),
+		in("workers", off("n-1", v2)), in("workers", off("n-2", v2, step("Approve", 3))), in("workers", off("n-3", v2)), in("others", off("n-4", v2)),
 	}, metav1.ConditionFalse, "NodesHeld", "0 of 4 nodes on sha256:0123456789ab, n-2 paused (3/14), "+
-		"n-1 n-3 waiting for n-2 (remove its annotation infrastructure.cluster.x-k8s.io/node-upgrade-pause)"),
+		"n-1 n-3 waiting for n-2 (remove its annotation infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause)"),
 	Entry("a paused node beside one that makes room by itself", []node{
-		in("workers", off("n-1", v2)), in("workers", off("n-2", v2, step("Approve (3/14)"))), in("workers", off("n-3", v2, step("Drain (7/14)"))),
+		in("workers", off("n-1", v2)), in("workers", off("n-2", v2, step("Approve", 3))), in("workers", off("n-3", v2, step("Drain", 7))),
 	}, metav1.ConditionFalse, "NodesHeld", "0 of 3 nodes on sha256:0123456789ab, n-2 paused (3/14), n-3 draining (7/14)"),
 	Entry("a paused node, and one that has ended badly", []node{
-		in("workers", off("n-1", v2, ended(infrav1.UpgradeAborted, ""))), in("workers", off("n-2", v2, step("Approve (3/14)"))),
+		in("workers", off("n-1", v2, ended(infrav1.UpgradeAborted, ""))), in("workers", off("n-2", v2, step("Approve", 3))),
 	}, metav1.ConditionFalse, "NodesHeld", "0 of 2 nodes on sha256:0123456789ab, n-1 aborted, n-2 paused (3/14)"),
-	Entry("a paused attempt", []node{off("n-1", v2, step("Drain (7/14)"), stopped)},
+	Entry("a paused attempt", []node{off("n-1", v2, step("Drain", 7), stopped)},
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused while draining (7/14)"),
 	Entry("a roll-back, and those that wait because of it", []node{
 		off("n-1", v2, ended(infrav1.UpgradeRolledBack, "ElementalHost n-1 runs its former OS again: bad")),
-		off("n-2", v2, step("Preflight (1/14)"), blocked("Quarantine")),
-		off("n-3", v2, step("Preflight (1/14)"), blocked("Quarantine", "NodeReady")),
+		off("n-2", v2, step("Preflight", 1), blocked("Quarantine")),
+		off("n-3", v2, step("Preflight", 1), blocked("Quarantine", "NodeReady")),
 	}, metav1.ConditionFalse, "NodesHeld", "0 of 3 nodes on sha256:0123456789ab, "+
 		"n-1 rolled back: ElementalHost n-1 runs its former OS again: bad, n-2 held by Quarantine (1/14), n-3 held by Quarantine and NodeReady (1/14)"),
 	Entry("other ends", []node{

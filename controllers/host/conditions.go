@@ -24,6 +24,7 @@ func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *manage
 	observeApproval(host)
 	observeIdentity(host)
 	observeWorkDir(host)
+	observeAgent(host)
 	observeRegistration(host)
 	observeInstallation(host)
 	observeBootstrap(host)
@@ -41,11 +42,13 @@ func summarize(host *infrav1.ElementalHost) error {
 		infrav1.InstallationReadyCondition,
 		infrav1.OSVersionReadyCondition,
 		infrav1.ResetReadyCondition,
+		infrav1.AgentOutdatedCondition,
 	}
 	if host.Spec.MachineRef != nil {
 		types = append(types, infrav1.BootstrapReadyCondition)
 	}
-	return condition.Summarize(host, types, nil, nil)
+	return condition.Summarize(host, types, conditions.IgnoreTypesIfMissing{infrav1.AgentOutdatedCondition},
+		conditions.NegativePolarityConditionTypes{infrav1.AgentOutdatedCondition})
 }
 
 func observeApproval(host *infrav1.ElementalHost) {
@@ -81,6 +84,17 @@ func observeWorkDir(host *infrav1.ElementalHost) {
 	}
 	condition.TrueBecause(host, infrav1.WorkDirVolatileCondition, infrav1.LostWithRebootReason,
 		"The host loses its key and what it was doing with the next reboot, and is not upgraded: %s", host.Status.Agent.VolatileWorkDir)
+}
+
+// observeAgent reports an agent of version 0.7, whose requests the Elemental API refuses.
+func observeAgent(host *infrav1.ElementalHost) {
+	if !host.Status.Agent.Outdated {
+		conditions.Delete(host, infrav1.AgentOutdatedCondition)
+		return
+	}
+	condition.TrueBecause(host, infrav1.AgentOutdatedCondition, infrav1.AgentNotSupportedReason,
+		"The host runs elemental-agent %s, whose requests are refused: it can neither be upgraded nor reset until it runs an OS image with "+
+			"a current elemental-agent; see \"Hosts that still run an agent of 0.7\" in docs/migration.md", host.Status.Agent.Version)
 }
 
 func observeRegistration(host *infrav1.ElementalHost) {

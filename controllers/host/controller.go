@@ -124,6 +124,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // reconcile reports a host that is not paused.
 func (r *Reconciler) reconcile(ctx context.Context, host *infrav1.ElementalHost, cluster *clusterv1.Cluster) (ctrl.Result, error) {
+	if written, err := r.adopt(ctx, host); err != nil || written {
+		return ctrl.Result{}, err
+	}
 	if written, err := r.followRegistration(ctx, host); err != nil || written {
 		return ctrl.Result{}, err
 	}

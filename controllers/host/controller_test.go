@@ -37,6 +37,7 @@ func makeHost(ctx SpecContext, changes ...func(*infrav1.ElementalHost)) *infrav1
 		Spec:       infrav1.ElementalHostSpec{Approved: true, PubKey: "key", OSVersionManagement: image("oci://os:v1")},
 		Status: infrav1.ElementalHostStatus{
 			Phase: infrav1.HostPhaseRunning, Installed: true, OS: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			Agent: infrav1.HostAgent{Version: "v0.8.0"},
 		},
 	}
 	for _, change := range changes {
@@ -105,6 +106,12 @@ func byHand(host *infrav1.ElementalHost) {
 	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 }
 
+// ended is a node whose attempt a1 has ended, and was withdrawn.
+func ended(host *infrav1.ElementalHost, outcome string) {
+	host.Status.Bootstrapped = true
+	host.Annotations = map[string]string{infrav1.LastAttemptAnnotation: "a1=" + outcome + "@sha256:2"}
+}
+
 func reported(attempt string, phase infrav1.HostUpgradePhase) func(*infrav1.ElementalHost) {
 	return func(host *infrav1.ElementalHost) {
 		host.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: attempt, Phase: phase, Digest: "sha256:2"}
@@ -118,6 +125,12 @@ var _ = DescribeTable("The outcome of an attempt",
 			HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
 			HaveField("Annotations", HaveKeyWithValue(infrav1.LastAttemptAnnotation, annotation)),
 		)
+		if label == "" {
+			matches = SatisfyAll(
+				HaveField("Labels", Not(HaveKey(infrav1.InPlaceUpgradeLabel))),
+				HaveField("Annotations", HaveKeyWithValue(infrav1.LastAttemptAnnotation, annotation)),
+			)
+		}
 		if annotation == "" {
 			matches = SatisfyAll(
 				HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
@@ -129,9 +142,9 @@ var _ = DescribeTable("The outcome of an attempt",
 		}
 		Eventually(get(ctx, host)).Should(matches)
 	},
-	Entry("succeeded", managed, "a1", infrav1.HostUpgradeSucceeded, "done", "a1=done@sha256:2"),
-	Entry("failed", managed, "a1", infrav1.HostUpgradeFailed, "failed", "a1=failed@sha256:2"),
-	Entry("rolled back", managed, "a1", infrav1.HostUpgradeRolledBack, "rolled-back", "a1=rolled-back@sha256:2"),
+	Entry("succeeded", managed, "a1", infrav1.HostUpgradeSucceeded, "", "a1=done@sha256:2"),
+	Entry("failed", managed, "a1", infrav1.HostUpgradeFailed, "", "a1=failed@sha256:2"),
+	Entry("rolled back", managed, "a1", infrav1.HostUpgradeRolledBack, "", "a1=rolled-back@sha256:2"),
 	Entry("not ended", managed, "a1", infrav1.HostUpgradeAssessing, "pending", ""),
 	Entry("of a former attempt", managed, "a0", infrav1.HostUpgradeSucceeded, "pending", ""),
 	Entry("of a run by hand, while an attempt is active", managed, manual, infrav1.HostUpgradeSucceeded, "pending", ""),
@@ -178,8 +191,8 @@ var _ = DescribeTable("The message about a host's OS says what is waited for, or
 	}, `failed: image x does not exist`+toTryAgain),
 	Entry("the host fell back", reported(idle, infrav1.HostUpgradeRolledBack), toTryAgain),
 	Entry("the host fell back, and is a node: no word of a trigger that drains nothing", func(h *infrav1.ElementalHost) {
-		h.Labels[infrav1.InPlaceUpgradeLabel], h.Status.Bootstrapped = infrav1.InPlaceUpgradeRolledBack, true
-	}, "the host runs oci://os:v1"),
+		ended(h, infrav1.InPlaceUpgradeRolledBack)
+	}, "Attempt a1 was rolled back; the host runs oci://os:v1"),
 )
 
 var _ = DescribeTable("A condition of a host",
@@ -213,6 +226,9 @@ var _ = DescribeTable("A condition of a host",
 	Entry("runs its OS", func(*infrav1.ElementalHost) {}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 	Entry("no OS asked for", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = nil },
 		infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+	Entry("an OS that cannot be read", func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":5}`)}}
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason),
 	Entry("an OS not reported", func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{} },
 		infrav1.OSVersionReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForOSReconcileReason),
 	Entry("another OS, idle", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") },
@@ -244,12 +260,21 @@ var _ = DescribeTable("A condition of a host",
 		reported("a1", infrav1.HostUpgradeFailed)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
 	Entry("a roll-back whose attempt was withdrawn", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
-		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradeRolledBack
+		h.Spec.OSVersionManagement = image("oci://os:v2")
+		ended(h, infrav1.InPlaceUpgradeRolledBack)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
+	Entry("a roll-back, after which the next attempt is prepared", func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement = image("oci://os:v3")
+		ended(h, infrav1.InPlaceUpgradeRolledBack)
+		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a2"}
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason),
+	Entry("a roll-back, after which a user has triggered the host again", func(h *infrav1.ElementalHost) {
+		ended(h, infrav1.InPlaceUpgradeRolledBack)
+		byHand(h)
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason),
 	Entry("a failure whose attempt was withdrawn", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
-		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradeFailed
+		h.Spec.OSVersionManagement = image("oci://os:v2")
+		ended(h, infrav1.InPlaceUpgradeFailed)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
 	Entry("a run by hand", func(h *infrav1.ElementalHost) {
 		byHand(h)

@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,5 +51,37 @@ var _ = Describe("A host", func() {
 			HaveField("Message", HaveSuffix("and is not upgraded: /var/lib/elemental/agent is on /var (tmpfs)"))))
 		report(ctx, h, func() { h.Status.Agent.VolatileWorkDir = "" })
 		Eventually(volatile).Should(BeNil())
+	})
+
+	It("has a condition while its agent is of version 0.7, and its facts stay on its labels", func(ctx SpecContext) {
+		h := makeHost(ctx, func(h *infrav1.ElementalHost) {
+			h.Labels[infrav1.InstalledLabel], h.Labels[infrav1.BootstrappedLabel] = "true", "true"
+			h.Status = infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning}
+		})
+		outdated := func() (*metav1.Condition, error) {
+			err := server.Client.Get(ctx, client.ObjectKeyFromObject(h), h)
+			return conditions.Get(h, infrav1.AgentOutdatedCondition), err
+		}
+		Eventually(get(ctx, h)).Should(haveCondition(infrav1.InstallationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(outdated()).To(BeNil())
+		report(ctx, h, func() { h.Status.Agent = infrav1.HostAgent{Version: "v0.7.0", Outdated: true} })
+		Eventually(outdated).Should(SatisfyAll(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.AgentNotSupportedReason),
+			HaveField("Message", HavePrefix("The host runs elemental-agent v0.7.0, whose requests are refused"))))
+		Expect(h.Labels).To(SatisfyAll(HaveKeyWithValue(infrav1.InstalledLabel, "true"), HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+		report(ctx, h, func() { h.Status.Agent, h.Status.Installed = infrav1.HostAgent{Version: "v0.8.0"}, true })
+		Eventually(outdated).Should(BeNil())
+		Expect(h.Labels).To(HaveKeyWithValue(infrav1.InstalledLabel, "true"))
+	})
+
+	It("of version 0.7 is adopted: its registration, which owned it, is on an annotation, and is deleted without it", func(ctx SpecContext) {
+		h := makeHost(ctx, func(h *infrav1.ElementalHost) {
+			h.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalRegistration", Name: "edge", UID: "u-1", Controller: ptr.To(true)},
+				{APIVersion: "example.com/v1", Kind: "ElementalRegistration", Name: "another", UID: "u-2"},
+			}
+		})
+		Eventually(get(ctx, h)).Should(HaveField("Annotations", SatisfyAll(
+			HaveKeyWithValue(infrav1.RegistrationNameAnnotation, "edge"), HaveKeyWithValue(infrav1.RegistrationNamespaceAnnotation, h.Namespace))))
+		Expect(h.OwnerReferences).To(ConsistOf(HaveField("Name", "another")))
 	})
 })

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// outcomes are the values of InPlaceUpgradeLabel by the end that a host reports.
+// outcomes are what is recorded, by the end that a host reports.
 var outcomes = map[infrav1.HostUpgradePhase]string{
 	infrav1.HostUpgradeSucceeded:  infrav1.InPlaceUpgradeDone,
 	infrav1.HostUpgradeFailed:     infrav1.InPlaceUpgradeFailed,

@@ -19,9 +19,12 @@ const osReady = infrav1.OSVersionReadyCondition
 func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem) {
 	status := hoststate.OSStatus(host)
 	match := hoststate.Runs(host, host.Spec.OSVersionManagement)
+	_, unreadable := osversion.Decode(host.Spec.OSVersionManagement)
 	switch {
 	case status != nil && underWay(host, status):
 		reportProgress(host, status)
+	case unreadable != nil:
+		condition.False(host, osReady, infrav1.InvalidOSVersionReason, "spec.%s: correct it", unreadable)
 	case unresolved != nil:
 		condition.False(host, osReady, unresolved.Reason, "%s", unresolved.Message)
 	case osversion.Hash(host.Spec.OSVersionManagement) == "":
@@ -97,14 +100,17 @@ func remedy(host *infrav1.ElementalHost) string {
 }
 
 // reportWaiting reports a host that runs another OS than it should and is doing nothing about it. The
-// agent forgets an attempt when it is withdrawn, so how the last one ended is read from the label.
+// agent forgets an attempt when it is withdrawn, so how the last one ended is read from what is recorded, until the next begins.
 func reportWaiting(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
-	label := host.Labels[infrav1.InPlaceUpgradeLabel]
+	last, outcome, _ := hoststate.LastOutcome(host)
+	if host.Spec.Upgrade != nil || hoststate.Pending(host) {
+		outcome = ""
+	}
 	switch {
-	case label == infrav1.InPlaceUpgradeRolledBack:
-		condition.False(host, osReady, infrav1.RolledBackReason, "The last attempt was rolled back; the host runs %s%s", hoststate.Describe(host), remedy(host))
-	case label == infrav1.InPlaceUpgradeFailed:
-		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "The last attempt failed; the host runs %s%s", hoststate.Describe(host), remedy(host))
+	case outcome == infrav1.InPlaceUpgradeRolledBack:
+		condition.False(host, osReady, infrav1.RolledBackReason, "Attempt %s was rolled back; the host runs %s%s", last, hoststate.Describe(host), remedy(host))
+	case outcome == infrav1.InPlaceUpgradeFailed:
+		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "Attempt %s failed; the host runs %s%s", last, hoststate.Describe(host), remedy(host))
 	case hoststate.Bootstrapped(host) && !hoststate.Pending(host):
 		condition.False(host, osReady, infrav1.InPlaceUpdateNotPendingReason,
 			"The host runs %s; it is upgraded when label %s is %q",

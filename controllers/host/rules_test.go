@@ -15,7 +15,9 @@ import (
 // Each spec changes only the registration: no event of the host helps.
 var _ = Describe("Whose signature the images of a host need", func() {
 	rulesFor := func(prefix string) *infrav1.ImageVerification {
-		return &infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{{Prefix: prefix, PublicKeys: []string{"key"}}}}
+		return &infrav1.ImageVerification{
+			Rules: []infrav1.ImageVerificationRule{{Prefix: prefix, PublicKeys: []string{"key"}}}, Unmatched: infrav1.UnmatchedImageRefuse,
+		}
 	}
 	cameThrough := func(h *infrav1.ElementalHost) {
 		h.Annotations = map[string]string{infrav1.RegistrationNameAnnotation: "rack"}

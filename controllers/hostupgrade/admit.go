@@ -23,8 +23,8 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if o.elementalCluster == nil {
 		return sequence.Wait(pollCluster, "Cluster %s has no ElementalCluster", o.upgrade.Spec.ClusterName), nil
 	}
-	if host, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
-		return sequence.Wait(pollSlots, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, host)), err
+	if image := preflight.QuarantinedImage(o.elementalCluster, o.digest()); image != nil {
+		return sequence.Wait(pollSlots, "Image/%s: %s", o.digest(), preflight.QuarantineMessage(o.elementalCluster, image)), nil
 	}
 	if o.heldOff != "" { // the checks have not been run
 		return sequence.Wait(pollSlots, "%s", o.heldOff), nil

@@ -21,7 +21,7 @@ var _ = Describe("An upgrade whose node is being drained", func() {
 		w.addWorker(ctx, w.namespace+"-b")
 		guardPod(ctx, w)
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Drain (7/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Drain (7/14)"))
 		return w
 	}
 	preflight := func(ctx context.Context, w *world) []infrav1.PreflightResult {
@@ -33,7 +33,7 @@ var _ = Describe("An upgrade whose node is being drained", func() {
 		w := draining(ctx)
 		setNode(ctx, w.namespace+"-b", "boot-1", corev1.ConditionFalse, began)
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Drain (7/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Drain (7/14)"))
 		Expect(preflight(ctx, w)).To(ConsistOf(And(HaveField("Check", "OtherNodes"), HaveField("Verdict", infrav1.PreflightWarn))))
 		allowEviction(ctx, w)
 		w.drive(ctx, nil)
@@ -47,7 +47,7 @@ var _ = Describe("An upgrade whose node is being drained", func() {
 		Expect(live.Update(ctx, host)).To(Succeed())
 		allowEviction(ctx, w)
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Preflight (1/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Preflight (1/14)"))
 		Expect(preflight(ctx, w)).To(ConsistOf(And(HaveField("Check", "Approved"), HaveField("Verdict", infrav1.PreflightBlock))))
 		Expect(w.faults.triggers).To(BeEmpty())
 	})

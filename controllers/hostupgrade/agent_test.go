@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // agent plays a host: its elemental-agent, the Elemental API that stores the reports, the controller of
@@ -176,6 +177,6 @@ func (a *agent) recordOutcome(ctx context.Context, host *infrav1.ElementalHost) 
 		stored.Spec.Upgrade == nil || stored.Spec.Upgrade.Attempt != a.marker.Attempt {
 		return
 	}
-	stored.Labels[infrav1.InPlaceUpgradeLabel] = outcome
+	hoststate.RecordOutcome(stored, &a.marker, outcome)
 	Expect(live.Update(ctx, stored)).To(Succeed())
 }

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -72,7 +73,7 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 		}
 		return true, r.awaitReport(ctx, o)
 	case o.workload == nil && !o.triggered(): // whether its node is cordoned is not known
-		r.recordWait(o, "", o.awaitCluster().Message)
+		r.recordWait(o, sequence.Report{}, o.awaitCluster().Message)
 		return true, nil
 	}
 	forget(status, stepArrive)
@@ -83,8 +84,8 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 // to the health checks of its Machine.
 func (r *Reconciler) awaitReport(ctx context.Context, o *observation) error {
 	enter(&o.upgrade.Status, stepArrive, o.now)
-	late := o.overdue(stepArrive, o.options.Timeouts.Reboot.Duration)
-	r.recordWait(o, "", "waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer"+late)
+	late := o.overdue(stepArrive, o.options.Timeouts.Reboot())
+	r.recordWait(o, sequence.Report{}, "waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer"+late)
 	if late == "" {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 
 // assess waits until the host has found its boot good, and then until the node is as good as it was.
 func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Result, error) {
-	late := o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration)
+	late := o.overdue(stepAssess, o.options.Timeouts.Assessment())
 	if waitFor := assessHost(o); waitFor != "" {
 		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
 	}
@@ -40,7 +40,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 // awaitNode waits for the node after the boot. Where its kubelet has not answered for as long as a reboot may take, the
 // host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a person.
 func (r *Reconciler) awaitNode(ctx context.Context, o *observation, waitFor string) (sequence.Result, error) {
-	timeout := o.options.Timeouts.Reboot.Duration
+	timeout := o.options.Timeouts.Reboot()
 	silent := workload.UnreachableSince(o.node).Time
 	if silent.IsZero() || o.now.Sub(later(silent, o.enteredAt(stepAssess))) < timeout {
 		return sequence.Wait(pollCluster, "%s", waitFor), nil

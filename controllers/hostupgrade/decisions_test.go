@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -82,7 +83,7 @@ func labelled(o *observation) {
 }
 
 func assessedForTooLong(o *observation) {
-	assessing(o.options.Timeouts.Assessment.Duration + time.Second)(o)
+	assessing(o.options.Timeouts.Assessment() + time.Second)(o)
 }
 
 // assessing is an attempt that has been at its assessment for a while.
@@ -90,6 +91,11 @@ func assessing(since time.Duration) func(*observation) {
 	return func(o *observation) {
 		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: metav1.Time{Time: o.now.Add(-since)}}}
 	}
+}
+
+// requested is what the ElementalMachine specifies: what the attempt is for, where the hash is empty.
+func requested(hash string) func(*observation) {
+	return func(o *observation) { o.requested = new(cmp.Or(hash, o.hash())) }
 }
 
 func cancelled(o *observation) { o.upgrade.Spec.Cancel = true }
@@ -125,6 +131,10 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 	Entry("cancelled while the host itself takes long to assess", infrav1.UpgradePhase(""),
 		reported(infrav1.HostUpgradeAssessing), assessedForTooLong, cancelled),
 	Entry("superseded", infrav1.UpgradeSuperseded, otherHash),
+	Entry("superseded before anything was done for what Cluster API has requested", infrav1.UpgradeSuperseded, otherHash, requested("")),
+	Entry("what nobody wants", infrav1.UpgradeFailed, otherHash, requested("else")),
+	Entry("what nobody wants any more, too late", infrav1.UpgradeSuperseded, otherHash, requested("else"), labelled),
+	Entry("what only its owner wants by now", infrav1.UpgradePhase(""), requested("else")),
 	Entry("superseded too late", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeRebooting), otherHash),
 	Entry("another image under the hash of what is wanted", infrav1.UpgradeSuperseded, otherImage),
 	Entry("another image under the hash and the image of what is wanted, too late", infrav1.UpgradePhase(""),

@@ -22,7 +22,7 @@ func expectWantUnknown(ctx context.Context, w *world, why string) {
 	upgrade := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
 	Expect(upgrade.Status).To(And(
 		HaveField("Phase", infrav1.UpgradeProgressing),
-		HaveField("Step", "Preflight (1/14)"),
+		HaveField("Position()", "Preflight (1/14)"),
 		HaveField("Message", "no upgrade is requested for ElementalHost "+w.host+": "+why),
 	))
 }

@@ -85,7 +85,7 @@ func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (seq
 		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not begun", o.host.Name), nil
 	}
 	return sequence.Wait(pollHost, "ElementalHost %s has not confirmed within %s that it has not begun: look at its console, delete Machine %s, or set spec.release",
-		o.host.Name, o.options.Timeouts.Reboot.Duration, o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
+		o.host.Name, o.options.Timeouts.Reboot(), o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
 }
 
 // recordedTrigger reports whether it is reported that the host may have seen the trigger of this attempt.
@@ -151,7 +151,7 @@ func (r *Reconciler) releaseSlotIfAsked(ctx context.Context, o *observation) (se
 }
 
 func (r *Reconciler) quarantine(ctx context.Context, o *observation) (sequence.Result, error) {
-	return sequence.Done(), r.setQuarantine(ctx, o, cmp.Or(o.digest(), o.hostReport().Digest), true)
+	return sequence.Done(), r.quarantineImage(ctx, o, cmp.Or(o.digest(), o.hostReport().Digest))
 }
 
 // liftQuarantine believes only a host that has just booted the image for this attempt.
@@ -159,5 +159,5 @@ func (r *Reconciler) liftQuarantine(ctx context.Context, o *observation) (sequen
 	if o.hostReport().Phase != infrav1.HostUpgradeSucceeded {
 		return sequence.Done(), nil
 	}
-	return sequence.Done(), r.setQuarantine(ctx, o, o.digest(), false)
+	return sequence.Done(), r.releaseImage(ctx, o, o.digest())
 }

@@ -5,11 +5,13 @@ package hostupgrade_test
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -33,7 +35,7 @@ var keepCordoned = infrav1.NodeUpgradeOption{OnRollback: infrav1.RollbackKeepCor
 
 // rolledBack is what is left after a roll-back, apart from the cordon.
 var rolledBack = marks{
-	Phase: infrav1.UpgradeRolledBack, Label: infrav1.InPlaceUpgradeRolledBack, Pin: newDigest, OS: oldDigest,
+	Phase: infrav1.UpgradeRolledBack, Pin: newDigest, OS: oldDigest,
 	Quarantine: "HOST",
 }
 
@@ -100,7 +102,7 @@ var scenarios = map[string]scenario{
 	},
 	"Failed before the reboot": {
 		prepare: failAt(infrav1.HostUpgradeRebooting), message: "ElementalHost HOST could not be upgraded: no space left",
-		marks: marks{Phase: infrav1.UpgradeFailed, OS: oldDigest, Pin: newDigest, Label: infrav1.InPlaceUpgradeFailed},
+		marks: marks{Phase: infrav1.UpgradeFailed, OS: oldDigest, Pin: newDigest},
 	},
 	"HostLost": {
 		prepare: func(_ context.Context, w *world) { w.agent.stopAt = infrav1.HostUpgradeRebooting },
@@ -149,7 +151,7 @@ var scenarios = map[string]scenario{
 			w.clock.SetTime(w.clock.Now().Add(16 * time.Minute))
 			wantOther(ctx, w)
 		},
-		marks: marks{Phase: infrav1.UpgradeSuperseded, OS: newDigest, Pin: newDigest, Label: infrav1.InPlaceUpgradeDone},
+		marks: marks{Phase: infrav1.UpgradeSuperseded, OS: newDigest, Pin: newDigest},
 	},
 	"Superseded after a roll-back": {
 		prepare: fallBack, when: "ElementalHost HOST runs its former OS again: the wanted snapshot did not boot", then: wantOther,
@@ -228,7 +230,7 @@ func (s scenario) expected(w *world) marks {
 	if s.marks.Quarantine == "" {
 		return s.marks
 	}
-	return with(s.marks, func(m *marks) { m.Quarantine = `{"` + newDigest + `":"` + w.host + `"}` })
+	return with(s.marks, func(m *marks) { m.Quarantine = newDigest + "=" + w.host })
 }
 
 var _ = Describe("An attempt ends", func() {
@@ -248,7 +250,7 @@ var _ = Describe("An attempt ends", func() {
 var _ = It("A quarantined image is offered to no other host until one succeeds with it", func(ctx SpecContext) {
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) {
-		c.Annotations = map[string]string{infrav1.QuarantineAnnotation: `{"` + newDigest + `":"host-x"}`}
+		c.Spec.Quarantine = quarantinedBy("host-x", newDigest)
 	})
 	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
 		t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: newDigest}
@@ -258,17 +260,62 @@ var _ = It("A quarantined image is offered to no other host until one succeeds w
 	Expect(w.status(ctx).Message).To(HavePrefix("Image/" + newDigest + ": is quarantined because ElementalHost host-x rolled back from it"))
 
 	change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
-		u.Annotations = map[string]string{infrav1.SkipPreflightAnnotation: "Quarantine"}
+		u.Spec.SkipPreflight = []infrav1.PreflightCheck{"Quarantine"}
 	})
 	w.drive(ctx, nil)
 	Expect(w.marks(ctx).Asked).To(BeFalse())
 	Expect(w.status(ctx).Message).To(HaveSuffix("; this check cannot be waived"))
 
 	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) {
-		c.Annotations[infrav1.QuarantineAnnotation] = `{"sha256:older":"host-x"}`
+		c.Spec.Quarantine = quarantinedBy("host-x", "sha256:older")
 	})
 	w.drive(ctx, nil)
-	Expect(w.marks(ctx)).To(Equal(with(clean, func(m *marks) { m.Quarantine = `{"sha256:older":"host-x"}` })))
+	Expect(w.marks(ctx)).To(Equal(with(clean, func(m *marks) { m.Quarantine = "sha256:older=host-x" })))
+})
+
+func quarantinedBy(host string, digests ...string) []infrav1.QuarantinedImage {
+	images := []infrav1.QuarantinedImage{}
+	for _, digest := range digests {
+		images = append(images, infrav1.QuarantinedImage{Digest: digest, Host: host})
+	}
+	return images
+}
+
+var _ = It("The oldest image that a host rolled back from leaves a full quarantine for the next one", func(ctx SpecContext) {
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	full := quarantinedBy("", "sha256:banned")
+	for i := range infrav1.MaxQuarantine - 1 {
+		image := quarantinedBy("host-x", fmt.Sprintf("sha256:%d", i))[0]
+		image.Since = metav1.NewTime(time.Unix(int64(1000-i), 0))
+		full = append(full, image)
+	}
+	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) { c.Spec.Quarantine = full })
+	fallBack(ctx, w)
+	w.drive(ctx, nil)
+	images, last := get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine, infrav1.MaxQuarantine-1
+	digests := []string{}
+	for _, image := range images[:last] {
+		digests = append(digests, image.Digest)
+	}
+	Expect(digests).To(HaveLen(last))
+	Expect(digests).To(ContainElement("sha256:banned"))
+	Expect(digests).NotTo(ContainElement(fmt.Sprintf("sha256:%d", last-1)), "the oldest")
+	Expect(images[last]).To(SatisfyAll(
+		HaveField("Digest", newDigest), HaveField("Host", w.host), HaveField("Since.Time", BeTemporally("~", w.clock.Now(), time.Hour)),
+		HaveField("Reason", Not(BeEmpty()))))
+})
+
+var _ = It("A quarantine that is full of what users have added stays as it is", func(ctx SpecContext) {
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	full := []infrav1.QuarantinedImage{}
+	for i := range infrav1.MaxQuarantine {
+		full = append(full, quarantinedBy("", fmt.Sprintf("sha256:%d", i))...)
+	}
+	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) { c.Spec.Quarantine = full })
+	fallBack(ctx, w)
+	w.drive(ctx, nil)
+	Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeRolledBack))
+	Expect(get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine).To(Equal(full))
 })
 
 var _ = It("A Machine that is deleted does not take a Node that its host brings down with it", func(ctx SpecContext) {
@@ -281,7 +328,7 @@ var _ = It("A Machine that is deleted does not take a Node that its host brings 
 	w.agent.stopAt = ""
 	w.drive(ctx, nil)
 	Expect(w.marks(ctx)).To(Equal(marks{
-		Phase: infrav1.UpgradeAborted, OS: newDigest, Pin: newDigest, Label: infrav1.InPlaceUpgradeDone,
+		Phase: infrav1.UpgradeAborted, OS: newDigest, Pin: newDigest,
 		// The Node goes with its Machine: Cluster API drains it next.
 		Unschedulable: true, CordonedBy: "ours",
 	}))
@@ -291,7 +338,7 @@ var _ = DescribeTable("An attempt ends when what it is about is gone", func(ctx 
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	guardPod(ctx, w)
 	w.drive(ctx, nil)
-	Expect(w.status(ctx).Step).To(Equal("Drain (7/14)"))
+	Expect(w.status(ctx).Position()).To(Equal("Drain (7/14)"))
 	gone(ctx, w)
 	Expect(live.Delete(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(w.upgrade)})).To(Succeed())
 	w.drive(ctx, nil)

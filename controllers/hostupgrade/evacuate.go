@@ -44,7 +44,7 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 		after = max(progress.After, o.pollUntold(stepEvacuateVMs))
 	}
 	return sequence.Wait(after, "%s%s", progress.Message,
-		o.overdue(stepEvacuateVMs, o.options.Timeouts.Evacuation.Duration)), nil
+		o.overdue(stepEvacuateVMs, o.options.Timeouts.Evacuation())), nil
 }
 
 func (o *observation) evacuation() workload.Evacuation {

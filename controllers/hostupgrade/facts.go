@@ -56,7 +56,7 @@ func (o *observation) mustFinish() bool {
 }
 
 func (o *observation) isLateToAssess() bool {
-	return o.overdue(stepAssess, o.options.Timeouts.Assessment.Duration) != ""
+	return o.overdue(stepAssess, o.options.Timeouts.Assessment()) != ""
 }
 
 // triggered reports whether the host has been told to go, or has gone.
@@ -95,9 +95,9 @@ func (o *observation) lost() bool {
 	timeouts := o.options.Timeouts
 	switch {
 	case !o.returned():
-		return o.now.Sub(o.enteredAt(stepReboot)) >= timeouts.Reboot.Duration
+		return o.now.Sub(o.enteredAt(stepReboot)) >= timeouts.Reboot()
 	case o.hostReport().Phase == infrav1.HostUpgradeAssessing:
-		return o.now.Sub(o.enteredAt(stepAssess)) >= timeouts.Assessment.Duration+timeouts.Reboot.Duration
+		return o.now.Sub(o.enteredAt(stepAssess)) >= timeouts.Assessment()+timeouts.Reboot()
 	}
 	return false
 }
@@ -124,6 +124,13 @@ func (o *observation) digest() string {
 // superseded reports whether the owner of the Machine wants another OS than this attempt's.
 func (o *observation) superseded() bool {
 	return o.wanted != nil && o.wanted.OSVersionHash != o.hash()
+}
+
+// neverWanted reports whether the attempt is for an OS that nobody has asked for, as one that a person has created: neither the
+// owner of the Machine nor its ElementalMachine specifies it, and nothing has been done for it. An attempt that was requested is for
+// the OS of the ElementalMachine, until it has ended.
+func (o *observation) neverWanted() bool {
+	return o.superseded() && !o.triggered() && o.requested != nil && *o.requested != o.hash()
 }
 
 // hash of the OS that the attempt offers. It is computed: an attempt that was made up could declare the hash of what the

@@ -103,7 +103,7 @@ func describe(holders []*infrav1.ElementalHostUpgrade, now time.Time) string {
 // word for each of its steps, or a part of its message, which counts Pods, would be written by every one of them, and
 // each write is a reconcile. It is three words on the way of an attempt that goes well.
 func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
-	phase, step := attempt.Status.Phase, reasonOf(attempt.Status.Step)
+	phase, step := attempt.Status.Phase, attempt.Status.Step
 	switch {
 	case isEnded(phase):
 		return string(phase)
@@ -138,8 +138,8 @@ func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 func lateAt(attempt *infrav1.ElementalHostUpgrade, step string, now time.Time) string {
 	timeouts := attempt.Spec.Options.WithDefaults().Timeouts
 	timeout, limited := map[string]time.Duration{
-		stepEvacuateVMs: timeouts.Evacuation.Duration, stepDrain: timeouts.Drain.Duration, stepDetachVolumes: timeouts.Drain.Duration,
-		stepAssess: timeouts.Assessment.Duration, stepSettle: timeouts.Settle.Duration,
+		stepEvacuateVMs: timeouts.Evacuation(), stepDrain: timeouts.Drain(), stepDetachVolumes: timeouts.Drain(),
+		stepAssess: timeouts.Assessment(), stepSettle: timeouts.Settle(),
 	}[step]
 	if !limited {
 		return ""

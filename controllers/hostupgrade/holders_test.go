@@ -18,7 +18,7 @@ import (
 // at is an attempt at a step since a while.
 func at(step string, since time.Duration) func(*infrav1.ElementalHostUpgradeStatus) {
 	return func(status *infrav1.ElementalHostUpgradeStatus) {
-		status.Phase, status.Step, status.NodeName = infrav1.UpgradeProgressing, step+" (n/14)", "node"
+		status.Phase, status.Step, status.NodeName = infrav1.UpgradeProgressing, step, "node"
 		status.Steps = []infrav1.UpgradeStepStatus{{Name: step, StartedAt: metav1.Time{Time: noon.Add(-since)}}}
 	}
 }

@@ -115,7 +115,7 @@ func held(ctx context.Context, h hold) *world {
 	h.impose(ctx, w)
 	w.drive(ctx, nil)
 	Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
-	Expect(w.status(ctx).Step).To(Equal(h.position))
+	Expect(w.status(ctx).Position()).To(Equal(h.position))
 	return w
 }
 

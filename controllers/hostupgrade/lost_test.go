@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // lose leads an attempt to where its host is lost.
@@ -149,9 +150,7 @@ var _ = Describe("The Machine of a host that dies is left to its health checks",
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		prepare(ctx, w)
 		w.agent.down = true
-		w.drive(ctx, func() bool {
-			return w.marks(ctx).Label == infrav1.InPlaceUpgradeDone || w.marks(ctx).Label == infrav1.InPlaceUpgradeRolledBack
-		})
+		w.drive(ctx, func() bool { return hoststate.Ended(w.agent.marker.Phase) })
 		setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionUnknown, w.clock.Now())
 		w.rest(ctx)
 		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords(waits)))

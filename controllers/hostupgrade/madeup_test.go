@@ -5,6 +5,7 @@ package hostupgrade_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // madeUp is a world whose attempt is replaced by one with the changes.
@@ -28,26 +30,40 @@ func madeUp(ctx context.Context, change func(*infrav1.ElementalHostUpgradeSpec))
 
 // An attempt can be made up by whoever may create ElementalHostUpgrades, and be changed by whoever may change the policy
 // that keeps it as it is.
-var _ = Describe("An attempt that declares another OS than it offers", func() {
+var _ = Describe("An attempt that was made up", func() {
 	other := infrav1.OSVersionManagement{
 		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/other:v2"}`)},
 	}
+
+	const unwanted = "spec.osVersionManagement is an OS that nobody wants: the owner of Machine "
 
 	DescribeTable("is offered to no host",
 		func(ctx SpecContext, change func(*infrav1.ElementalHostUpgradeSpec), phase infrav1.UpgradePhase, message string) {
 			w := madeUp(ctx, change)
 			w.rest(ctx)
 			Expect(w.status(ctx)).To(And(HaveField("Phase", phase), HaveField("Message", ContainSubstring(message))))
+			w.clock.SetTime(w.clock.Now().Add(time.Hour))
+			w.rest(ctx)
+			Expect(w.status(ctx).Phase).To(Equal(phase), "it stays so")
 			Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 		},
 		Entry("another image under the hash and the image of what is wanted",
-			func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionManagement = other },
-			infrav1.UpgradeSuperseded, "ElementalMachineTemplate wanted-by-now"),
+			func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionManagement = other }, infrav1.UpgradeFailed, unwanted),
+		Entry("another image that it declares, too", func(s *infrav1.ElementalHostUpgradeSpec) {
+			s.OSVersionManagement, s.OSVersionHash, s.ImageURI = other, osversion.Hash(other), "oci://registry.test/other:v2"
+		}, infrav1.UpgradeFailed, unwanted),
 		Entry("what is wanted under another hash", func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionHash = "0123456789" },
 			infrav1.UpgradeFailed, "spec.osVersionHash is 0123456789, and that of spec.osVersionManagement "+wantedHash),
 		Entry("what is wanted under another image", func(s *infrav1.ElementalHostUpgradeSpec) { s.ImageURI = oldImage },
 			infrav1.UpgradeFailed, "spec.imageURI is "+oldImage+", and spec.osVersionManagement asks for "+newImage),
 	)
+
+	It("is told from one whose owner changes its mind before anything is done: that makes room for the next", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		wantOther(ctx, w)
+		w.rest(ctx)
+		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeSuperseded), HaveField("Message", w.inWords(otherWanted))))
+	})
 
 	It("takes no digest from a template of another OS, and pins it to none", func(ctx SpecContext) {
 		w := madeUp(ctx, func(s *infrav1.ElementalHostUpgradeSpec) { s.TemplateName = "other" })

@@ -62,7 +62,10 @@ func (w *world) marks(ctx context.Context) marks {
 		found.SkippedBy = ours(machine.Annotations[infrav1.SkipRemediationByAnnotation], attempt)
 	}
 	if cluster := get(ctx, w, clusterName, &infrav1.ElementalCluster{}); cluster != nil {
-		found.Slots, found.Quarantine = len(cluster.Status.UpgradeSlots), cluster.Annotations[infrav1.QuarantineAnnotation]
+		found.Slots = len(cluster.Status.UpgradeSlots)
+		for _, image := range cluster.Spec.Quarantine {
+			found.Quarantine += image.Digest + "=" + image.Host
+		}
 	}
 	if host := get(ctx, w, w.host, &infrav1.ElementalHost{}); host != nil {
 		found.Label, found.Asked = host.Labels[infrav1.InPlaceUpgradeLabel], host.Spec.Upgrade != nil

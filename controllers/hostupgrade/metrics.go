@@ -134,7 +134,7 @@ func heldBy(upgrade *infrav1.ElementalHostUpgrade) string {
 	case status.Step == "":
 		return heldPending
 	}
-	step := reasonOf(status.Step)
+	step := status.Step
 	if step == stepPreflight {
 		for _, result := range status.Preflight {
 			if result.Verdict == infrav1.PreflightBlock {

@@ -142,7 +142,7 @@ func (w *world) second(ctx context.Context) func() string {
 		Expect(err).NotTo(HaveOccurred())
 		agent.tick(ctx)
 		status := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
-		return status.Step + ": " + status.Message
+		return status.Position() + ": " + status.Message
 	}
 }
 

@@ -27,7 +27,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	}
 	if o.machineLeaves() && o.underway() && !o.lost() {
 		enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
-		r.recordWait(o, "", fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has begun",
+		r.recordWait(o, sequence.Report{}, fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has begun",
 			o.upgrade.Spec.MachineName, o.upgrade.Spec.HostName))
 		return ctrl.Result{RequeueAfter: pollHost}, nil
 	}
@@ -55,7 +55,7 @@ func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, err
 	r.recordRun(ctx, o, report)
 	switch {
 	case err != nil:
-		r.recordError(ctx, o, report.Position(), err, o.tooLate())
+		r.recordError(ctx, o, report, err, o.tooLate())
 		return ctrl.Result{}, err
 	case report.Completed():
 		message := fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate())
@@ -92,6 +92,10 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 	switch {
 	case o.upgrade.Spec.Cancel:
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
+	case o.neverWanted():
+		return infrav1.UpgradeFailed, fmt.Sprintf("spec.osVersionManagement is an OS that nobody wants: "+
+			"the owner of Machine %s wants that of ElementalMachineTemplate %s, and its ElementalMachine specifies another, too: "+
+			"delete the ElementalHostUpgrade, and patch the template to upgrade", o.upgrade.Spec.MachineName, o.wanted.TemplateName)
 	case o.superseded():
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
 	case !o.triggered() && o.contradiction() != "":
@@ -133,14 +137,14 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 	ending := fmt.Sprintf(" (ending as %s: %s)", outcome, message)
 	report, err := sequence.Run(ctx, r.ending(outcome), 0, o)
 	if err != nil {
-		r.recordError(ctx, o, "", err, ending)
+		r.recordError(ctx, o, sequence.Report{}, err, ending)
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {
 		if isEnded(o.upgrade.Status.Phase) { // and must not look as if it went on
 			return ctrl.Result{RequeueAfter: report.Result.After}, nil
 		}
-		r.recordWait(o, "", report.Result.Message+ending)
+		r.recordWait(o, sequence.Report{}, report.Result.Message+ending)
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
 	}
 	if o.upgrade.Status.Phase != outcome {
@@ -166,6 +170,9 @@ func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.R
 	}
 	if o.unread != nil {
 		return ctrl.Result{}, o.unread
+	}
+	if o.neverWanted() { // nothing was done for it, and nothing will be
+		return ctrl.Result{}, nil
 	}
 	if !o.superseded() || phase == infrav1.UpgradeRolledBack && o.leftUnhealthy() {
 		// Owners other than MachineDeployments are not watched, and nodes are not either.

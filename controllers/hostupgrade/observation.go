@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -62,6 +63,9 @@ type observation struct {
 	wanted  *WantedOS
 	unknown string
 	unread  error
+	// requested is the hash of the OS that the Machine's ElementalMachine specifies. It is read for an attempt that has not done
+	// anything yet and that the owner does not want; nil otherwise.
+	requested *string
 	// attempts are the other attempts on the same host, and rival the one that goes first.
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
@@ -147,7 +151,20 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	}
 	// What cannot be read keeps an attempt from its host, see wantUnknown, and no host that was triggered from going on.
 	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
-	return nil
+	return r.observeRequested(ctx, o)
+}
+
+// observeRequested reads whether Cluster API has requested the attempt's OS, which it does by the ElementalMachine.
+func (r *Reconciler) observeRequested(ctx context.Context, o *observation) error {
+	ref := o.machine.Spec.InfrastructureRef
+	if !o.superseded() || len(o.upgrade.Status.Steps) > 0 || !association.NamesElementalMachine(ref) {
+		return nil
+	}
+	elemental, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachine{}, o.upgrade.Namespace, ref.Name)
+	if err == nil && elemental != nil {
+		o.requested = new(osversion.Hash(elemental.Spec.OSVersionManagement))
+	}
+	return err
 }
 
 func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error {

@@ -19,7 +19,7 @@ func (r *Reconciler) offer(ctx context.Context, o *observation) error {
 	return r.patchHost(ctx, o, "offering the attempt to", func(host *infrav1.ElementalHost) {
 		host.Spec.Upgrade = o.request()
 		if !triggered {
-			// An outcome that an earlier attempt left would be read as this one's, and a trigger that a person
+			// The outcome that an upgrade by hand has left would be read as this one's, and a trigger that a person
 			// set before would set the host off before its node is drained.
 			delete(host.Labels, infrav1.InPlaceUpgradeLabel)
 			delete(host.Labels, infrav1.InPlaceUpdateLabel)

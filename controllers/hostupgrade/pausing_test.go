@@ -76,7 +76,7 @@ var _ = Describe("The pause of a node", func() {
 		takeSlot(ctx, w)
 		approve(ctx, w)
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 		retry(ctx, w, manual)
 		Expect(w.marks(ctx)).To(And(HaveField("Paused", BeEmpty()), HaveField("PausedBy", BeEmpty()), HaveField("Approved", "ours")))
 		freeSlots(ctx, w)

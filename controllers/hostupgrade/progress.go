@@ -30,11 +30,17 @@ func seen(host *infrav1.ElementalHost) any {
 	return seen
 }
 
-// recordProgress says how far the host is with what takes long, as it was when the attempt was looked at.
+// recordProgress says at which step the attempt is, and how far the host is with what takes long, as it was when the attempt was
+// looked at.
 func (o *observation) recordProgress() {
-	o.upgrade.Status.Progress = ""
-	if progress := o.hostReport().Progress; progress != nil && !isEnded(o.upgrade.Status.Phase) {
-		o.upgrade.Status.Progress = describeProgress(*progress)
+	status := &o.upgrade.Status
+	status.Progress = ""
+	if status.Step == "" || isEnded(status.Phase) {
+		return
+	}
+	status.Progress = fmt.Sprintf("%d/%d", status.StepIndex, status.StepCount)
+	if progress := o.hostReport().Progress; progress != nil {
+		status.Progress += ", " + describeProgress(*progress)
 	}
 }
 

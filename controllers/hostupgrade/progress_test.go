@@ -34,13 +34,17 @@ var _ = DescribeTable("recordProgress", func(progress *infrav1.HostUpgradeProgre
 	o := typical(reported(infrav1.HostUpgradeFetching), func(o *observation) {
 		o.host.Status.Upgrade.Progress, o.upgrade.Status.Phase = progress, ended
 		o.upgrade.Status.Progress = "former"
+		if ended != "" {
+			o.upgrade.Status.Step, o.upgrade.Status.StepIndex, o.upgrade.Status.StepCount = "Prefetch", 2, 14
+		}
 	})
 	o.recordProgress()
 	Expect(o.upgrade.Status.Progress).To(Equal(expected))
 },
 	Entry("of a known size", &infrav1.HostUpgradeProgress{Stage: "Download", Bytes: 412<<20 + 1, TotalBytes: 1 << 30}, infrav1.UpgradeProgressing,
-		"Download: 412 of 1024 MiB"),
-	Entry("of a size that nobody knows", &infrav1.HostUpgradeProgress{Stage: "Write", Bytes: 812 << 20}, infrav1.UpgradeProgressing, "Write: 812 MiB"),
-	Entry("none", nil, infrav1.UpgradeProgressing, ""),
+		"2/14, Download: 412 of 1024 MiB"),
+	Entry("of a size that nobody knows", &infrav1.HostUpgradeProgress{Stage: "Write", Bytes: 812 << 20}, infrav1.UpgradeProgressing, "2/14, Write: 812 MiB"),
+	Entry("none", nil, infrav1.UpgradeProgressing, "2/14"),
+	Entry("of an attempt that has not come to a step", &infrav1.HostUpgradeProgress{Stage: "Download", Bytes: 1 << 20}, infrav1.UpgradePhase(""), ""),
 	Entry("of an attempt that has ended", &infrav1.HostUpgradeProgress{Stage: "Download", Bytes: 1 << 20}, infrav1.UpgradeAborted, ""),
 )

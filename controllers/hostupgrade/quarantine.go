@@ -5,62 +5,99 @@ package hostupgrade
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
-// setQuarantine puts the digest into quarantine, or takes it out.
-func (r *Reconciler) setQuarantine(ctx context.Context, o *observation, digest string, bad bool) error {
-	if o.elementalCluster == nil || digest == "" {
+// maxQuarantineReason is the bound of QuarantinedImage.reason in the CRD, in characters.
+const maxQuarantineReason = 512
+
+// quarantineImage records that the attempt's host rolled back from the image with this digest.
+func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest string) error {
+	if o.elementalCluster == nil || digest == "" || preflight.QuarantinedImage(o.elementalCluster, digest) != nil {
 		return nil
 	}
-	digests, err := preflight.Quarantine(o.elementalCluster)
-	if err != nil {
-		// A list that a person broke is left for the person to repair; it blocks every upgrade meanwhile.
-		return nil //nolint:nilerr // see above
-	}
-	if _, is := digests[digest]; is == bad {
+	images, removed, room := makeRoom(o.elementalCluster.Spec.Quarantine)
+	if !room {
+		r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
+			"ElementalHost %s rolled back from %s, which cannot be recorded: spec.quarantine has %d images that users have added, remove some",
+			o.upgrade.Spec.HostName, digest, len(images))
 		return nil
 	}
-	if bad {
-		digests[digest] = o.upgrade.Spec.HostName
-	} else {
-		delete(digests, digest)
-	}
-	if err := r.writeQuarantine(ctx, o, digests); err != nil {
+	images = append(images, infrav1.QuarantinedImage{
+		Digest: digest, Host: o.upgrade.Spec.HostName, Since: metav1.NewTime(o.now), Reason: shortened(o.hostReport().Message),
+	})
+	if err := r.writeQuarantine(ctx, o, images); err != nil {
 		return err
 	}
-	if bad {
-		r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
-			"ElementalHost %s rolled back from %s (%s): it is offered to no further host", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
+	if removed != nil {
+		r.Recorder.Eventf(o.elementalCluster, nil, "Normal", infrav1.EventQuarantineLifted, "Quarantine",
+			"%s makes room in spec.quarantine, which is full: it is offered to hosts again", removed.Digest)
+	}
+	r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
+		"ElementalHost %s rolled back from %s (%s): it is offered to no further host", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
+	return nil
+}
+
+// makeRoom copies a quarantine and, if it is full, removes the oldest image that a host rolled back from. What users have added
+// themselves, without a host or a time, stays. It reports whether there is room for another image.
+func makeRoom(former []infrav1.QuarantinedImage) (images []infrav1.QuarantinedImage, removed *infrav1.QuarantinedImage, room bool) {
+	images = slices.Clone(former)
+	if len(images) < infrav1.MaxQuarantine {
+		return images, nil, true
+	}
+	oldest := -1
+	for i := range images {
+		if images[i].Host == "" || images[i].Since.IsZero() {
+			continue
+		}
+		if oldest < 0 || images[i].Since.Before(&images[oldest].Since) {
+			oldest = i
+		}
+	}
+	if oldest < 0 {
+		return images, nil, false
+	}
+	removed = images[oldest].DeepCopy()
+	return slices.Delete(images, oldest, oldest+1), removed, true
+}
+
+// releaseImage removes the image with this digest from the quarantine, because the attempt's host runs it.
+func (r *Reconciler) releaseImage(ctx context.Context, o *observation, digest string) error {
+	if preflight.QuarantinedImage(o.elementalCluster, digest) == nil {
 		return nil
+	}
+	images := slices.DeleteFunc(slices.Clone(o.elementalCluster.Spec.Quarantine), func(image infrav1.QuarantinedImage) bool {
+		return image.Digest == digest
+	})
+	if err := r.writeQuarantine(ctx, o, images); err != nil {
+		return err
 	}
 	r.Recorder.Eventf(o.elementalCluster, nil, "Normal", infrav1.EventQuarantineLifted, "Quarantine",
 		"ElementalHost %s runs %s (%s): it is offered to other hosts again", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
 	return nil
 }
 
-func (r *Reconciler) writeQuarantine(ctx context.Context, o *observation, digests map[string]string) error {
+// writeQuarantine fails if the ElementalCluster has changed since it was read: another attempt, or a user, may have changed the list.
+func (r *Reconciler) writeQuarantine(ctx context.Context, o *observation, images []infrav1.QuarantinedImage) error {
 	before := o.elementalCluster.DeepCopy()
-	if o.elementalCluster.Annotations == nil {
-		o.elementalCluster.Annotations = map[string]string{}
-	}
-	value, err := json.Marshal(digests)
-	if err != nil {
-		return fmt.Errorf("encoding quarantined digests: %w", err)
-	}
-	o.elementalCluster.Annotations[infrav1.QuarantineAnnotation] = string(value)
-	if len(digests) == 0 {
-		delete(o.elementalCluster.Annotations, infrav1.QuarantineAnnotation)
-	}
+	o.elementalCluster.Spec.Quarantine = images
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, o.elementalCluster, patch); err != nil {
-		return fmt.Errorf("writing the quarantined digests of ElementalCluster %s: %w", o.elementalCluster.Name, err)
+		return fmt.Errorf("writing spec.quarantine of ElementalCluster %s: %w", o.elementalCluster.Name, err)
 	}
 	return nil
+}
+
+func shortened(message string) string {
+	if runes := []rune(message); len(runes) > maxQuarantineReason {
+		return string(runes[:maxQuarantineReason])
+	}
+	return message
 }

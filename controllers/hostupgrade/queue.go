@@ -32,8 +32,8 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if o.elementalCluster == nil || !isQueued(o.upgrade) || o.admitted() {
 		return nil
 	}
-	if _, quarantined, err := preflight.QuarantinedBy(o.elementalCluster, o.digest()); err != nil || quarantined {
-		return nil //nolint:nilerr // the check says so
+	if preflight.QuarantinedImage(o.elementalCluster, o.digest()) != nil { // the check says so
+		return nil
 	}
 	holders, err := o.slotHolders(ctx, r.Client)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 
 // isQueued reports whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.
 func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return !isEnded(upgrade.Status.Phase) && reasonOf(upgrade.Status.Step) == stepAdmit
+	return !isEnded(upgrade.Status.Phase) && upgrade.Status.Step == stepAdmit
 }
 
 // queueOf wakes the attempts that wait for a slot of an ElementalCluster. The status of one that has just begun to wait
@@ -101,7 +101,7 @@ func slotsChanged() predicate.Funcs {
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: predicates.Changed(func(cluster *infrav1.ElementalCluster) any {
-			return []any{cluster.Status.UpgradeSlots, cluster.Annotations[infrav1.QuarantineAnnotation]}
+			return []any{cluster.Status.UpgradeSlots, cluster.Spec.Quarantine}
 		}).UpdateFunc,
 	}
 }

@@ -67,7 +67,7 @@ func queueUp(ctx context.Context, w *world, others ...string) {
 	GinkgoHelper()
 	takeSlot(ctx, w)
 	w.drive(ctx, nil)
-	Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
+	Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 	for _, name := range others {
 		w.addWorker(ctx, w.namespace+"-"+name)
 		w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{})
@@ -76,7 +76,7 @@ func queueUp(ctx context.Context, w *world, others ...string) {
 			_, err := w.reconcileNamed(ctx, "upgrade-"+name)
 			Expect(err).NotTo(HaveOccurred())
 			agent.tick(ctx)
-			return w.statusOf(ctx, "upgrade-"+name).Step
+			return w.statusOf(ctx, "upgrade-"+name).Position()
 		}).Should(Equal("Admit (4/14)"))
 	}
 }
@@ -159,10 +159,10 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		queueUp(ctx, w)
 		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 		freeSlots(ctx, w)
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Preflight (1/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Preflight (1/14)"))
 		Expect(w.status(ctx).Preflight).To(ConsistOf(HaveField("Check", "NodeSchedulable")))
 		Expect(w.slots(ctx)).To(BeEmpty())
 		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = false })

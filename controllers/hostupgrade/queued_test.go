@@ -64,8 +64,8 @@ var _ = DescribeTable("slotsChanged", func(change func(*infrav1.ElementalCluster
 },
 	Entry("a slot is freed", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots = nil }, true),
 	Entry("a slot is passed on", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots[0] = slotOf("b") }, true),
-	Entry("the quarantine is lifted", func(c *infrav1.ElementalCluster) {
-		c.Annotations = map[string]string{infrav1.QuarantineAnnotation: "{}"}
+	Entry("the quarantine is changed", func(c *infrav1.ElementalCluster) {
+		c.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:1", Host: "h"}}
 	}, true),
 	Entry("the status line", func(c *infrav1.ElementalCluster) { c.Status.Conditions = []metav1.Condition{{Type: "NodesUpToDate"}} }, false),
 )

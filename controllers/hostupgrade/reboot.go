@@ -28,7 +28,7 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.End(string(infrav1.UpgradeHostLost), "%s: look at its console; its slot is kept until it returns, "+
 			"its Machine is deleted, or spec.release is set%s", o.loss(), o.stoppedVMs()), nil
 	}
-	left := o.options.Timeouts.Reboot.Duration - o.now.Sub(o.enteredAt(stepReboot))
+	left := o.options.Timeouts.Reboot() - o.now.Sub(o.enteredAt(stepReboot))
 	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, o.hostReport().Phase)), nil
 }
 
@@ -36,9 +36,9 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 func (o *observation) loss() string {
 	timeouts := o.options.Timeouts
 	if o.returned() {
-		return fmt.Sprintf("ElementalHost %s came back, and has not assessed its boot within %s", o.host.Name, timeouts.Assessment.Duration+timeouts.Reboot.Duration)
+		return fmt.Sprintf("ElementalHost %s came back, and has not assessed its boot within %s", o.host.Name, timeouts.Assessment()+timeouts.Reboot())
 	}
-	return fmt.Sprintf("ElementalHost %s has not come back within %s of being triggered", o.host.Name, timeouts.Reboot.Duration)
+	return fmt.Sprintf("ElementalHost %s has not come back within %s of being triggered", o.host.Name, timeouts.Reboot())
 }
 
 func rebootMessage(o *observation, phase infrav1.HostUpgradePhase) string {

@@ -11,7 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -20,12 +22,30 @@ import (
 var _ = It("A write that a policy refuses is said, and tried again", func(ctx SpecContext) {
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	allow := refuseCordon(ctx, w)
-	w.drive(ctx, func() bool { return w.status(ctx).Step == "Cordon (5/14)" })
-	Expect(w.status(ctx).Step).To(Equal("Cordon (5/14)"))
+	w.drive(ctx, func() bool { return w.status(ctx).Step == "Cordon" })
+	Expect(w.status(ctx).Position()).To(Equal("Cordon (5/14)"))
 	Expect(w.status(ctx).Message).To(And(
 		HavePrefix("refused, and tried again: running step Cordon: cordoning Node "+w.host+": "), HaveSuffix("no cordons on Sundays")))
 
 	allow()
+	w.drive(ctx, nil)
+	Expect(w.marks(ctx)).To(Equal(clean))
+})
+
+var _ = It("A Pod that two PodDisruptionBudgets select, which no API server evicts, is named with that cause until one is gone", func(ctx SpecContext) {
+	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+	guardPod(ctx, w)
+	allowEviction(ctx, w)
+	one := intstr.FromInt32(1)
+	second := &policyv1.PodDisruptionBudget{ObjectMeta: w.meta("second"), Spec: policyv1.PodDisruptionBudgetSpec{
+		MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+	}}
+	Expect(live.Create(ctx, second)).To(Succeed())
+	w.drive(ctx, nil)
+	Expect(w.status(ctx)).To(And(HaveField("Step", "Drain"), HaveField("Message", w.inWords("Pod NAMESPACE/web cannot be evicted: "+
+		"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))))
+
+	Expect(live.Delete(ctx, second)).To(Succeed())
 	w.drive(ctx, nil)
 	Expect(w.marks(ctx)).To(Equal(clean))
 })

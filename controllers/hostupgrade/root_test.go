@@ -30,7 +30,7 @@ var _ = Describe("An attempt for an image that an identity has to have signed", 
 			GinkgoHelper()
 			w.rest(ctx)
 			Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).Status).To(And(
-				HaveField("Phase", infrav1.UpgradeProgressing), HaveField("Step", "Preflight (1/14)"), HaveField("Message", ContainSubstring(why))))
+				HaveField("Phase", infrav1.UpgradeProgressing), HaveField("Position()", "Preflight (1/14)"), HaveField("Message", ContainSubstring(why))))
 			Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 		}
 		waits("there is no ConfigMap " + w.namespace + "/sigstore")

@@ -18,7 +18,7 @@ import (
 
 // settle holds the slot until the node's storage is healthy again.
 func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Result, error) {
-	late := o.overdue(stepSettle, o.options.Timeouts.Settle.Duration)
+	late := o.overdue(stepSettle, o.options.Timeouts.Settle())
 	isWatched := r.watchDrain(ctx, o, drainwatch.Volumes)
 	unattached, err := o.workload.Unattached(ctx, o.node.Name)
 	if err != nil {

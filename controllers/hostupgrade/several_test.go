@@ -101,7 +101,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		attempt.Status.Phase = infrav1.UpgradeHostLost
 		Expect(live.Status().Update(ctx, attempt)).To(Succeed())
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Admit (4/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 		Expect(w.status(ctx).Message).To(Equal("waiting for an upgrade slot of Cluster edge: 1 of 1 taken by " + w.namespace + "-z (HostLost: waits for its host); " +
 			"bring a lost host back, delete its Machine, or set spec.release of ElementalHostUpgrade upgrade-z"))
 	})
@@ -132,7 +132,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		Expect(slots).To(HaveLen(1))
 		Expect(slots[0].Upgrade).To(Equal(w.upgrade))
 		waiting := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
-		Expect(waiting.Step).To(Equal("Admit (4/14)"))
+		Expect(waiting.Position()).To(Equal("Admit (4/14)"))
 		Expect(waiting.Message).To(Equal("waiting for an upgrade slot of Cluster edge"))
 		w.reconciler.APIReader = live // no host is triggered by one that does not see its slot
 		for _, name := range []string{w.upgrade, "upgrade-b"} {
@@ -155,7 +155,7 @@ var _ = Describe("Attempts on several hosts", func() {
 			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:pinned"}
 		})
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Prefetch (2/14)"))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade.Digest).To(Equal("sha256:pinned"))
 	})
 })

@@ -45,7 +45,7 @@ var _ = Describe("What is listed in a workload cluster", Ordered, func() {
 		w.rest(ctx)
 		w.agent.tick(ctx)
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Prefetch (2/14)"))
 		volume := degrade(ctx, w)
 		for w.agent.marker.Phase != infrav1.HostUpgradeFetched {
 			w.agent.tick(ctx)
@@ -67,7 +67,7 @@ var _ = Describe("What is listed in a workload cluster", Ordered, func() {
 		w.rest(ctx)
 		volume := degrade(ctx, w)
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Drain (7/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Drain (7/14)"))
 
 		allowEviction(ctx, w)
 		w.rest(ctx)
@@ -100,7 +100,7 @@ var _ = Describe("What is listed in a workload cluster", Ordered, func() {
 				Expect(err).NotTo(HaveOccurred())
 				w.clock.SetTime(w.clock.Now().Add(pollPods))
 			}
-			Expect(w.status(ctx).Step).To(Equal("Drain (7/14)"))
+			Expect(w.status(ctx).Position()).To(Equal("Drain (7/14)"))
 			return lists.Listed()
 		}
 		alone := listed()

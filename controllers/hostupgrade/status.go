@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -71,14 +72,14 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		// to say of it, and what was said of the step before must not be said of this one.
 		return
 	}
-	r.announce(ctx, o, report.Position(), report.Result.Message)
-	r.recordWait(o, report.Position(), report.Result.Message+o.tooLate()+o.keptOff(report.Step))
+	r.announce(ctx, o, report, report.Result.Message)
+	r.recordWait(o, report, report.Result.Message+o.tooLate()+o.keptOff(report.Step))
 }
 
 // recordError reports what does not pass within moments, as other errors do, and what a person may have to mend: a write that
 // an API server refuses, by its rights or by a policy of the cluster, and a workload cluster that does not answer as it
-// should. The message ends with the suffix. An empty step keeps the one that is there.
-func (r *Reconciler) recordError(ctx context.Context, o *observation, step string, err error, suffix string) {
+// should. The message ends with the suffix. A report without a step keeps the one that is there.
+func (r *Reconciler) recordError(ctx context.Context, o *observation, report sequence.Report, err error, suffix string) {
 	message := ""
 	switch {
 	case isEnded(o.upgrade.Status.Phase):
@@ -90,34 +91,34 @@ func (r *Reconciler) recordError(ctx context.Context, o *observation, step strin
 	if message == "" {
 		return
 	}
-	if reasonOf(step) == stepApprove {
-		step = "" // an attempt at that step counts as one that waits for a person
+	if report.Step == stepApprove {
+		report.Step = "" // an attempt at that step counts as one that waits for a person
 	}
-	r.announce(ctx, o, step, message)
-	r.recordWait(o, step, message+suffix)
+	r.announce(ctx, o, report, message)
+	r.recordWait(o, report, message+suffix)
 }
 
 // announce the step that an attempt stops at, if it is another one than before.
-func (r *Reconciler) announce(ctx context.Context, o *observation, step, message string) {
-	if step == "" || o.upgrade.Status.Step == step {
+func (r *Reconciler) announce(ctx context.Context, o *observation, report sequence.Report, message string) {
+	if report.Completed() || o.upgrade.Status.Step == report.Step {
 		return
 	}
-	ctrl.LoggerFrom(ctx).Info("Entering step", "step", step)
-	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, reasonOf(step), "%s: %s", step, message)
+	ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
+	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), message)
 }
 
-// recordWait reports what is waited for. An empty step keeps the one that is there.
-func (r *Reconciler) recordWait(o *observation, step, message string) {
+// recordWait reports what is waited for. A report without a step keeps the one that is there.
+func (r *Reconciler) recordWait(o *observation, report sequence.Report, message string) {
 	status := &o.upgrade.Status
 	if status.Phase != infrav1.UpgradeHostLost || !o.lost() {
 		status.Phase = infrav1.UpgradeProgressing
 	}
-	if step != "" {
-		status.Step = step
+	if !report.Completed() {
+		setStep(status, report)
 	}
 	status.Message = message
 	conditions.Set(o.upgrade, metav1.Condition{
-		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: reasonOf(status.Step), Message: condition.Message(message),
+		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: cmp.Or(status.Step, string(infrav1.UpgradePending)), Message: condition.Message(message),
 	})
 	conditions.Set(o.upgrade, metav1.Condition{
 		Type: infrav1.UpgradeSucceededCondition, Status: metav1.ConditionUnknown, Reason: string(infrav1.UpgradeProgressing), Message: condition.Message(message),
@@ -132,7 +133,7 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	}
 	status.Phase, status.Message = outcome, message
 	if outcome != infrav1.UpgradeHostLost { // which may go on
-		status.Step = ""
+		setStep(status, sequence.Report{})
 		status.FinishedAt = &metav1.Time{Time: o.now}
 	}
 	if o.host != nil {
@@ -191,20 +192,14 @@ func (r *Reconciler) recordWaiver(o *observation, result infrav1.PreflightResult
 		return
 	}
 	r.Recorder.Eventf(o.upgrade, nil, "Warning", infrav1.EventPreflightWaived, stepPreflight,
-		"check %s is waived by annotation %s: %s: %s", result.Check, infrav1.SkipPreflightAnnotation, result.Object, result.Message)
+		"check %s is waived by skipPreflight: %s: %s", result.Check, result.Object, result.Message)
 }
 
-// reasonOf turns "Drain (7/14)" into the reason "Drain".
-func reasonOf(step string) string {
-	for i, c := range step {
-		if c == ' ' {
-			return step[:i]
-		}
+func setStep(status *infrav1.ElementalHostUpgradeStatus, report sequence.Report) {
+	status.Step, status.StepIndex, status.StepCount = report.Step, 0, 0
+	if !report.Completed() {
+		status.StepIndex, status.StepCount = int32(report.Index), int32(report.Total)
 	}
-	if step == "" {
-		return string(infrav1.UpgradePending)
-	}
-	return step
 }
 
 // enter records when a step was first stopped at.

@@ -17,7 +17,7 @@ import (
 
 // clean is what is left of an attempt that succeeded.
 var clean = marks{
-	Phase: infrav1.UpgradeSucceeded, Label: infrav1.InPlaceUpgradeDone, Pin: newDigest, OS: newDigest,
+	Phase: infrav1.UpgradeSucceeded, Pin: newDigest, OS: newDigest,
 }
 
 var _ = Describe("An upgrade", func() {
@@ -25,17 +25,17 @@ var _ = Describe("An upgrade", func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		addPod(ctx, w, "web")
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Preflight (1/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Preflight (1/14)"))
 		Expect(w.marks(ctx)).To(Equal(marks{Phase: infrav1.UpgradeProgressing, Asked: true, OS: oldDigest}))
 
 		w.agent.tick(ctx) // acknowledges
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Prefetch (2/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Prefetch (2/14)"))
 
 		w.agent.tick(ctx) // fetches
 		w.agent.tick(ctx) // has fetched
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Reboot (10/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Reboot (10/14)"))
 		Expect(get(ctx, w, "web", &corev1.Pod{})).To(BeNil(), "the Pod is evicted before the host is triggered")
 		triggered := marks{
 			Phase: infrav1.UpgradeProgressing, Asked: true, OS: oldDigest, Pin: newDigest, Unschedulable: true, CordonedBy: "ours",
@@ -51,12 +51,12 @@ var _ = Describe("An upgrade", func() {
 		}
 		w.agent.tick(ctx) // boots
 		w.rest(ctx)
-		Expect(w.status(ctx).Step).To(Equal("Assess (11/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Assess (11/14)"))
 		w.agent.tick(ctx) // finds its boot good
 		w.rest(ctx)
 		Expect(w.status(ctx).Message).To(HaveSuffix("is Ready and is watched for 10s"))
 		assessed := triggered
-		assessed.OS, assessed.Label = newDigest, infrav1.InPlaceUpgradeDone
+		assessed.OS, assessed.Label = newDigest, ""
 		Expect(w.marks(ctx)).To(Equal(assessed))
 
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
@@ -112,7 +112,7 @@ var _ = Describe("An upgrade", func() {
 			node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
 		})
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Approve (3/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Approve (3/14)"))
 		Expect(w.marks(ctx).Paused).To(Equal("lunch"))
 	})
 
@@ -122,7 +122,7 @@ var _ = Describe("An upgrade", func() {
 			node.Annotations = map[string]string{infrav1.NodeUpgradePauseAnnotation: "lunch"}
 		})
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("Approve (3/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Approve (3/14)"))
 		w.changeNode(ctx, func(node *corev1.Node) { delete(node.Annotations, infrav1.NodeUpgradePauseAnnotation) })
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))
@@ -137,7 +137,7 @@ var _ = Describe("An upgrade", func() {
 
 		By("going ahead when the check is waived, and not uncordoning in the end")
 		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
-			u.Annotations = map[string]string{infrav1.SkipPreflightAnnotation: "NodeSchedulable"}
+			u.Spec.SkipPreflight = []infrav1.PreflightCheck{"NodeSchedulable"}
 		})
 		w.drive(ctx, nil)
 		expected := clean

@@ -5,7 +5,6 @@ package hostupgrade_test
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -63,7 +62,7 @@ var _ = DescribeTable("A host is not triggered where, after the reconcile has re
 	}, ""),
 	Entry("its image is quarantined", &infrav1.ElementalCluster{}, func(ctx context.Context, w *world) {
 		cluster := get(ctx, w, clusterName, &infrav1.ElementalCluster{})
-		cluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: fmt.Sprintf(`{%q:"another-host"}`, newDigest)}
+		cluster.Spec.Quarantine = quarantinedBy("another-host", newDigest)
 		Expect(live.Update(ctx, cluster)).To(Succeed())
 	}, "another-host"),
 	Entry("its namespace opts out", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.closed = "the namespace has opted out" },
@@ -78,7 +77,7 @@ var _ = It("No slot is taken in a namespace that has opted out, until it opts in
 	w.owners.closed = "the namespace has opted out"
 	w.drive(ctx, nil)
 	Expect(w.slots(ctx)).To(BeEmpty())
-	Expect(w.status(ctx)).To(And(HaveField("Step", "Admit (4/14)"), HaveField("Message", "the namespace has opted out")))
+	Expect(w.status(ctx)).To(And(HaveField("Position()", "Admit (4/14)"), HaveField("Message", "the namespace has opted out")))
 	node := &corev1.Node{}
 	Expect(live.Get(ctx, client.ObjectKey{Name: w.host}, node)).To(Succeed())
 	Expect(node.Spec.Unschedulable).To(BeFalse())

@@ -98,7 +98,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 		volume := addVolume(ctx, w)
 		fail(ctx, w, volume, "c")
 		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
-			u.Annotations = map[string]string{infrav1.SkipPreflightAnnotation: allChecks()}
+			u.Spec.SkipPreflight = allChecks()
 		})
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		w.drive(ctx, func() bool { return w.agent.marker.Phase == infrav1.HostUpgradeRebooting })
@@ -172,12 +172,12 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 })
 
 // allChecks waives every check of the preflight.
-func allChecks() string {
-	names := []string{}
+func allChecks() []infrav1.PreflightCheck {
+	names := []infrav1.PreflightCheck{}
 	for _, check := range preflight.Checks(kubevirt.Resident{}, longhornresident.Resident{}) {
-		names = append(names, check.Name)
+		names = append(names, infrav1.PreflightCheck(check.Name))
 	}
-	return strings.Join(names, ",")
+	return names
 }
 
 // index of the step that the attempt waits at.

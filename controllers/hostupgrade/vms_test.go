@@ -5,7 +5,6 @@ package hostupgrade_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -65,13 +64,7 @@ func (w *world) driveVMs(ctx context.Context, until func() bool) {
 }
 
 func (w *world) isAt(ctx context.Context, step string) func() bool {
-	return func() bool { return reasonOf(w.status(ctx).Step) == step }
-}
-
-func reasonOf(position string) string {
-	name := ""
-	_, _ = fmt.Sscanf(position, "%s", &name)
-	return name
+	return func() bool { return w.status(ctx).Step == step }
 }
 
 // strategyOf is how the virtual machine is switched, and whether it is marked.
@@ -107,7 +100,7 @@ var _ = Describe("An upgrade of a node with virtual machines", Ordered, func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		addVM(ctx, w)
 		w.drive(ctx, nil)
-		Expect(w.status(ctx).Step).To(Equal("EvacuateVMs (6/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("EvacuateVMs (6/14)"))
 		Expect(w.status(ctx).Message).To(Equal(w.inWords(isLocal)))
 		Expect(w.status(ctx).VirtualMachines).To(HaveExactElements(HaveField("Decision", infrav1.VMBlock)))
 		w.clock.SetTime(w.clock.Now().Add(61 * time.Minute))

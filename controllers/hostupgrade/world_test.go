@@ -161,12 +161,12 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	elemental.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID,
 	}}
-	elemental.Spec.HostRef = &corev1.ObjectReference{Name: name}
+	elemental.Spec.HostRef, elemental.Spec.OSVersionManagement = &corev1.ObjectReference{Name: name}, wanted
 	Expect(live.Create(ctx, elemental)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
 	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
-	host.Status.Phase = infrav1.HostPhaseRunning
+	host.Status.Phase, host.Status.Agent.Version = infrav1.HostPhaseRunning, "v0.8.0"
 	host.Status.OS = infrav1.HostOS{ImageURI: oldImage, Digest: oldDigest, BootID: "boot-1", Version: "OS v1"}
 	Expect(live.Status().Update(ctx, host)).To(Succeed())
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -66,7 +66,7 @@ func (w *world) host(ctx SpecContext, name string, changes ...func(*infrav1.Elem
 	}
 	Expect(server.Client.Create(ctx, host)).To(Succeed())
 	w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
-		s.Phase = infrav1.HostPhaseRunning
+		s.Phase, s.Agent.Version = infrav1.HostPhaseRunning, "v0.8.0"
 		s.Installed = true
 		s.OS = infrav1.HostOS{ImageURI: "oci://os:v1", Digest: "sha256:1", BootID: bootID}
 		s.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}}

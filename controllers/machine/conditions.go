@@ -31,7 +31,7 @@ var owned = []string{
 	infrav1.AssociationReadyCondition,
 	infrav1.HostReadyCondition,
 	infrav1.ProviderIDReadyCondition,
-	infrav1.UpToDateCondition,
+	infrav1.OSUpToDateCondition,
 	infrav1.OSDriftedCondition,
 	infrav1.DeletingCondition,
 }

@@ -74,7 +74,7 @@ type scope struct {
 	elementalCluster *infrav1.ElementalCluster
 	// host that serves the machine. Nil until one is found.
 	host *infrav1.ElementalHost
-	// unresolved is why the ManagedOSVersion that the machine names has no image. Nil if it names none.
+	// unresolved is why the machine's OS is not known: its ManagedOSVersion has no image, or it cannot be decoded. Nil if it is known.
 	unresolved *managedos.Problem
 }
 

@@ -88,7 +88,7 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.ns, Name: "c1", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"},
 		}}
-		elemental.Spec.NodeUpgradeOption.Timeouts.Reboot = &metav1.Duration{Duration: 24 * time.Hour}
+		elemental.Spec.NodeUpgradeOption.Timeouts.RebootSeconds = new(int32(24 * 60 * 60))
 		Expect(server.Client.Create(ctx, elemental)).To(Succeed())
 		machine, host := w.running(ctx, "m1")
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
@@ -100,7 +100,7 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		clock.SetTime(time.Now().Add(5 * time.Minute))
 		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		rests(machine)
-		update(ctx, elemental, func() { elemental.Spec.NodeUpgradeOption.Timeouts.Reboot.Duration = time.Minute }, false)
+		update(ctx, elemental, func() { *elemental.Spec.NodeUpgradeOption.Timeouts.RebootSeconds = 60 }, false)
 		Eventually(gone(ctx, machine)).Should(BeTrue())
 	})
 

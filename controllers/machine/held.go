@@ -111,7 +111,7 @@ func clusterOf(attempt *infrav1.ElementalHostUpgrade) client.ObjectKey {
 }
 
 func waitsForNode(machine *infrav1.ElementalMachine) bool {
-	return conditions.GetReason(machine, infrav1.UpToDateCondition) == infrav1.WaitingForNodeReason
+	return conditions.GetReason(machine, infrav1.OSUpToDateCondition) == infrav1.WaitingForNodeReason
 }
 
 func anyPaused(all []*infrav1.ElementalHostUpgrade) bool {

@@ -70,22 +70,22 @@ var _ = Describe("A machine whose turn is held up by a paused node", func() {
 		end := func(upgrade *infrav1.ElementalHostUpgrade) {
 			update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Step = infrav1.UpgradeSucceeded, "" }, true)
 		}
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
-		paused := attempt("u3", "m3", "node-3", "Approve (3/14)")
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		paused := attempt("u3", "m3", "node-3", "Approve")
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
 		now, err := get(ctx, waiting)()
 		Expect(err).NotTo(HaveOccurred())
-		Expect(conditions.GetMessage(now, infrav1.UpToDateCondition)).To(Equal("Waiting for its turn: Node node-3 is paused: " +
-			"remove its annotation infrastructure.cluster.x-k8s.io/node-upgrade-pause, or set spec.approved of ElementalHostUpgrade u3"))
+		Expect(conditions.GetMessage(now, infrav1.OSUpToDateCondition)).To(Equal("Waiting for its turn: Node node-3 is paused: " +
+			"remove its annotation infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause, or set spec.approved of ElementalHostUpgrade u3"))
 		Expect(now).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Expect(get(ctx, other)()).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(get(ctx, other)()).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
-		working := attempt("u4", "m4", "node-4", "Drain (7/14)")
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		working := attempt("u4", "m4", "node-4", "Drain")
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		end(working)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
 		end(paused)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 })

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -48,9 +49,37 @@ var _ = Describe("An ElementalMachine", func() {
 		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
 		Eventually(get(ctx, machine)).Should(SatisfyAll(
 			haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
-			haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 		))
+	})
+
+	It("tells of the OS that a user has set on its host, which does not last", func(ctx SpecContext) {
+		told := func(host client.Object) func() ([]string, error) {
+			return func() ([]string, error) {
+				list := &eventsv1.EventList{}
+				err := server.Client.List(ctx, list, client.InNamespace(w.ns))
+				notes := []string{}
+				for i := range list.Items {
+					if is := &list.Items[i]; is.Regarding.Name == host.GetName() && is.Reason == infrav1.EventHostOSReplaced {
+						notes = append(notes, is.Type+": "+is.Note)
+					}
+				}
+				return notes, err
+			}
+		}
+		patched := w.host(ctx, "h1", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:mine") })
+		machine := w.machine(ctx, "m1", madeFrom("t1"))
+		Eventually(told(patched)).Should(ConsistOf("Warning: spec.osVersionManagement was oci://os:mine and is now that of ElementalMachine m1, oci://os:v1: " +
+			"to have another, change it in ElementalMachineTemplate t1"))
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Expect(get(ctx, patched)()).To(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+
+		By("not where it is the same OS")
+		same := w.host(ctx, "h2", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = debug("oci://os:v1") })
+		machine = w.machine(ctx, "m2")
+		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef.Name", same.Name))
+		Consistently(told(same)).Should(BeEmpty())
 	})
 
 	It("names its host on the Machine, which Cluster API 1.14 must never find without an annotation", func(ctx SpecContext) {
@@ -157,7 +186,7 @@ var _ = Describe("An ElementalMachine", func() {
 		Expect(host.Spec.Upgrade).To(BeNil())
 		Expect(host.Labels).NotTo(HaveKey(infrav1.InPlaceUpgradeLabel))
 		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason),
+			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason),
 			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 		))
 	})

@@ -31,7 +31,7 @@ var _ = Describe("A machine that names a ManagedOSVersion", func() {
 		machine := w.machine(ctx, "m1", func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = named("v2") })
 		Eventually(get(ctx, machine)).Should(SatisfyAll(
 			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason),
-			haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason)))
+			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason)))
 		Expect(machine.Spec.HostRef).To(BeNil())
 
 		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v2", "container", "oci://os:v2"))).To(Succeed())
@@ -63,10 +63,10 @@ var _ = Describe("A machine that names a ManagedOSVersion", func() {
 	It("keeps its host on its OS while another version cannot be found", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		machine, host := w.running(ctx, "m1")
-		Expect(machine).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		update(ctx, machine, func() { machine.Spec.OSVersionManagement = named("v9") }, false)
 		Eventually(get(ctx, machine)).Should(
-			haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
+			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
 		Expect(machine).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		Consistently(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
 

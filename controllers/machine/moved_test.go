@@ -23,7 +23,7 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 		conditionsBefore, orderBefore := must(p.conditions(ctx)()), p.order(ctx)
 		Expect(conditionsBefore[p.machines[p.drifted].Name]).To(And(
 			HaveKeyWithValue(clusterv1.ReadyCondition, HavePrefix("True/")),
-			HaveKeyWithValue(infrav1.UpToDateCondition, HavePrefix("False/"+infrav1.HostRunsOtherOSReason)),
+			HaveKeyWithValue(infrav1.OSUpToDateCondition, HavePrefix("False/"+infrav1.HostRunsOtherOSReason)),
 			HaveKeyWithValue(infrav1.OSDriftedCondition, HavePrefix("True/"+infrav1.HostRunsOtherOSReason))))
 
 		p.pause(ctx, true)
@@ -49,7 +49,7 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 			p.pass(ctx, time.Duration(step+1)*30*time.Second)
 			Expect(p.conditions(ctx)()).To(And(HaveLen(movedHosts), HaveEach(And(
 				HaveKeyWithValue(clusterv1.ReadyCondition, HavePrefix("True/")),
-				HaveKeyWithValue(infrav1.UpToDateCondition, HavePrefix("Unknown/"+infrav1.HostOSUnknownReason)),
+				HaveKeyWithValue(infrav1.OSUpToDateCondition, HavePrefix("Unknown/"+infrav1.HostOSUnknownReason)),
 				HaveKeyWithValue(infrav1.OSDriftedCondition, HavePrefix("Unknown/"+infrav1.HostOSUnknownReason))))))
 			Expect(p.order(ctx)).To(Equal(orderBefore))
 		}

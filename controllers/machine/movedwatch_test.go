@@ -76,7 +76,7 @@ func (s *movedWatch) look(change watch.EventType, object client.Object) {
 	switch kind := object.(type) {
 	case *infrav1.ElementalMachine:
 		upToDate, drifted := s.pool.allowed(kind.Name)
-		is, says := conditions.GetReason(kind, infrav1.UpToDateCondition), conditions.GetReason(kind, infrav1.OSDriftedCondition)
+		is, says := conditions.GetReason(kind, infrav1.OSUpToDateCondition), conditions.GetReason(kind, infrav1.OSDriftedCondition)
 		wrong("says that it is not up to date: "+is, !slices.Contains(upToDate, is))
 		wrong("says of its drift: "+says, !slices.Contains(drifted, says))
 	case *infrav1.ElementalHost:

@@ -58,7 +58,11 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (ctrl.Result, erro
 	if !readyToClaim(s) {
 		return ctrl.Result{}, nil
 	}
-	host, err := r.claimer().Claim(ctx, newClaim(s))
+	claimer := r.claimer()
+	claimer.OSReplaced = func(host *infrav1.ElementalHost, former infrav1.OSVersionManagement) {
+		r.record(hostOSReplaced(s.machine, host, former))
+	}
+	host, err := claimer.Claim(ctx, newClaim(s))
 	switch {
 	case errors.Is(err, association.ErrNoHost):
 		// A host that becomes free is an event, see hostToMachines.

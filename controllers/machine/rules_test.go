@@ -14,7 +14,9 @@ import (
 
 var _ = Describe("Whose signature the images of a host need", func() {
 	rulesFor := func(prefix string) *infrav1.ImageVerification {
-		return &infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{{Prefix: prefix, PublicKeys: []string{"key"}}}}
+		return &infrav1.ImageVerification{
+			Rules: []infrav1.ImageVerificationRule{{Prefix: prefix, PublicKeys: []string{"key"}}}, Unmatched: infrav1.UnmatchedImageRefuse,
+		}
 	}
 
 	It("is the cluster's to say while that says anything, and the registration's before and afterwards", func(ctx SpecContext) {
@@ -73,7 +75,7 @@ var _ = Describe("Whose signature the images of a host need", func() {
 
 		By("renewing the token, which is no machine's business")
 		before := reconcilesOf(machine)
-		update(ctx, registration, func() { registration.Spec.Config.Elemental.Registration.Token = "renewed" }, false)
+		update(ctx, registration, func() { registration.Status.TokenExpirationTime = metav1.Now() }, true)
 		Consistently(func() int64 { return reconcilesOf(machine) }).Should(Equal(before))
 	})
 })

@@ -143,7 +143,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	It("gets the mark back when Cluster API has cleaned up after a person who took it off, without any other event", func(ctx SpecContext) {
 		Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())
 		attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2")
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason))
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason))
 		clock.SetTime(time.Now().Add(time.Minute))
 		Consistently(get(ctx, owner)).ShouldNot(marked())
 		update(ctx, owner, func() { delete(owner.Annotations, runtimev1.PendingHooksAnnotation) }, false)
@@ -189,7 +189,7 @@ var _ = Describe("A template that is patched while a machine is made from it", f
 		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
 		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") }, false)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
 		Expect(machine.Spec.OSVersionManagement).To(Equal(image("oci://os:v2")))
 	})
 })

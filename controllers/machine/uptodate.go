@@ -29,7 +29,7 @@ type osFacts struct {
 	template *infrav1.ElementalMachineTemplate
 	// host of the machine. Nil if it has none.
 	host *infrav1.ElementalHost
-	// unresolved is why the machine's ManagedOSVersion has no image. Nil if none is named, or it has.
+	// unresolved is why the machine's OS is not known. Nil if it is.
 	unresolved *managedos.Problem
 	// upgrade is the name of the attempt that is in progress, last the newest attempt that there is.
 	upgrade string
@@ -58,7 +58,7 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 }
 
 func judgeUpToDate(f osFacts) {
-	const upToDate = infrav1.UpToDateCondition
+	const upToDate = infrav1.OSUpToDateCondition
 	m := f.machine
 	switch {
 	case f.upgrade != "":
@@ -80,7 +80,7 @@ func judgeUpToDate(f osFacts) {
 }
 
 func judgeBooted(f osFacts) {
-	const upToDate = infrav1.UpToDateCondition
+	const upToDate = infrav1.OSUpToDateCondition
 	wanted := f.machine.Spec.OSVersionManagement
 	switch hoststate.Runs(f.host, wanted) {
 	case hoststate.MatchSame:

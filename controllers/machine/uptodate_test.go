@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
@@ -61,7 +62,7 @@ var _ = Describe("UpToDate", func() {
 				Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 				update(ctx, upgrade, func() { upgrade.Status.Phase = *c.upgrade }, true)
 			}
-			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, c.status, c.reason))
+			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, c.status, c.reason))
 			Expect(get(ctx, machine)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		},
 		Entry("all the same", osCase{
@@ -110,12 +111,38 @@ var _ = Describe("UpToDate", func() {
 		}),
 	)
 
+	It("says which field of an OS version cannot be read, and what to do; no host gets it", func(ctx SpecContext) {
+		unreadable := infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"oci://os:v2","debug":"yes"}`)}}
+		message := func(conditionType string) OmegaMatcher {
+			return WithTransform(func(m *infrav1.ElementalMachine) string { return conditions.GetMessage(m, conditionType) },
+				HavePrefix("ElementalMachine m1: spec.osVersionManagement.osVersion.debug is of JSON type string, and has to be a bool: correct it"))
+		}
+		w := newWorld(ctx)
+		machine, host := w.running(ctx, "m1")
+		Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		update(ctx, machine, func() { machine.Spec.OSVersionManagement = unreadable }, false)
+		Eventually(get(ctx, machine)).Should(And(
+			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.OSUpToDateCondition)))
+		Expect(machine).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Consistently(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+
+		By("a machine that has no host yet")
+		w = newWorld(ctx)
+		w.host(ctx, "h1")
+		machine = w.machine(ctx, "m1", madeFrom("t1"), func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = unreadable })
+		Eventually(get(ctx, machine)).Should(And(
+			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.AssociationReadyCondition),
+			message(infrav1.OSUpToDateCondition)))
+		Expect(conditions.GetMessage(machine, infrav1.OSUpToDateCondition)).To(HaveSuffix("correct it here and in ElementalMachineTemplate t1"))
+		Expect(machine.Spec.HostRef).To(BeNil())
+	})
+
 	It("follows a template that is patched", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		template := w.template(ctx, "t1", "oci://os:v1")
 		machine, _ := w.running(ctx, "m1", madeFrom("t1"))
-		Expect(machine).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
 	})
 })

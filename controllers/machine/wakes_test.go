@@ -106,9 +106,9 @@ var _ = Describe("An ElementalMachine that waits", func() {
 		}}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
 		update(ctx, attempt, func() {
-			attempt.Status.Phase, attempt.Status.NodeName, attempt.Status.Step = infrav1.UpgradeProgressing, "node-2", "Approve (3/14)"
+			attempt.Status.Phase, attempt.Status.NodeName, attempt.Status.Step = infrav1.UpgradeProgressing, "node-2", "Approve"
 		}, true)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
 
 		Expect(server.Client.Delete(ctx, leaving)).To(Succeed())
 		Eventually(func() bool {
@@ -116,7 +116,7 @@ var _ = Describe("An ElementalMachine that waits", func() {
 		}).Should(BeTrue())
 		rests(waiting)
 		update(ctx, attempt, func() { attempt.Status.Phase, attempt.Status.Step = infrav1.UpgradeAborted, "" }, true)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.UpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 })
 

@@ -77,6 +77,7 @@ func newClone(seen *observation, name string, cluster *clusterv1.Cluster, option
 		Spec: *seen.template.Spec.DeepCopy(),
 	}
 	clone.Spec.Template.Spec.OSVersionManagement = osversion.OfTemplate(seen.template)
+	clone.Spec.SkipPreflight = nil // that of the source applies, as it is at the time
 	if filter, found := seen.template.Labels[clusterv1.WatchLabel]; found {
 		clone.Labels[clusterv1.WatchLabel] = filter
 	}

@@ -78,6 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	}
 	before := template.DeepCopy()
 	result, err = r.actOn(ctx, template)
+	reportRolledOut(template)
 	later, tellErr := r.topologies().Tell(ctx, template)
 	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
@@ -120,6 +121,9 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	if err != nil {
 		return nil, ctrl.Result{}, err
 	}
+	if err := r.countMachines(ctx, seen); err != nil {
+		return nil, ctrl.Result{}, err
+	}
 	seen.failed = errors.Join(
 		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned, seen.at(pending)...),
 		r.annotate(ctx, seen))
@@ -151,7 +155,7 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 		return ctrl.Result{}, err
 	}
 	if len(under) == 0 {
-		r.reportUnblocked(seen.template)
+		r.reportUnblocked(seen)
 		again, err := r.collect(ctx, seen)
 		return ctrl.Result{RequeueAfter: again}, err
 	}
@@ -160,7 +164,7 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 		return ctrl.Result{}, err
 	}
 	if len(problems) == 0 {
-		r.reportUnblocked(seen.template)
+		r.reportUnblocked(seen)
 	} else {
 		r.reportObstacles(seen.template, problems)
 	}

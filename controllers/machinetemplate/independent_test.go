@@ -87,7 +87,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		Expect(refersTo(theOne)).To(Equal("t"))
 		Expect(mds[theOne].Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 		get(w.template)
-		Expect(w.message(infrav1.RolledOutCondition)).To(And(ContainSubstring("MachineDeployment md-"+theOne), ContainSubstring(says)))
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(And(ContainSubstring("MachineDeployment md-"+theOne), ContainSubstring(says)))
 
 		By("and to that one once nothing fails any more")
 		w.reconciler, _ = newReconciler()
@@ -129,8 +129,8 @@ var _ = Describe("One template of 30 Clusters", func() {
 			}
 		}
 		get(w.template)
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring("unpausing MachineDeployment md-" + theOne + ": " + errInjected.Error()))
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(ContainSubstring("unpausing MachineDeployment md-" + theOne + ": " + errInjected.Error()))
 
 		w.reconciler, _ = newReconciler()
 		Expect(settle()).To(Succeed())
@@ -250,7 +250,7 @@ var _ = Describe("Whatever call fails while a MachineDeployment is held", func()
 			Expect(err).To(MatchError(errInjected))
 			held := get(w.md).Annotations[clusterv1.PausedAnnotation] != ""
 			if get(w.template); held {
-				Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring(errInjected.Error()), call)
+				Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(ContainSubstring(errInjected.Error()), call)
 			}
 
 			By("and is pointed once nothing fails any more")

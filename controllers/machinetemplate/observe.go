@@ -56,6 +56,8 @@ type observation struct {
 	concerned []owner.Owner
 	// owners that refer to the template or one of its clones.
 	owners []placed
+	// others are owners of the template's Machines that are not rolled out.
+	others otherOwners
 	// failed is what could not be written, and keeps no owner from being moved.
 	failed error
 }

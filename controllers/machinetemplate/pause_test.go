@@ -46,8 +46,8 @@ var _ = Describe("A MachineDeployment", func() {
 		pause()
 		w.reconcileOnce()
 		Expect(w.refersTo()).To(Equal("t"), "Cluster API has not answered")
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(Equal(
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal(
 			"MachineDeployment md: waiting for it to report Paused=True"))
 		Expect(w.answerPauses()).To(BeTrue())
 		before := get(w.md).Generation
@@ -63,7 +63,7 @@ var _ = Describe("A MachineDeployment", func() {
 		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
 		w.reconcileOnce()
 		released()
-		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
 		w.reconcileOnce()
 		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), "it is not paused while that lasts")
 	})
@@ -86,7 +86,7 @@ var _ = Describe("A MachineDeployment", func() {
 		w.patch(imageB)
 		w.reconcile()
 		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 
 		By("also where somebody pauses it while it is paused for the template")
 		patch(w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
@@ -180,8 +180,8 @@ var _ = Describe("A MachineDeployment", func() {
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errUnreadable))
 		get(w.template)
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployments may be paused for this template " +
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployments may be paused for this template " +
 			"(annotation cluster.x-k8s.io/paused: " + paused + ") and cannot be unpaused: listing MachineDeployments: " + errUnreadable.Error()))
 	})
 

@@ -44,8 +44,8 @@ var _ = Describe("An owner whose Cluster cannot be looked at", func() {
 		Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
 		Expect(w.refersTo()).To(Equal("t"))
 		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).NotTo(Equal("t"))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployment md waits until Cluster c can be looked at, see the log of the manager"))
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployment md waits until Cluster c can be looked at, see the log of the manager"))
 
 		broken.fails = ""
 		w.reconcile()

@@ -32,7 +32,7 @@ var _ = Describe("A patch", func() {
 			Expect(w.md.ResourceVersion).To(Equal(version))
 			Expect(w.clones()).To(BeEmpty())
 			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, reason)
-			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 			for _, part := range toChange {
 				Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring(part))
 			}
@@ -85,7 +85,7 @@ var _ = Describe("A patch", func() {
 			kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
 			kcp.Spec.Replicas = ptr.To[int32](1)
 			create(kcp)
-		}, infrav1.UnsupportedControlPlaneReason, "KubeadmControlPlane cp has 1 replicas"),
+		}, infrav1.UnsupportedControlPlaneReason, "KubeadmControlPlane cp has spec.replicas 1 and cannot be updated in place"),
 		Entry("everything at once, so that it can be put right in one go", func(w *world) {
 			patch(w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
 		}, infrav1.ExtensionNotReadyReason, "--runtime-extension", "cannot be read", "maxSurge 1 by default"),

@@ -86,7 +86,7 @@ var _ = Describe("A control plane whose Machines the API server would not let be
 		Expect(w.refersTo()).To(Equal("t"))
 		Expect(w.clones()).To(BeEmpty())
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.UpdateRefusedReason)
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(And(
 			HavePrefix("KubeadmControlPlane cp would delete Machine cp-1 instead of updating it, because the API server refuses its ElementalMachine "+
 				"with the content of ElementalMachineTemplate t: "),

@@ -45,25 +45,30 @@ func (r *Reconciler) reportHandled(seen *observation) {
 	reportClones(seen)
 	switch back, byTopology := seen.at(reverted), seen.at(managed); {
 	case len(byTopology) > 0:
-		condition.False(template, infrav1.RolledOutCondition, infrav1.ManagedByTopologyReason, "%s",
+		condition.False(template, infrav1.ReferencesUpdatedCondition, infrav1.ManagedByTopologyReason, "%s",
 			describeAll(byTopology)+" belongs to the topology of a Cluster: change the ClusterClass or its variables instead of this template")
 	case len(back) > 0:
-		condition.False(template, infrav1.RolledOutCondition, infrav1.RevertedByOtherReason, "%s",
+		condition.False(template, infrav1.ReferencesUpdatedCondition, infrav1.RevertedByOtherReason, "%s",
 			describeAll(back)+" was reverted to this template")
 	default:
-		condition.TrueBecause(template, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
+		condition.TrueBecause(template, infrav1.ReferencesUpdatedCondition, infrav1.ReferencesUpdatedReason, "")
 	}
 }
 
 // reportBlocked says what is in the way of a rollout that was not begun, and what to change.
 func (r *Reconciler) reportBlocked(template *infrav1.ElementalMachineTemplate, problems []inplace.Problem) {
 	r.reportObstacles(template, problems)
-	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
+	condition.False(template, infrav1.ReferencesUpdatedCondition, infrav1.BlockedReason,
 		"Nothing is changed, because Machines would be replaced instead of updated in place")
 }
 
-func (r *Reconciler) reportUnblocked(template *infrav1.ElementalMachineTemplate) {
-	condition.False(template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
+// reportUnblocked says that nothing is in the way, unless there are owners that are not rolled out.
+func (r *Reconciler) reportUnblocked(seen *observation) {
+	if problems := seen.others.problems(); len(problems) > 0 {
+		r.reportObstacles(seen.template, problems)
+		return
+	}
+	condition.False(seen.template, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
 }
 
 // reportObstacles says what is in the way, and what to change.
@@ -79,12 +84,12 @@ func (r *Reconciler) reportObstacles(template *infrav1.ElementalMachineTemplate,
 func (r *Reconciler) reportMoving(seen *observation, waits []waiting, moved []string) {
 	template := seen.template
 	reportClones(seen)
-	r.reportUnblocked(template)
+	r.reportUnblocked(seen)
 	if len(waits) > 0 {
-		condition.False(template, infrav1.RolledOutCondition, waits[0].reason, "%s", messages(waits))
+		condition.False(template, infrav1.ReferencesUpdatedCondition, waits[0].reason, "%s", messages(waits))
 		return
 	}
-	condition.False(template, infrav1.RolledOutCondition, infrav1.WaitingForQuietPointReason, "%s", "Pointed "+strings.Join(moved, ", ")+" to a clone")
+	condition.False(template, infrav1.ReferencesUpdatedCondition, infrav1.WaitingForQuietPointReason, "%s", "Pointed "+strings.Join(moved, ", ")+" to a clone")
 }
 
 // reportClones names the clones that owners refer to.

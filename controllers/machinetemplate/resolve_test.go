@@ -58,7 +58,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		Expect(clone.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(
 			fmt.Sprintf(`{"managedOSVersionName":"v2","resolvedFrom":"v2","imageUri":%q}`, imageB)))
 		w.reconcile()
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 
 		By("staying there when the version is changed under its name")
 		Expect(unstructured.SetNestedField(version.Object, imageC, "spec", "metadata", "upgradeImage")).To(Succeed())
@@ -81,7 +81,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 			ask("v2")
 			Expect(w.reconcile().RequeueAfter).To(Equal(managedos.Retry))
 			w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionFalse, reason)
-			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 			Expect(w.clones()).To(BeEmpty())
 			Expect(w.refersTo()).To(Equal("t"))
 			Expect(w.events.Events).To(Receive(ContainSubstring("ManagedOSVersion v2")))

@@ -12,16 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -44,7 +39,7 @@ var _ = Describe("A template", func() {
 		Expect(w.template.Annotations).To(And(
 			HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(w.template)),
 			HaveKeyWithValue(infrav1.RolloutOptionsAnnotation, ContainSubstring(`"maxConcurrent":7`))))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 		Expect(w.refersTo()).To(Equal("t"))
 	})
@@ -64,7 +59,7 @@ var _ = Describe("A template", func() {
 		Expect(w.events.Events).To(Receive(ContainSubstring(infrav1.EventRolloutStarted)))
 
 		w.reconcile()
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 		Expect(w.template.Status.CurrentClone).To(Equal(clone.Name))
 		Expect(w.template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(w.template)))
 		Expect(w.template.Annotations).NotTo(HaveKey(infrav1.RolloutOptionsAnnotation), "no owner refers to it by its own name")
@@ -83,8 +78,8 @@ var _ = Describe("A template", func() {
 		w.reconciler.Owners.Client = writesBy{Client: c, writer: stranger}
 		w.patch(imageB)
 		w.reconcile()
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(HavePrefix(`MachineDeployment md: the change was refused: ` +
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(HavePrefix(`MachineDeployment md: the change was refused: ` +
 			`machinedeployments.cluster.x-k8s.io "md" is forbidden: User "stranger" cannot patch resource "machinedeployments"`))
 		Expect(w.refersTo()).To(Equal("t"))
 		version := w.template.ResourceVersion
@@ -112,7 +107,7 @@ var _ = Describe("A template", func() {
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
 		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 		bad := w.refersTo()
 
 		w.patch(imageA)
@@ -127,8 +122,8 @@ var _ = Describe("A template", func() {
 		w.patch(imageB)
 		Expect(w.reconcile().RequeueAfter).To(BeNumerically("<=", 5*time.Second))
 		Expect(w.refersTo()).To(Equal("t"))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
-		Expect(w.message(infrav1.RolledOutCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
 		Expect(ownertest.Observe(ctx, c, w.set, 0)).To(Succeed())
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
@@ -139,7 +134,7 @@ var _ = Describe("A template", func() {
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
@@ -199,7 +194,7 @@ var _ = Describe("A template", func() {
 		create(ownertest.Template(w.namespace, name, imageC))
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
-		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring(name))
+		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(ContainSubstring(name))
 	})
 
 	It("says of a clone that it is not the place to change anything", func() {
@@ -252,7 +247,7 @@ var _ = Describe("A template", func() {
 		installExtension(rival)
 		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0))
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.CompetingExtensionReason)
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("ExtensionConfig rival"))
 
 		By("its going away")
@@ -276,7 +271,7 @@ var _ = Describe("A template", func() {
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.ManagedByTopologyReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.ManagedByTopologyReason)
 		Expect(w.clones()).To(BeEmpty())
 	})
 
@@ -293,7 +288,7 @@ var _ = Describe("A template", func() {
 			w.reconcile()
 		}
 		Expect(copied.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, Not(BeElementOf("", w.hash()))))
-		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 	})
 
 	It("of several clusters has a clone for each, with the options of each", func() {
@@ -358,29 +353,5 @@ var _ = Describe("A template", func() {
 		patch(w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
-	})
-
-	It("reaches its owners by the watches alone", func() {
-		mgr, err := plane.NewManager()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
-		owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
-		reconciler := &machinetemplate.Reconciler{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owners: owners, Recorder: mgr.GetEventRecorder("machinetemplate"),
-		}
-		Expect(reconciler.SetupWithManager(mgr, controller.Options{})).To(Succeed())
-		running, cancel := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- mgr.Start(running) }()
-		DeferCleanup(func() {
-			cancel()
-			Eventually(ended, "30s").Should(Receive(BeNil()))
-		})
-		w.patch(imageB)
-		Eventually(func() bool { return w.answerPauses() }, "10s").Should(BeTrue(), "the MachineDeployment is paused")
-		Eventually(w.refersTo, "10s").ShouldNot(Equal("t"))
-		Eventually(func() string { return get(w.template).Status.CurrentClone }, "10s").Should(Equal(w.refersTo()))
-		Eventually(func() string { return get(w.template).Annotations[infrav1.RolledOutHashAnnotation] }, "10s").Should(Equal(hashOf(w.template)))
-		Consistently(func() int { return len(w.clones()) }, "1s").Should(Equal(1))
 	})
 })

@@ -10,9 +10,12 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -20,6 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -32,6 +36,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Named("elementalmachinetemplate").
 		WithOptions(options).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment)).
+		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachine), builder.WithPredicates(machineChanged())).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
@@ -62,13 +67,33 @@ func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcil
 	if paused := owner.PausedFor(of); paused != "" {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: paused}}}
 	}
+	return r.sourceOf(ctx, namespace, name)
+}
+
+func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Object) []reconcile.Request {
+	machine, isMachine := object.(*infrav1.ElementalMachine)
+	if !isMachine {
+		return nil
+	}
+	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
+}
+
+// machineChanged passes what decides whether a template is rolled out. Templates are looked at when the manager starts anyway.
+func machineChanged() predicate.Funcs {
+	changed := predicates.Changed(runs)
+	changed.CreateFunc = func(e event.CreateEvent) bool { return !e.IsInInitialList }
+	return changed
+}
+
+// sourceOf is the template of a name, or the one that it is a clone of.
+func (r *Reconciler) sourceOf(ctx context.Context, namespace, name string) []reconcile.Request {
 	if name == "" {
 		return nil
 	}
 	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, namespace, name, client.UnsafeDisableDeepCopy)
 	switch {
 	case err != nil:
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to read the ElementalMachineTemplate of an owner")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to read an ElementalMachineTemplate", "ElementalMachineTemplate", name)
 		return nil
 	case template == nil:
 		return nil

@@ -35,7 +35,7 @@ func (r *Reconciler) unpauseAll(ctx context.Context, template client.ObjectKey, 
 func (r *Reconciler) giveUpPauses(ctx context.Context, template *infrav1.ElementalMachineTemplate) error {
 	err := r.unpause(ctx, client.ObjectKeyFromObject(template))
 	if err != nil {
-		condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason,
+		condition.False(template, infrav1.ReferencesUpdatedCondition, infrav1.BlockedReason,
 			"MachineDeployments may be paused for this template (annotation %s: %s%s) and cannot be unpaused: %s",
 			clusterv1.PausedAnnotation, infrav1.RolloutHoldPrefix, template.Name, shortened(err.Error()))
 	}

@@ -32,7 +32,7 @@ var _ = DescribeTable("An update wakes the controller", func(before, after clien
 	Entry("by what a host runs", &infrav1.ElementalHost{}, &infrav1.ElementalHost{
 		Status: infrav1.ElementalHostStatus{OS: infrav1.HostOS{Digest: "sha256:new"}}}, true),
 	Entry("not by the progress of an attempt", &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHostUpgrade{
-		Status: infrav1.ElementalHostUpgradeStatus{Message: "draining", Step: "Drain (7/14)"}}, false),
+		Status: infrav1.ElementalHostUpgradeStatus{Message: "draining", Step: "Drain", StepIndex: 7, StepCount: 14}}, false),
 	Entry("by the end of an attempt", &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHostUpgrade{
 		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted}}, true),
 	Entry("not by the conditions of a Machine", &clusterv1.Machine{}, &clusterv1.Machine{

@@ -7,16 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontroller "sigs.k8s.io/cluster-api/util/controller"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,15 +23,15 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/smbios"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations/status,verbs=patch
-// The signing key keeps its registration from being deleted before it (blockOwnerDeletion).
+// The Secrets keep their registration from being deleted before them (blockOwnerDeletion).
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
 
 const controllerName = "elementalregistration"
 
@@ -47,8 +44,8 @@ type Reconciler struct {
 	// Endpoint is the base URL of the Elemental API as hosts reach it, for example
 	// "https://elemental.example.com:9090". Without a scheme it is https. Empty: hosts cannot register.
 	Endpoint string
-	// CACert returns the PEM-encoded certificate authorities of that endpoint, which agents trust. Empty: agents
-	// trust their system's.
+	// CACert returns the PEM-encoded certificate authorities of that endpoint, which hosts trust unless spec has others. Empty:
+	// hosts trust their system's.
 	CACert func() (string, error)
 	// Clock. Default: the real one.
 	Clock clock.PassiveClock
@@ -76,7 +73,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 }
 
 // Reconcile makes one ElementalRegistration ready for hosts.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	registration := &infrav1.ElementalRegistration{}
 	if err := r.Client.Get(ctx, request.NamespacedName, registration); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -87,17 +84,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if !registration.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	helper, err := patch.NewHelper(registration, r.Client)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("preparing the patch: %w", err)
-	}
-	defer func() {
-		if err := writeBack(ctx, helper, registration); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
+	before := registration.DeepCopy()
 	observeTemplates(registration)
-	return r.reconcileToken(ctx, registration)
+	result, err := r.reconcileToken(ctx, registration)
+	if err := errors.Join(err, r.writeStatus(ctx, before, registration)); err != nil {
+		return ctrl.Result{}, err
+	}
+	if registration.Status.TokenSecretName == "" || !equality.Semantic.DeepEqual(before.Status, registration.Status) {
+		return result, nil
+	}
+	// Not before the cache has the status: between two writes hosts would be configured with neither.
+	if err := r.removeStored(ctx, registration); err != nil {
+		return ctrl.Result{}, err
+	}
+	return result, nil
 }
 
 // observeTemplates says which labels and annotations hosts will not get. Hosts register all the same.
@@ -112,84 +112,55 @@ func observeTemplates(registration *infrav1.ElementalRegistration) {
 	condition.True(registration, infrav1.HostTemplatesValidCondition)
 }
 
-// reconcileToken sees to the key, the URI and the token, and comes back when the token has to be renewed, or the key may
-// have been replaced.
+// reconcileToken sees to the address, the key and the token, and comes back when the token has to be renewed, or a Secret
+// may have been replaced.
 func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.ElementalRegistration) (ctrl.Result, error) {
 	if r.Endpoint == "" {
 		condition.False(registration, infrav1.RegistrationTokenReadyCondition, infrav1.MissingAPIEndpointReason,
 			"The manager does not know where hosts reach the Elemental API: set its endpoint option (ELEMENTAL_API_ENDPOINT)")
 		return ctrl.Result{}, nil
 	}
-	key, err := r.signingKey(ctx, registration)
-	if err != nil {
-		var unusable *unusableKeyError
-		if errors.As(err, &unusable) {
-			condition.False(registration, infrav1.RegistrationTokenReadyCondition, infrav1.SigningKeyFailedReason, "%s", unusable.Error())
-			return ctrl.Result{RequeueAfter: keyRetry}, nil
-		}
-		return ctrl.Result{}, err
-	}
-	// Before the object is touched: what it has in the end is written, whatever has failed.
-	authorities, err := r.CACert()
+	uri, caCert, err := r.address(registration)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before := registration.DeepCopy()
-	said := &registration.Spec.Config.Elemental.Registration
-	said.URI = token.RegistrationURI(withScheme(r.Endpoint), registration.Namespace, registration.Name)
-	said.CACert = authorities
-	renewIn, err := r.renewToken(said, key)
-	if err != nil {
+	kept, err := r.keepToken(ctx, registration, uri)
+	var unusable *unusableSecretError
+	if err != nil && !errors.As(err, &unusable) {
 		return ctrl.Result{}, err
 	}
-	if !equality.Semantic.DeepEqual(before.Spec, registration.Spec) {
-		// Ready follows when the cache has seen the token: hosts that wait for Ready find it in spec.
-		return ctrl.Result{}, r.writeSpec(ctx, before, registration)
+	// All in one write, and none after an error: an address and a token of another one do not fit together.
+	status := &registration.Status
+	status.URI, status.CACert, status.TokenSecretName, status.TokenExpirationTime = uri, caCert, kept.secretName, metav1.NewTime(kept.expires)
+	if unusable != nil {
+		condition.False(registration, infrav1.RegistrationTokenReadyCondition, unusable.reason, "%s", unusable.message)
+		return ctrl.Result{RequeueAfter: secretRetry}, nil
 	}
 	condition.True(registration, infrav1.RegistrationTokenReadyCondition)
-	return ctrl.Result{RequeueAfter: min(renewIn, keyInterval)}, nil
+	return ctrl.Result{RequeueAfter: min(kept.renewIn, secretInterval)}, nil
 }
 
-// writeSpec writes the token and what goes with it. The object in hand keeps its former spec, so that what
-// is written afterwards is conditions alone.
-func (r *Reconciler) writeSpec(ctx context.Context, before, after *infrav1.ElementalRegistration) error {
-	ctrl.LoggerFrom(ctx).Info("Writing the registration's address and a new token")
-	written := after.DeepCopy()
-	before.Spec.DeepCopyInto(&after.Spec)
-	if err := r.Client.Patch(ctx, written, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("writing spec of ElementalRegistration %s: %w", before.Name, err)
-	}
-	return nil
-}
-
-// withScheme completes an endpoint that was given as host and port.
-func withScheme(endpoint string) string {
-	if strings.Contains(endpoint, "://") {
-		return endpoint
-	}
-	return "https://" + endpoint
-}
-
-func writeBack(ctx context.Context, helper *patch.Helper, registration *infrav1.ElementalRegistration) error {
+// writeStatus writes the status in one request: hosts that wait for Ready find the address and the token's Secret in it.
+// Nobody else writes it.
+func (r *Reconciler) writeStatus(ctx context.Context, before, registration *infrav1.ElementalRegistration) error {
 	summarized := conditions.ForConditionTypes{infrav1.RegistrationTokenReadyCondition, infrav1.HostTemplatesValidCondition}
 	if err := condition.Summarize(registration, summarized, nil, nil); err != nil {
 		return err
 	}
-	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}, summarized...)
-	if err := helper.Patch(ctx, registration, patch.WithOwnedConditions{Conditions: owned}); err != nil {
-		return fmt.Errorf("writing ElementalRegistration %s: %w", registration.Name, err)
+	if err := mergepatch.Store(ctx, r.Client, before, registration); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing status of ElementalRegistration %s: %w", registration.Name, err)
 	}
 	return nil
 }
 
 // Secrets are not watched.
 const (
-	// keyRetry is how soon it is looked again for a key that is missing or no key. An error would be tried again ever more
-	// rarely, after up to 17 minutes.
-	keyRetry = 5 * time.Second
-	// keyInterval is how often it is looked whether a token is still of the key. "clusterctl move" brings the key after the
-	// registration, which has made one by then.
-	keyInterval = time.Minute
+	// secretRetry is how soon it is looked again for a Secret that is missing or of no use. An error would be tried again ever
+	// more rarely, after up to 17 minutes.
+	secretRetry = 5 * time.Second
+	// secretInterval is how often it is looked whether the token is there, and still of the key. "clusterctl move" brings both
+	// Secrets after the registration, which has made its own by then.
+	secretInterval = time.Minute
 )
 
 // minRenewal keeps a very short tokenDuration from making the controller busy.

@@ -9,20 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
-
-// unusableKeyError says that somebody has to do something about a registration's Secret.
-type unusableKeyError struct{ message string }
-
-func (e *unusableKeyError) Error() string { return e.message }
 
 // signingKey reads the registration's key, PEM-encoded. The default Secret is made when it is missing;
 // one that is named in spec is not ours to make.
@@ -34,26 +27,23 @@ func (r *Reconciler) signingKey(ctx context.Context, registration *infrav1.Eleme
 	case apierrors.IsNotFound(err) && own:
 		return r.newSigningKey(ctx, registration)
 	case apierrors.IsNotFound(err):
-		return nil, &unusableKeyError{fmt.Sprintf("Secret %s, named in spec.privateKeyRef, does not exist: create it or remove the reference", name)}
+		return nil, unusableKey("Secret %s, named in spec.privateKeyRef, does not exist: create it or remove the reference", name)
 	case err != nil:
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
 	case isFormers(secret, registration):
-		return nil, &unusableKeyError{fmt.Sprintf(
-			"Waiting for Secret %s to go with the deleted ElementalRegistration of this name that it was made for: it is recreated then", name)}
+		return nil, unusableKey(waitingForFormer, name)
+	case secret.Type == infrav1.RegistrationTokenSecretType:
+		return nil, unusableKey("Secret %s holds the token of another ElementalRegistration: recreate this one under another name", name)
 	}
 	if _, err := token.ParseSigningKey(secret.Data[token.SecretKey]); err != nil {
-		return nil, &unusableKeyError{fmt.Sprintf(
-			"Key %q of Secret %s is not an Ed25519 private key (PEM, PKCS #8): correct it, or delete the Secret to have a new one made",
-			token.SecretKey, name)}
+		return nil, unusableKey("Key %q of Secret %s is not an Ed25519 private key (PEM, PKCS #8): correct it, or delete the Secret to have a new one made",
+			token.SecretKey, name)
 	}
 	return secret.Data[token.SecretKey], nil
 }
 
-// isFormers reports whether a Secret was made for a registration of the same name that has been deleted: Kubernetes is about
-// to delete it, too, and with it the key of the tokens.
-func isFormers(secret *corev1.Secret, registration *infrav1.ElementalRegistration) bool {
-	maker := metav1.GetControllerOf(secret)
-	return maker != nil && maker.Kind == "ElementalRegistration" && maker.Name == registration.Name && maker.UID != registration.UID
+func unusableKey(format string, args ...any) error {
+	return &unusableSecretError{reason: infrav1.SigningKeyFailedReason, message: fmt.Sprintf(format, args...)}
 }
 
 // secretName names the Secret, and reports whether it is the one that the controller makes.
@@ -69,18 +59,8 @@ func (r *Reconciler) newSigningKey(ctx context.Context, registration *infrav1.El
 	if err != nil {
 		return nil, fmt.Errorf("making a signing key: %w", err)
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: registration.Namespace,
-			Name:      registration.Name,
-			Labels:    map[string]string{clusterctlv1.ClusterctlMoveLabel: ""},
-			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(registration, infrav1.GroupVersion.WithKind("ElementalRegistration")),
-			},
-		},
-		Type: infrav1.RegistrationKeySecretType,
-		Data: map[string][]byte{token.SecretKey: key},
-	}
+	secret := newSecret(registration, registration.Name, infrav1.RegistrationKeySecretType)
+	secret.Data = map[string][]byte{token.SecretKey: key}
 	ctrl.LoggerFrom(ctx).Info("Creating signing key", "Secret", klog.KObj(secret))
 	if err := r.Client.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("creating Secret %s: %w", secret.Name, err)

@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 KIND_CLUSTER=${KIND_CLUSTER:-elemental}
 # Tag of the image and of the local release.
-export RELEASE_TAG=${RELEASE_TAG:-v0.5.0}
+export RELEASE_TAG=${RELEASE_TAG:-v0.8.0}
 export MANAGER_IMAGE=${MANAGER_IMAGE:-ghcr.io/rancher-sandbox/cluster-api-provider-elemental}
 API_PORT=30009
 

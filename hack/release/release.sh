@@ -2,7 +2,7 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: RELEASE_TAG=v0.5.0 hack/release/release.sh DIRECTORY
+# usage: RELEASE_TAG=v0.8.0 hack/release/release.sh DIRECTORY
 #
 # Writes the assets of a release, as clusterctl's provider contract names them, its bill of materials (sbom.spdx.json), and
 # the checksums of all of them (SHA256SUMS). They are made from the files of the repository, and are the same for the same
@@ -38,7 +38,7 @@ main() {
 check_tag() {
   local series
   if [[ ! ${RELEASE_TAG:-} =~ ^v([0-9]+)\.([0-9]+)\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
-    fail "RELEASE_TAG is \"${RELEASE_TAG:-}\": set it to a semantic version with a leading v, as v0.5.0"
+    fail "RELEASE_TAG is \"${RELEASE_TAG:-}\": set it to a semantic version with a leading v, as v0.8.0"
   fi
   series="${BASH_REMATCH[1]} ${BASH_REMATCH[2]} $CONTRACT"
   awk '$1 == "-" && $2 == "major:" { major = $3 } $1 == "minor:" { minor = $2 } $1 == "contract:" { print major, minor, $2 }' \

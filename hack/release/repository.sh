@@ -2,7 +2,7 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: RELEASE_TAG=v0.5.0 hack/release/repository.sh RELEASE REPOSITORY
+# usage: RELEASE_TAG=v0.8.0 hack/release/repository.sh RELEASE REPOSITORY
 #
 # Lays the assets in RELEASE out as a local clusterctl repository, and writes REPOSITORY/clusterctl.yaml, which names it:
 # clusterctl --config REPOSITORY/clusterctl.yaml ...

@@ -5,7 +5,7 @@
 // modules that are linked into each on any platform they are released for. What it prints depends on go.mod, the Go
 // that runs it and its flags alone.
 //
-// usage: go run ./hack/sbom -version v0.5.0 -created 1767225600, in the root of the repository
+// usage: go run ./hack/sbom -version v0.8.0 -created 1767225600, in the root of the repository
 package main
 
 import (

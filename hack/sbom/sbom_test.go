@@ -19,7 +19,7 @@ var _ = Describe("The bill of materials", func() {
 	var doc map[string]any
 	var encoded []byte
 	BeforeEach(func() {
-		made, err := describe("v0.5.0", created)
+		made, err := describe("v0.8.0", created)
 		Expect(err).NotTo(HaveOccurred())
 		encoded, err = json.Marshal(made)
 		Expect(err).NotTo(HaveOccurred())
@@ -30,15 +30,15 @@ var _ = Describe("The bill of materials", func() {
 	It("is an SPDX document that says the same each time", func() {
 		Expect(doc).To(And(
 			HaveKeyWithValue("spdxVersion", "SPDX-2.3"), HaveKeyWithValue("dataLicense", "CC0-1.0"), HaveKeyWithValue("SPDXID", "SPDXRef-DOCUMENT"),
-			HaveKeyWithValue("name", "cluster-api-provider-elemental v0.5.0"),
-			HaveKeyWithValue("documentNamespace", MatchRegexp(`^https://[^#]+/spdx/v0\.5\.0-[0-9a-f]{64}$`)),
+			HaveKeyWithValue("name", "cluster-api-provider-elemental v0.8.0"),
+			HaveKeyWithValue("documentNamespace", MatchRegexp(`^https://[^#]+/spdx/v0\.8\.0-[0-9a-f]{64}$`)),
 			HaveKeyWithValue("creationInfo", And(
 				HaveKeyWithValue("created", "2026-01-02T03:04:05Z"),
 				HaveKeyWithValue("creators", HaveEach(MatchRegexp("^(Tool|Organization): .+")))))))
-		again, err := describe("v0.5.0", created)
+		again, err := describe("v0.8.0", created)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(json.Marshal(again)).To(Equal(encoded))
-		other, err := describe("v0.5.1", created)
+		other, err := describe("v0.8.1", created)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(other.Namespace).NotTo(Equal(again.Namespace))
 	})

@@ -41,7 +41,7 @@ func makeHost(ctx SpecContext, ns, name string, changes ...func(*infrav1.Element
 	host := &infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{}},
 		Spec:       infrav1.ElementalHostSpec{Approved: true, PubKey: "key"},
-		Status:     infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning, Installed: true},
+		Status:     infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning, Installed: true, Agent: infrav1.HostAgent{Version: "v0.8.0"}},
 	}
 	for _, change := range changes {
 		change(host)

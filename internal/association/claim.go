@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 const (
@@ -54,6 +55,8 @@ type Claimer struct {
 	Live client.Reader
 	// WatchFilterValue that a host has to carry; see the manager's flag. Empty: any host.
 	WatchFilterValue string
+	// OSReplaced is called when a claim has replaced the OS that a host was to run before, as one that a user has set. Nil: nobody is told.
+	OSReplaced func(host *infrav1.ElementalHost, former infrav1.OSVersionManagement)
 }
 
 // Claim assigns a host to the machine and returns it. A claim that was recorded or made before a crash is resumed. It returns ErrNoHost or
@@ -157,7 +160,14 @@ func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.Elemental
 		Name:       claim.BootstrapSecret,
 	}
 	controllerutil.AddFinalizer(host, infrav1.ElementalMachineFinalizer)
-	return c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err := c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	former := before.Spec.OSVersionManagement
+	if c.OSReplaced != nil && len(former) > 0 && !osversion.Same(former, host.Spec.OSVersionManagement) {
+		c.OSReplaced(host, former)
+	}
+	return nil
 }
 
 // bind stores the host in the machine.

@@ -62,8 +62,8 @@ func RegisteredRules(ctx context.Context, registrations client.Reader, host *inf
 	return registration.Spec.ImageVerification.DeepCopy(), nil
 }
 
-// RulesChanged passes new registrations, whose hosts may exist already, and changes of imageVerification. The spec also changes with every
-// token and denied key, which must not wake all hosts.
+// RulesChanged passes new registrations, whose hosts may exist already, and changes of imageVerification. A registration also changes with
+// every token and denied key, which must not wake all hosts.
 func RulesChanged() predicate.Funcs {
 	return predicate.Funcs{
 		UpdateFunc: predicates.Changed(func(registration *infrav1.ElementalRegistration) any {

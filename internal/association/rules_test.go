@@ -13,7 +13,9 @@ import (
 
 var _ = DescribeTable("A host keeps the rules of signatures that it has", func(ctx SpecContext, cluster *infrav1.ElementalCluster) {
 	ns := namespace(ctx)
-	strict := &infrav1.ImageVerification{Rules: []infrav1.ImageVerificationRule{{Prefix: "r.test", PublicKeys: []string{"key"}}}}
+	strict := &infrav1.ImageVerification{
+		Rules: []infrav1.ImageVerificationRule{{Prefix: "r.test", PublicKeys: []string{"key"}}}, Unmatched: infrav1.UnmatchedImageRefuse,
+	}
 	machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1", func(h *infrav1.ElementalHost) {
 		h.Annotations = map[string]string{infrav1.RegistrationNameAnnotation: "not-moved-yet"}
 		h.Spec.ImageVerification = strict

@@ -5,7 +5,6 @@ package attempts
 
 import (
 	"slices"
-	"strings"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
@@ -15,8 +14,7 @@ const StepApprove = "Approve"
 
 // WaitsForApproval reports whether an attempt waits for a person to resume its node.
 func WaitsForApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
-	step, _, _ := strings.Cut(upgrade.Status.Step, " ")
-	return !upgrade.Status.Phase.IsEnd() && step == StepApprove
+	return !upgrade.Status.Phase.IsEnd() && upgrade.Status.Step == StepApprove
 }
 
 // PastApproval reports whether an attempt has passed the step at which its node can be paused.

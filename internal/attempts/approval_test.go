@@ -19,9 +19,9 @@ var _ = DescribeTable("WaitsForApproval and PastApproval", func(status infrav1.E
 },
 	Entry("new", infrav1.ElementalHostUpgradeStatus{}, false, false),
 	Entry("paused", infrav1.ElementalHostUpgradeStatus{
-		Step: attempts.StepApprove + " (3/14)", Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, true, false),
+		Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, true, false),
 	Entry("aborted while paused", infrav1.ElementalHostUpgradeStatus{
-		Phase: infrav1.UpgradeAborted, Step: attempts.StepApprove + " (3/14)", Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, false, false),
+		Phase: infrav1.UpgradeAborted, Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, false, false),
 	Entry("resumed", infrav1.ElementalHostUpgradeStatus{
-		Step: "Admit (4/14)", Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove, FinishedAt: &metav1.Time{}}}}, false, true),
+		Step: "Admit", StepIndex: 4, StepCount: 14, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove, FinishedAt: &metav1.Time{}}}}, false, true),
 )

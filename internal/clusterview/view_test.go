@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -260,3 +261,20 @@ var _ = It("A Node is cached without what nobody reads", func() {
 	}))
 	Expect(clusterview.TrimNode("other")).To(Equal("other"))
 })
+
+var _ = DescribeTable("RunsItsOS", func(osVersion string, status metav1.ConditionStatus, observed int64, expected bool) {
+	machine := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+	machine.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(osVersion)}}
+	if status != "" {
+		machine.Status.Conditions = []metav1.Condition{{Type: infrav1.OSUpToDateCondition, Status: status, ObservedGeneration: observed, Reason: "R"}}
+	}
+	Expect(clusterview.RunsItsOS(machine)).To(Equal(expected))
+},
+	Entry("it does", `{"imageUri":"oci://os:v1"}`, metav1.ConditionTrue, int64(2), true),
+	Entry("it ran the former one", `{"imageUri":"oci://os:v1"}`, metav1.ConditionTrue, int64(1), false),
+	Entry("it does not", `{"imageUri":"oci://os:v1"}`, metav1.ConditionFalse, int64(2), false),
+	Entry("it is not known yet", `{"imageUri":"oci://os:v1"}`, metav1.ConditionUnknown, int64(2), false),
+	Entry("nobody can tell, because there is no image", `{"debug":true}`, metav1.ConditionUnknown, int64(2), true),
+	Entry("a ManagedOSVersion is not looked up yet", `{"managedOSVersionName":"v1"}`, metav1.ConditionUnknown, int64(2), false),
+	Entry("nothing is said yet", `{}`, metav1.ConditionStatus(""), int64(0), false),
+)

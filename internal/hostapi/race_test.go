@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -136,5 +137,21 @@ var _ = Describe("What was written and the cache does not show yet", func() {
 		Expect(reports.written).To(HaveLen(1))
 		reports.observed(host("10", "Running"))
 		Expect(reports.written).To(BeEmpty())
+	})
+})
+
+var _ = Describe("The record of an outdated agent", func() {
+	It("does not replace a report that waits to be stored and is answered with it", func(ctx SpecContext) {
+		host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "m-1"}}
+		report := infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning, Agent: infrav1.HostAgent{Version: "v0.8.0"}}
+		waiting := &batch{host: host, status: report, done: make(chan struct{})}
+		reports := &reporter{next: map[types.NamespacedName]*batch{client.ObjectKeyFromObject(host): waiting}}
+		outdated := infrav1.ElementalHostStatus{Agent: infrav1.HostAgent{Outdated: true}}
+		Expect(reports.enqueue(ctx, host, outdated)).To(BeIdenticalTo(waiting))
+		Expect(waiting.status).To(Equal(report))
+
+		waiting.status = outdated
+		reports.enqueue(ctx, host, report)
+		Expect(waiting.status).To(Equal(report), "a later report does replace it")
 	})
 })

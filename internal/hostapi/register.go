@@ -4,6 +4,7 @@
 package hostapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,7 +38,7 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	config, err := json.Marshal(registration.Spec.Config)
+	config, err := json.Marshal(handedOut(registration))
 	if err != nil {
 		return reply{}, fmt.Errorf("encoding config of ElementalRegistration %s/%s: %w", registration.Namespace, registration.Name, err)
 	}
@@ -47,6 +48,16 @@ func (s *Server) getRegistration(r *http.Request) (reply, error) {
 		ImageVerification: rules,
 		Config:            config,
 	}}, nil
+}
+
+// handedOut is the configuration of the hosts, with the address that is in effect. It has no token: who asks has presented one.
+func handedOut(registration *infrav1.ElementalRegistration) infrav1.RegistrationConfig {
+	config := registration.Spec.Config
+	said := &config.Elemental.Registration
+	said.URI = cmp.Or(said.URI, registration.Status.URI)
+	said.CACert = cmp.Or(said.CACert, registration.Status.CACert)
+	said.Token = ""
+	return config
 }
 
 // createHost registers a host. That costs one write, and, after the quotas, one read of the denied keys: only if the name is taken the host

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,6 +20,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -36,9 +38,29 @@ var _ = Describe("Registering a host", func() {
 		Expect(told.ImageVerification).To(Equal(signedBy))
 		config := infrav1.RegistrationConfig{}
 		Expect(json.Unmarshal(told.Config, &config)).To(Succeed())
-		Expect(config.Elemental.Registration.URI).To(Equal(endpoint.URI))
-		Expect(config.Elemental.Registration.Token).To(Equal(endpoint.Token))
+		Expect(config.Elemental.Registration).To(Equal(infrav1.Registration{URI: endpoint.URI, CACert: "authorities of the controller"}))
 		Expect(config.CloudConfig["users"].Raw).To(MatchJSON(`[{"name":"root"}]`))
+	})
+
+	It("tells the address that an operator has set, and no token that stands in spec, and serves hosts that use it", func(ctx SpecContext) {
+		const balanced = "https://balancer.example.com/edge"
+		set := infrav1.Registration{URI: balanced, CACert: "balancer's"}
+		endpoint := openRegistration(ctx, func(spec *infrav1.ElementalRegistrationSpec) {
+			spec.Config.Elemental.Registration = set
+			spec.Config.Elemental.Registration.Token = "stored by version 0.7"
+		})
+		raw, err := token.SignRegistrationToken(endpoint.SigningKey, balanced, time.Now(), time.Hour)
+		Expect(err).NotTo(HaveOccurred())
+		presented := header{wire.RegistrationHeader, "Bearer " + raw}
+		told := into[wire.Registration](get(ctx, endpoint, "", presented))
+		config := infrav1.RegistrationConfig{}
+		Expect(json.Unmarshal(told.Config, &config)).To(Succeed())
+		Expect(config.Elemental.Registration).To(Equal(set))
+
+		behind := *endpoint
+		behind.URI = balanced
+		host := newMachine(&behind, "m-1")
+		Expect(request(ctx, shared, http.MethodPost, endpoint.URI+"/hosts", host.create(), presented, host.auth()).status).To(Equal(http.StatusCreated))
 	})
 
 	It("serves hosts that know the registration by an endpoint it had before", func(ctx SpecContext) {

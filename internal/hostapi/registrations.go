@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 )
 
-// keyLife is how long a signing key is cached. Renewing a key also renews the registration's token, and that change of the registration ends
-// the cached key at once; keyLife is for Secrets that are changed by hand or missing.
+// keyLife is how long a signing key is cached. Renewing a key also renews the registration's token, and that change of the registration's
+// status.tokenExpirationTime ends the cached key at once; keyLife is for Secrets that are changed by hand or missing.
 const keyLife = 30 * time.Second
 
 // keyRetry is how long a failure to read the key is cached. It is short, because hosts are refused meanwhile, and not zero, because anyone
@@ -71,16 +72,18 @@ func (r *registrations) get(ctx context.Context, key types.NamespacedName) (*inf
 	return registration, nil
 }
 
-// uris returns the URIs of a registration: under this server's endpoint, and the one in its configuration, which differs while hosts use a
-// former endpoint. A deleted registration keeps the first, so that its hosts are still served.
+// uris returns the URIs of a registration: under this server's endpoint, the one that an operator has set, and the one that its hosts are
+// configured with, which differs while that is the one of before. A deleted registration keeps the first, so that its hosts are still served.
 func (r *registrations) uris(ctx context.Context, key types.NamespacedName) token.Audience {
 	uris := token.Audience{token.RegistrationURI(r.endpoint, key.Namespace, key.Name)}
 	registration, err := r.get(ctx, key)
 	if err != nil {
 		return uris
 	}
-	if said := registration.Spec.Config.Elemental.Registration.URI; said != "" && said != uris[0] {
-		uris = append(uris, said)
+	for _, said := range []string{registration.Spec.Config.Elemental.Registration.URI, registration.Status.URI} {
+		if said != "" && !slices.Contains(uris, said) {
+			uris = append(uris, said)
+		}
 	}
 	return uris
 }

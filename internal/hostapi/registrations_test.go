@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,14 @@ var _ = Describe("The key that a registration's tokens are verified with", func(
 		Expect(ask(hungUp)).To(Succeed())
 		Expect(ask(ctx)).To(Succeed())
 		Expect(live.reads).To(Equal(1))
+	})
+
+	It("is read again at once when the registration has changed, as it does with each new token", func(ctx SpecContext) {
+		Expect(ask(ctx)).To(Succeed())
+		registration.Status.TokenExpirationTime = metav1.Now()
+		Expect(plane.Client.Status().Update(ctx, registration)).To(Succeed())
+		Expect(ask(ctx)).To(Succeed())
+		Expect(live.reads).To(Equal(2))
 	})
 
 	It("is looked for again soon when the API server could not answer, but not by every caller", func(ctx SpecContext) {

@@ -32,7 +32,7 @@ const resolved = "sha256:2222222222222222222222222222222222222222222222222222222
 // everything is a report with every field set.
 func everything() wire.Report {
 	return wire.Report{
-		AgentVersion: "v0.5.0", Phase: wire.HostReconcilingOSVersion, Message: "writing", VolatileWorkDir: "/var is in memory",
+		AgentVersion: "v0.8.0", Phase: wire.HostReconcilingOSVersion, Message: "writing", VolatileWorkDir: "/var is in memory",
 		Installed: true, Bootstrapped: true,
 		Addresses: []wire.Address{{Type: "Hostname", Address: "m-1"}, {Type: "InternalIP", Address: "10.0.0.1"}},
 		OS: wire.OS{
@@ -61,7 +61,7 @@ func stored() infrav1.ElementalHostStatus {
 		OS: infrav1.HostOS{
 			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
 		},
-		Agent:   infrav1.HostAgent{Version: "v0.5.0", VolatileWorkDir: "/var is in memory"},
+		Agent:   infrav1.HostAgent{Version: "v0.8.0", VolatileWorkDir: "/var is in memory"},
 		BootIDs: []string{"b-1"},
 		Upgrade: &infrav1.HostUpgradeStatus{
 			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",

@@ -50,6 +50,14 @@ type batch struct {
 	err    error
 }
 
+// patch returns what is written of a report. Of an outdated agent only that it exists is written.
+func (b *batch) patch() ([]byte, error) {
+	if b.status.Agent.Outdated {
+		return outdatedPatch(b.status.Agent)
+	}
+	return statusPatch(b.status)
+}
+
 func newReporter(client client.Client, clock clock.PassiveClock, hosts *hosts, quota *quota) *reporter {
 	return &reporter{
 		client: client, clock: clock, hosts: hosts, quota: quota, writes: semaphore.NewWeighted(maxReportWrites),
@@ -76,7 +84,9 @@ func (r *reporter) enqueue(ctx context.Context, host *infrav1.ElementalHost, sta
 	defer r.mu.Unlock()
 	next, writing := r.next[key]
 	if next != nil {
-		next.host, next.status = host, status
+		if !status.Agent.Outdated { // which is recorded again soon, whereas a report that was answered is not repeated
+			next.host, next.status = host, status
+		}
 		countReport(reportCoalesced)
 		return next
 	}
@@ -113,6 +123,9 @@ func (r *reporter) dequeue(key types.NamespacedName) *batch {
 // store writes a status if it has changed and the quota admits it.
 func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *batch) error {
 	stored := r.latest(ctx, key, what.host)
+	if what.status.Agent.Outdated {
+		what.status = withAgent(stored.Status, what.status.Agent)
+	}
 	if sameReport(stored.Status, what.status) {
 		countReport(reportUnchanged)
 		return nil
@@ -128,7 +141,7 @@ func (r *reporter) store(ctx context.Context, key types.NamespacedName, what *ba
 		return err
 	}
 	what.status.Agent.LastSeen = metav1.NewTime(r.clock.Now())
-	patch, err := statusPatch(what.status)
+	patch, err := what.patch()
 	if err != nil {
 		return err
 	}
@@ -217,6 +230,13 @@ func recentBoots(known []string, boot string) []string {
 		return known
 	}
 	return append([]string{boot}, known[:min(len(known), infrav1.MaxBootIDs-1)]...)
+}
+
+// withAgent returns a status with another agent, and all else as it is.
+func withAgent(status infrav1.ElementalHostStatus, agent infrav1.HostAgent) infrav1.ElementalHostStatus {
+	agent.VolatileWorkDir = status.Agent.VolatileWorkDir
+	status.Agent = agent
+	return status
 }
 
 // sameReport compares what hosts report. The time when the agent was last seen is ignored: otherwise every report would be a write.

@@ -67,7 +67,8 @@ func refusePath(_ *Server, _ *http.Request) (reply, error) {
 }
 
 // patchHost answers agents of the predecessor (v0.7 and before), which patch their host.
-func (s *Server) patchHost(*http.Request) (reply, error) {
+func (s *Server) patchHost(r *http.Request) (reply, error) {
+	s.recordOutdated(r)
 	return reply{}, refuse(http.StatusGone,
 		"hosts can no longer be patched: this agent is older than the API, install the elemental-agent of the API's release")
 }

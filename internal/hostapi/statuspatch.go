@@ -26,6 +26,7 @@ func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 		"agent": object{
 			"version":         orNull(status.Agent.Version),
 			"volatileWorkDir": orNull(status.Agent.VolatileWorkDir),
+			"outdated":        nil,                   // a current agent reports
 			"lastSeen":        status.Agent.LastSeen, // null when zero
 		},
 		"upgrade": upgradePatch(status.Upgrade),
@@ -39,6 +40,17 @@ func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 	patch, err := json.Marshal(object{"status": fields})
 	if err != nil {
 		return nil, fmt.Errorf("encoding status: %w", err)
+	}
+	return patch, nil
+}
+
+// outdatedPatch returns a merge patch for a host with an outdated agent. It keeps everything that a current agent has reported.
+func outdatedPatch(agent infrav1.HostAgent) ([]byte, error) {
+	patch, err := json.Marshal(object{"status": object{"agent": object{
+		"version": orNull(agent.Version), "outdated": true, "lastSeen": agent.LastSeen,
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding status of an outdated agent: %w", err)
 	}
 	return patch, nil
 }

@@ -11,9 +11,11 @@ import (
 const labelTrue = "true"
 
 // Reported reports whether the host's agent has reported to this management cluster. `clusterctl move`
-// does not preserve status, so a moved host has not reported until its agent reconnects.
+// does not preserve status, so a moved host has not reported until its agent reconnects. Nor has a host of version 0.7, of whose status
+// the phase is kept, nor one whose agent is outdated: what is known of them is on their labels.
 func Reported(host *infrav1.ElementalHost) bool {
-	return host.Status.Phase != "" || host.Status.Agent.Version != "" || !host.Status.Agent.LastSeen.IsZero()
+	agent := host.Status.Agent
+	return !agent.Outdated && (agent.Version != "" || !agent.LastSeen.IsZero())
 }
 
 // Installed reports whether the host has an installed OS. The label stands in for a host that has not

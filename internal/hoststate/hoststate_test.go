@@ -27,6 +27,7 @@ func host(changes ...change) *infrav1.ElementalHost {
 		Spec:       infrav1.ElementalHostSpec{Approved: true},
 		Status: infrav1.ElementalHostStatus{
 			Phase: infrav1.HostPhaseRunning, Installed: true, OS: infrav1.HostOS{ImageURI: "oci://os:v1", Digest: "sha256:1"},
+			Agent: infrav1.HostAgent{Version: "v0.8.0"},
 		},
 	}
 	for _, change := range changes {
@@ -54,6 +55,13 @@ func asked(id, uri string) change {
 }
 
 func silent(h *infrav1.ElementalHost) { h.Status = infrav1.ElementalHostStatus{} }
+
+// former is a host as version 0.7 left it: a phase, and everything else on labels.
+func former(h *infrav1.ElementalHost) {
+	h.Status = infrav1.ElementalHostStatus{Phase: infrav1.HostPhaseRunning}
+}
+
+func outdated(h *infrav1.ElementalHost) { h.Status.Agent.Outdated = true }
 
 func label(name string) change {
 	return func(h *infrav1.ElementalHost) { h.Labels[name] = "true" }
@@ -90,8 +98,24 @@ var _ = DescribeTable("Free",
 	}),
 	Entry("moved, and not heard of since", true, silent, label(infrav1.InstalledLabel)),
 	Entry("moved with its machine's bootstrap done", false, silent, label(infrav1.InstalledLabel), label(infrav1.BootstrappedLabel)),
+	Entry("of version 0.7, installed", true, former, label(infrav1.InstalledLabel)),
+	Entry("of version 0.7, not installed", false, former),
+	Entry("with an agent of version 0.7, installed", true, former, outdated, label(infrav1.InstalledLabel)),
 	Entry("a label that the agent does not bear out", false, label(infrav1.InstalledLabel),
 		func(h *infrav1.ElementalHost) { h.Status.Installed = false }),
+)
+
+var _ = DescribeTable("Reported",
+	func(expected bool, changes ...change) {
+		Expect(hoststate.Reported(host(changes...))).To(Equal(expected))
+	},
+	Entry("a report", true),
+	Entry("one of an agent that does not know its version", true, func(h *infrav1.ElementalHost) {
+		h.Status.Agent = infrav1.HostAgent{LastSeen: metav1.Now()}
+	}),
+	Entry("none since a move", false, silent),
+	Entry("none since the upgrade from version 0.7, which kept the phase", false, former),
+	Entry("the request of an outdated agent, which is refused", false, outdated),
 )
 
 var _ = DescribeTable("Interruptible",

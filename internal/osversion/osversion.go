@@ -7,30 +7,47 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	casesensitive "k8s.io/apimachinery/pkg/util/json"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 // Decode returns the OS version of an osVersionManagement, or the zero value if it has none. Its image is empty before the lookup of its
-// ManagedOSVersion. It fails if the key "osVersion" is not an object with fields of the right types.
+// ManagedOSVersion. It fails if the key "osVersion" is not an object with fields of the right types; the error says which one, and what it
+// has to be. Keys are case-sensitive, as they are in the schema of ElementalMachineTemplates: another spelling is an unknown key.
 func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
 	raw, found := management[infrav1.OSVersionKey]
 	if !found || len(raw.Raw) == 0 {
 		return infrav1.OSVersion{}, nil
 	}
 	version := infrav1.OSVersion{}
-	if err := json.Unmarshal(raw.Raw, &version); err != nil {
-		return infrav1.OSVersion{}, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
+	if err := casesensitive.Unmarshal(raw.Raw, &version); err != nil {
+		return infrav1.OSVersion{}, invalid(err)
 	}
 	if version.ManagedOSVersionName != "" && version.ManagedOSVersionName != version.ResolvedFrom {
 		version.ImageURI = ""
 	}
 	return version, nil
+}
+
+// invalid turns an error of the decoder into one that names the field, what it is, and what it has to be.
+func invalid(err error) error {
+	const key = "osVersionManagement." + infrav1.OSVersionKey
+	mismatch := (*json.UnmarshalTypeError)(nil)
+	switch {
+	case !errors.As(err, &mismatch):
+		return fmt.Errorf("decoding %s: %w", key, err)
+	case mismatch.Field == "":
+		return fmt.Errorf("%s is of JSON type %s, and has to be an object", key, mismatch.Value)
+	}
+	return fmt.Errorf("%s.%s is of JSON type %s, and has to be a %s", key, mismatch.Field, mismatch.Value, mismatch.Type)
 }
 
 // Image returns the image of an OS version, and whether it specifies one; that image may be empty, which is invalid. A ManagedOSVersion does
@@ -39,7 +56,7 @@ func Image(management infrav1.OSVersionManagement) (uri string, asked bool) {
 	fields := struct {
 		ImageURI *string `json:"imageUri"`
 	}{}
-	err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields)
+	err := casesensitive.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields)
 	if err != nil || fields.ImageURI == nil || Unresolved(management) != "" {
 		return "", false
 	}

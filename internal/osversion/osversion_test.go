@@ -44,9 +44,26 @@ var _ = Describe("Hash", func() {
 })
 
 var _ = Describe("Decode", func() {
-	It("says which key is wrong", func() {
-		_, err := osversion.Decode(management(`{"imageUri":7}`))
-		Expect(err).To(MatchError(ContainSubstring("osVersionManagement.osVersion")))
+	DescribeTable("says which field is wrong, what it is and what it has to be",
+		func(osVersion, message string) {
+			_, err := osversion.Decode(management(osVersion))
+			Expect(err).To(MatchError(HavePrefix(message)))
+		},
+		Entry("a number as image", `{"imageUri":7}`, "osVersionManagement.osVersion.imageUri is of JSON type number, and has to be a string"),
+		Entry("a text as switch", `{"debug":"yes"}`, "osVersionManagement.osVersion.debug is of JSON type string, and has to be a bool"),
+		Entry("a list", `[]`, "osVersionManagement.osVersion is of JSON type array, and has to be an object"),
+		Entry("no JSON", `{`, "decoding osVersionManagement.osVersion: "),
+	)
+
+	It("knows a key by its exact spelling only", func() {
+		misspelt := management(`{"imageUri":"oci:x","imageURI":"oci:y","Debug":5}`)
+		version, err := osversion.Decode(misspelt)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(version).To(Equal(infrav1.OSVersion{ImageURI: "oci:x"}))
+		image, asked := osversion.Image(misspelt)
+		Expect(image).To(Equal("oci:x"))
+		Expect(asked).To(BeTrue())
+		Expect(osversion.Unknown(misspelt)).To(Equal([]string{"Debug", "imageURI"}))
 	})
 
 	It("reads nothing from nothing", func() {

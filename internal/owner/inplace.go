@@ -15,7 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// minControlPlaneReplicas is the minimum at which a KubeadmControlPlane updates without a surge Machine.
+// minControlPlaneReplicas is the minimum at which a KubeadmControlPlane may have maxSurge 0, without which it replaces Machines.
 // Source: webhook of KubeadmControlPlane, Cluster API 1.14.
 const minControlPlaneReplicas = 3
 
@@ -57,10 +57,14 @@ func (o *Owners) machineDeploymentReplaces(ctx context.Context, md machineDeploy
 
 func (o *Owners) controlPlaneReplaces(ctx context.Context, kcp kubeadmControlPlane) (string, error) {
 	strategy := kcp.Spec.Rollout.Strategy
-	problems := []string{}
 	if replicas := ptr.Deref(kcp.Spec.Replicas, 1); replicas < minControlPlaneReplicas {
-		problems = append(problems, fmt.Sprintf("has %d replicas: only one of %d or more is updated in place", replicas, minControlPlaneReplicas))
+		// Its maxSurge alone must not be changed: Cluster API would reject that.
+		return fmt.Sprintf("%s has spec.replicas %d and cannot be updated in place, "+
+			"because Cluster API accepts maxSurge 0 with %d replicas or more only: "+
+			"set spec.replicas %d and spec.rollout.strategy.rollingUpdate.maxSurge 0, or upgrade its hosts by hand (docs/upgrade.md)",
+			Describe(kcp), replicas, minControlPlaneReplicas, minControlPlaneReplicas), nil
 	}
+	problems := []string{}
 	if strategy.Type != "" && strategy.Type != controlplanev1.RollingUpdateStrategyType {
 		problems = append(problems, fmt.Sprintf("has spec.rollout.strategy.type %s: set RollingUpdate", strategy.Type))
 	}

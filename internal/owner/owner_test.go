@@ -61,11 +61,16 @@ var _ = DescribeTable("ReplacesInstead of a KubeadmControlPlane",
 	}, Equal("KubeadmControlPlane cp has spec.rollout.strategy.type OnDelete: set RollingUpdate")),
 	Entry("with two replicas", func(kcp *controlplanev1.KubeadmControlPlane) {
 		kcp.Spec.Replicas = ptr.To[int32](2)
-	}, Equal("KubeadmControlPlane cp has 2 replicas: only one of 3 or more is updated in place")),
-	Entry("with one replica and a surge Machine", func(kcp *controlplanev1.KubeadmControlPlane) {
+	}, Equal("KubeadmControlPlane cp has spec.replicas 2 and cannot be updated in place, "+
+		"because Cluster API accepts maxSurge 0 with 3 replicas or more only: "+
+		"set spec.replicas 3 and spec.rollout.strategy.rollingUpdate.maxSurge 0, or upgrade its hosts by hand (docs/upgrade.md)")),
+	Entry("with one replica and a surge Machine, which Cluster API requires then", func(kcp *controlplanev1.KubeadmControlPlane) {
 		kcp.Spec.Replicas = ptr.To[int32](1)
 		kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil
-	}, And(ContainSubstring("has 1 replicas"), ContainSubstring("maxSurge 1 by default"))),
+	}, And(HavePrefix("KubeadmControlPlane cp has spec.replicas 1 and cannot be updated in place"), Not(ContainSubstring("by default")))),
+	Entry("with three replicas and a surge Machine", func(kcp *controlplanev1.KubeadmControlPlane) {
+		kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil
+	}, Equal("KubeadmControlPlane cp has spec.rollout.strategy.rollingUpdate.maxSurge 1 by default: set maxSurge 0")),
 )
 
 var _ = Describe("ReplacesInstead with spec.rollout.after", func() {

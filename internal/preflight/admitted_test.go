@@ -35,7 +35,7 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 		subject.Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	}),
 	Entry("is held by its host's approval", "Approved", infrav1.PreflightBlock, func(_ *Snapshot, subject *Subject) { subject.Host.Spec.Approved = false }),
-	Entry("is held by a bad image", "Quarantine", infrav1.PreflightBlock, digest, quarantined(`{"sha256:new":"x"}`)),
+	Entry("is held by a bad image", "Quarantine", infrav1.PreflightBlock, digest, quarantined("sha256:new")),
 	Entry("is held by another attempt on its host", "OtherAttempt", infrav1.PreflightBlock, func(_ *Snapshot, subject *Subject) {
 		subject.Rival = &infrav1.ElementalHostUpgrade{}
 	}),

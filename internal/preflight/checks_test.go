@@ -38,13 +38,10 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 		subject.Host.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	}),
 
-	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined(`{"sha256:new":"x"}`)),
-	Entry("no digest is known, and the quarantine cannot be read", checkQuarantine, infrav1.PreflightPass, "", "", quarantined("sha256:new")),
-	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantined(`{"sha256:old":"x"}`)),
+	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined("sha256:new")),
+	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantined("sha256:old")),
 	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
-		"is quarantined because ElementalHost x rolled back from it: patch the template", digest, quarantined(`{"sha256:new":"x"}`)),
-	Entry("the quarantine cannot be read", checkQuarantine, infrav1.PreflightBlock, "ElementalCluster/ec",
-		"annotation "+infrav1.QuarantineAnnotation+" is not a JSON object", digest, quarantined("sha256:new")),
+		"is quarantined because ElementalHost x rolled back from it: patch the template", digest, quarantined("sha256:new")),
 	Entry("there is no ElementalCluster", checkQuarantine, infrav1.PreflightPass, "", "", digest, func(s *Snapshot, subject *Subject) { s.ElementalCluster = nil }),
 
 	Entry("no other attempt", checkOtherAttempt, infrav1.PreflightPass, "", ""),
@@ -122,9 +119,10 @@ func oldKubelet(_ *Snapshot, subject *Subject) {
 	subject.Node.Status.NodeInfo.KubeletVersion = "v1.35.0"
 }
 
-func quarantined(value string) func(*Snapshot, *Subject) {
+// quarantined puts an image into the quarantine, which host x rolled back from.
+func quarantined(digest string) func(*Snapshot, *Subject) {
 	return func(s *Snapshot, _ *Subject) {
-		s.ElementalCluster.Annotations = map[string]string{infrav1.QuarantineAnnotation: value}
+		s.ElementalCluster.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: digest, Host: "x"}}
 	}
 }
 

@@ -51,26 +51,24 @@ var _ = DescribeTable("unhealthyConditions of a requested upgrade", func(status 
 	Entry("unhealthy", metav1.ConditionFalse, "EtcdMemberHealthy"),
 )
 
-var _ = DescribeTable("WaiversOf", func(annotation string, expected ...string) {
-	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.SkipPreflightAnnotation: annotation}}}
-	Expect(WaiversOf(upgrade)).To(HaveExactElements(expected))
+var _ = DescribeTable("AnnotatedWaivers", func(annotation string, expected ...infrav1.PreflightCheck) {
+	machine := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.SkipPreflightAnnotation: annotation}}}
+	Expect(AnnotatedWaivers(machine)).To(HaveExactElements(expected))
 },
 	Entry("none", ""),
-	Entry("one", "NodeReady", "NodeReady"),
-	Entry("several, with blanks", "NodeReady, FreeSpace", "NodeReady", "FreeSpace"),
+	Entry("one", "NodeReady", infrav1.PreflightCheck("NodeReady")),
+	Entry("several, with blanks", "NodeReady, FreeSpace", infrav1.PreflightCheck("NodeReady"), infrav1.PreflightCheck("FreeSpace")),
 )
 
-var _ = DescribeTable("Quarantine", func(value string, expected map[string]string, valid bool) {
-	s, _ := typical(quarantined(value))
-	digests, err := Quarantine(s.ElementalCluster)
-	Expect(err == nil).To(Equal(valid))
-	Expect(digests).To(Equal(expected))
-},
-	Entry("nothing", "", map[string]string{}, true),
-	Entry("one", `{"sha256:a":"h"}`, map[string]string{"sha256:a": "h"}, true),
-	Entry("a list", `["sha256:a"]`, nil, false),
-	Entry("a word", "sha256:a", nil, false),
-)
+var _ = It("WaiversOf collects those of all kinds that can have them", func() {
+	upgrade, template, cluster := &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalMachineTemplate{}, &infrav1.ElementalCluster{}
+	upgrade.Spec.SkipPreflight = []infrav1.PreflightCheck{"NodeReady"}
+	template.Spec.SkipPreflight = []infrav1.PreflightCheck{"Backups"}
+	cluster.Spec.SkipPreflight = []infrav1.PreflightCheck{"Machines"}
+	machine := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.SkipPreflightAnnotation: "Volumes"}}}
+	Expect(WaiversOf(upgrade, template, cluster, machine)).To(HaveExactElements(
+		infrav1.PreflightCheck("NodeReady"), infrav1.PreflightCheck("Backups"), infrav1.PreflightCheck("Machines"), infrav1.PreflightCheck("Volumes")))
+})
 
 var _ = DescribeTable("isNodeOfAny", func(nodeRef, machineID, nodeID string, expected bool) {
 	machine := clusterv1.Machine{Spec: clusterv1.MachineSpec{ProviderID: machineID}}
@@ -115,4 +113,15 @@ var _ = DescribeTable("SubjectOf", func(found bool, node, host string) {
 	Entry("a Node and a host", true, "n", "em-x"),
 	Entry("no Node", false, "other", "em-x"),
 	Entry("no host", false, "n", "em-other"),
+)
+
+var _ = DescribeTable("QuarantineMessage", func(image infrav1.QuarantinedImage, expected string) {
+	cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	Expect(QuarantineMessage(cluster, &image)).To(Equal(expected +
+		": patch the template to a good image, or remove the digest from spec.quarantine of ElementalCluster c to try it again"))
+},
+	Entry("of a host", infrav1.QuarantinedImage{Host: "h"}, "is quarantined because ElementalHost h rolled back from it"),
+	Entry("with the reason that it gave", infrav1.QuarantinedImage{Host: "h", Reason: "kubelet"},
+		"is quarantined because ElementalHost h rolled back from it (kubelet)"),
+	Entry("by a user", infrav1.QuarantinedImage{Digest: "sha256:1"}, "is quarantined"),
 )

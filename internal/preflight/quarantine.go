@@ -4,7 +4,6 @@
 package preflight
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -21,46 +20,34 @@ func HeldByQuarantine(results []infrav1.PreflightResult) bool {
 }
 
 func checkQuarantine(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
-	host, quarantined, err := QuarantinedBy(s.ElementalCluster, subject.Digest)
-	if err != nil {
-		return block("ElementalCluster/"+s.ElementalCluster.Name, err.Error())
-	}
-	if !quarantined {
+	image := QuarantinedImage(s.ElementalCluster, subject.Digest)
+	if image == nil {
 		return pass()
 	}
-	return block("Image/"+subject.Digest, QuarantineMessage(s.ElementalCluster, host))
+	return block("Image/"+subject.Digest, QuarantineMessage(s.ElementalCluster, image))
 }
 
-// QuarantinedBy returns the host that rolled back from the digest.
-func QuarantinedBy(cluster *infrav1.ElementalCluster, digest string) (host string, quarantined bool, err error) {
+// QuarantinedImage returns the entry of the cluster's quarantine for a digest; nil if there is none, no digest or no cluster.
+func QuarantinedImage(cluster *infrav1.ElementalCluster, digest string) *infrav1.QuarantinedImage {
 	if cluster == nil || digest == "" {
-		return "", false, nil
+		return nil
 	}
-	digests, err := Quarantine(cluster)
-	if err != nil {
-		return "", false, err
+	i := slices.IndexFunc(cluster.Spec.Quarantine, func(image infrav1.QuarantinedImage) bool { return image.Digest == digest })
+	if i < 0 {
+		return nil
 	}
-	host, quarantined = digests[digest]
-	return host, quarantined, nil
-}
-
-// Quarantine reads the digests that hosts of the cluster rolled back from, with those hosts. It fails on a list that a
-// person broke.
-func Quarantine(cluster *infrav1.ElementalCluster) (map[string]string, error) {
-	digests := map[string]string{}
-	value := cluster.Annotations[infrav1.QuarantineAnnotation]
-	if value == "" {
-		return digests, nil
-	}
-	if err := json.Unmarshal([]byte(value), &digests); err != nil {
-		return nil, fmt.Errorf("annotation %s is not a JSON object of digests: repair or remove it", infrav1.QuarantineAnnotation)
-	}
-	return digests, nil
+	return &cluster.Spec.Quarantine[i]
 }
 
 // QuarantineMessage says why a digest is in quarantine, and how it gets out.
-func QuarantineMessage(cluster *infrav1.ElementalCluster, host string) string {
-	return fmt.Sprintf("is quarantined because ElementalHost %s rolled back from it: patch the template to a good image, "+
-		"or take the digest off annotation %s of ElementalCluster %s to try it again",
-		host, infrav1.QuarantineAnnotation, cluster.Name)
+func QuarantineMessage(cluster *infrav1.ElementalCluster, image *infrav1.QuarantinedImage) string {
+	why := "is quarantined"
+	if image.Host != "" {
+		why += fmt.Sprintf(" because ElementalHost %s rolled back from it", image.Host)
+	}
+	if image.Reason != "" {
+		why += " (" + image.Reason + ")"
+	}
+	return fmt.Sprintf("%s: patch the template to a good image, or remove the digest from spec.quarantine of ElementalCluster %s to try it again",
+		why, cluster.Name)
 }

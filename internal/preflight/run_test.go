@@ -43,11 +43,11 @@ var _ = Describe("Run", func() {
 	DescribeTable("lets nobody waive what stops the attempt later all the same, and says what to do instead",
 		func(name, message string, change ...func(*Snapshot, *Subject)) {
 			s, subject := typical(change...)
-			results := Run(s, subject, Waivers{name}, func(infrav1.PreflightResult) { Fail("is waived") })
+			results := Run(s, subject, Waivers{infrav1.PreflightCheck(name)}, func(infrav1.PreflightResult) { Fail("is waived") })
 			Expect(Blockers(results)).To(HaveExactElements(And(ContainSubstring(message), HaveSuffix("; this check cannot be waived"))))
 			Expect(Blockers(Run(s, subject, nil, nil))).To(HaveExactElements(Not(ContainSubstring("waived"))))
 		},
-		Entry("a bad image", "Quarantine", "patch the template to a good image, or take the digest off annotation", digest, quarantined(`{"sha256:new":"x"}`)),
+		Entry("a bad image", "Quarantine", "patch the template to a good image, or remove the digest from spec.quarantine", digest, quarantined("sha256:new")),
 		Entry("a full disk", "FreeSpace", "free some, or delete snapshots", measured(512<<20, 1<<30)),
 	)
 })

@@ -16,22 +16,40 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
-// Waivers are the names of the checks that a person chose to ignore.
-type Waivers []string
+// Waivers are the names of the checks that a user chose to ignore.
+type Waivers []infrav1.PreflightCheck
 
-// WaiversOf collects the waivers of all objects that may carry them.
+// WaiversOf collects the waivers of objects of the kinds that can have them.
 func WaiversOf(objects ...client.Object) Waivers {
 	found := Waivers{}
 	for _, object := range objects {
-		found = append(found, strings.FieldsFunc(object.GetAnnotations()[infrav1.SkipPreflightAnnotation], func(c rune) bool {
-			return c == ',' || c == ' '
-		})...)
+		switch object := object.(type) {
+		case *infrav1.ElementalHostUpgrade:
+			found = append(found, object.Spec.SkipPreflight...)
+		case *infrav1.ElementalMachineTemplate:
+			found = append(found, object.Spec.SkipPreflight...)
+		case *infrav1.ElementalCluster:
+			found = append(found, object.Spec.SkipPreflight...)
+		case *infrav1.ElementalMachine:
+			found = append(found, AnnotatedWaivers(object)...)
+		}
+	}
+	return found
+}
+
+// AnnotatedWaivers are the waivers in the annotation of an ElementalMachine.
+func AnnotatedWaivers(machine *infrav1.ElementalMachine) Waivers {
+	found := Waivers{}
+	for _, name := range strings.FieldsFunc(machine.Annotations[infrav1.SkipPreflightAnnotation], func(c rune) bool {
+		return c == ',' || c == ' '
+	}) {
+		found = append(found, infrav1.PreflightCheck(name))
 	}
 	return found
 }
 
 // Has reports whether a check is waived.
-func (w Waivers) Has(check string) bool { return slices.Contains(w, check) }
+func (w Waivers) Has(check string) bool { return slices.Contains(w, infrav1.PreflightCheck(check)) }
 
 // Templates are a template and, where that is a clone, the one that it was made from, which a person annotates. It is
 // empty for a nil template.

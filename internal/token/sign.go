@@ -40,6 +40,16 @@ func ExpiresAt(raw string) (time.Time, error) {
 	return claims.ExpiresAt.Time, nil
 }
 
+// Issuer returns the issuer of a token, without verifying it: empty for tokens of this package, which have none. That of the predecessor's
+// host tokens is the agent's version.
+func Issuer(raw string) string {
+	claims, err := peek(raw)
+	if err != nil {
+		return ""
+	}
+	return claims.Issuer
+}
+
 func sign(key ed25519.PrivateKey, subject, audience string, now time.Time, lifetime time.Duration) (string, error) {
 	claims := jwt.RegisteredClaims{
 		Subject:   subject,

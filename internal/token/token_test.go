@@ -183,6 +183,15 @@ var _ = Describe("A registration token", func() {
 		Expect(token.VerifyRegistrationToken(raw, public, token.Audience{uri}, now)).To(MatchError(token.ErrOther))
 	})
 
+	It("is known by its issuer, where it has one, as the predecessor's host tokens", func() {
+		_, private := newKey()
+		with := claims()
+		with["iss"] = "elemental-agent/v0.7.0"
+		Expect(token.Issuer(signed(jwt.SigningMethodEdDSA, with, private))).To(Equal("elemental-agent/v0.7.0"))
+		Expect(token.Issuer(signed(jwt.SigningMethodEdDSA, claims(), private))).To(BeEmpty())
+		Expect(token.Issuer("none")).To(BeEmpty())
+	})
+
 	It("is known not to expire, as the predecessor's", func() {
 		_, private := newKey()
 		_, err := token.ExpiresAt(signed(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": uri, "aud": uri}, private))

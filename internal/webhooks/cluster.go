@@ -6,7 +6,6 @@ package webhooks
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -55,29 +54,5 @@ func validateUpgradeOption(option *infrav1.NodeUpgradeOption, path *field.Path) 
 	if len(option.Strategy.PauseNodes) > 0 && option.Strategy.Mode != infrav1.NodeUpgradeModeManual {
 		warnings = append(warnings, pauseNodes.String()+` has no effect: set strategy.mode to "manual" to pause these nodes`)
 	}
-	if option.Prefetch == infrav1.PrefetchStage {
-		warnings = append(warnings, path.Child("prefetch").String()+": Stage has the effect of Download: "+
-			"elemental upgrade makes what it writes the default of the next boot at once, so it runs only after the trigger")
-	}
-	return warnings, append(errs, validateTimeouts(&option.Timeouts, path.Child("timeouts"))...)
-}
-
-func validateTimeouts(timeouts *infrav1.UpgradeTimeouts, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, timeout := range []struct {
-		name  string
-		value *metav1.Duration
-	}{
-		{"evacuation", timeouts.Evacuation},
-		{"drain", timeouts.Drain},
-		{"reboot", timeouts.Reboot},
-		{"assessment", timeouts.Assessment},
-		{"settle", timeouts.Settle},
-	} {
-		if timeout.value != nil && timeout.value.Duration <= 0 {
-			errs = append(errs, field.Invalid(path.Child(timeout.name), timeout.value.Duration.String(),
-				"it has to be more than 0; leave it out for the default"))
-		}
-	}
-	return errs
+	return warnings, errs
 }

@@ -25,6 +25,9 @@ func (*ClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.Elem
 	spec := field.NewPath("spec", "template", "spec")
 	warnings, errs := validateUpgradeOption(&template.Spec.Template.Spec.NodeUpgradeOption, spec.Child("nodeUpgradeOption"))
 	errs = append(errs, validateImageVerification(template.Spec.Template.Spec.ImageVerification, spec.Child("imageVerification"))...)
+	if len(template.Spec.Template.Spec.Quarantine) > 0 {
+		errs = append(errs, field.Forbidden(spec.Child("quarantine"), "the images are those that hosts of one cluster rolled back from: remove it from the template"))
+	}
 	return warnings, invalid("ElementalClusterTemplate", template, errs)
 }
 

@@ -42,6 +42,7 @@ var _ = Describe("ElementalHostUpgrade", func() {
 		Entry("by approved", func(s *infrav1.ElementalHostUpgradeSpec) { s.Approved = true }, ""),
 		Entry("by cancel", func(s *infrav1.ElementalHostUpgradeSpec) { s.Cancel = true }, ""),
 		Entry("by release", func(s *infrav1.ElementalHostUpgradeSpec) { s.Release = true }, ""),
+		Entry("by skipPreflight", func(s *infrav1.ElementalHostUpgradeSpec) { s.SkipPreflight = []infrav1.PreflightCheck{"OtherNodes"} }, ""),
 		Entry("not in its cluster", func(s *infrav1.ElementalHostUpgradeSpec) { s.ClusterName = "x" }, "machine, host and image are immutable"),
 		Entry("not in its Machine", func(s *infrav1.ElementalHostUpgradeSpec) { s.MachineName = "x" }, "machine, host and image are immutable"),
 		Entry("not in its ElementalMachine", func(s *infrav1.ElementalHostUpgradeSpec) { s.ElementalMachineName = "x" }, "machine, host and image are immutable"),

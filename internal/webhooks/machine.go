@@ -5,6 +5,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,versions=v1beta1,name=validation.elementalmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -33,8 +35,8 @@ var _ admission.Validator[*infrav1.ElementalMachine] = &Machine{}
 // host already.
 func (*Machine) ValidateCreate(_ context.Context, machine *infrav1.ElementalMachine) (admission.Warnings, error) {
 	path, wanted := field.NewPath("spec"), machine.Spec.OSVersionManagement
-	errs := append(validateMachineSpec(&machine.Spec, path), validateImage(nil, wanted, path)...)
-	return warnOfOS(nil, wanted), invalid("ElementalMachine", machine, errs)
+	errs := slices.Concat(validateOS(wanted, path), validateImage(nil, wanted, path), validateSelector(machine.Spec.Selector, path))
+	return append(warnOfOS(nil, wanted), warnOfWaivers(machine)...), invalid("ElementalMachine", machine, errs)
 }
 
 // ValidateUpdate rejects a change of the host, a change of the selector once there is a host, and an invalid OS, but accepts the
@@ -45,6 +47,9 @@ func (w *Machine) ValidateUpdate(ctx context.Context, before, after *infrav1.Ele
 		return nil, nil
 	}
 	warnings := warnOfOS(before.Spec.OSVersionManagement, after.Spec.OSVersionManagement)
+	if before.Annotations[infrav1.SkipPreflightAnnotation] != after.Annotations[infrav1.SkipPreflightAnnotation] {
+		warnings = append(warnings, warnOfWaivers(after)...)
+	}
 	errs := validateMachineChange(before, after, &before.Spec)
 	if len(errs) > 0 {
 		stored, err := w.storedSpecs(ctx, before, after)
@@ -105,4 +110,17 @@ func (w *Machine) storedSpecs(ctx context.Context, before, after *infrav1.Elemen
 // ValidateDelete accepts everything.
 func (*Machine) ValidateDelete(context.Context, *infrav1.ElementalMachine) (admission.Warnings, error) {
 	return nil, nil
+}
+
+// warnOfWaivers names the waivers of checks that do not exist. They are not refused: Cluster API copies annotations of templates
+// and of MachineDeployments here, and KubeadmControlPlane deletes a Machine whose dry run is refused.
+func warnOfWaivers(machine *infrav1.ElementalMachine) admission.Warnings {
+	var warnings admission.Warnings
+	for _, name := range preflight.AnnotatedWaivers(machine) {
+		if !slices.Contains(infrav1.PreflightChecks(), name) {
+			warnings = append(warnings, fmt.Sprintf("annotation %s waives nothing by %.60q, which is no preflight check: docs/preflight.md has their names",
+				infrav1.SkipPreflightAnnotation, name))
+		}
+	}
+	return warnings
 }

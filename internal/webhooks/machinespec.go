@@ -18,16 +18,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// validateMachineSpec checks what ElementalMachines and their templates have in common.
-func validateMachineSpec(spec *infrav1.ElementalMachineSpec, path *field.Path) field.ErrorList {
-	return append(validateOS(spec.OSVersionManagement, path), validateSelector(spec.Selector, path)...)
-}
-
+// validateOS checks the types of an OS version, in kinds whose schema leaves them open: see infrav1.OSVersion.
 func validateOS(management infrav1.OSVersionManagement, path *field.Path) field.ErrorList {
 	if _, err := osversion.Decode(management); err != nil {
-		raw := json.RawMessage(management[infrav1.OSVersionKey].Raw)
-		return field.ErrorList{field.Invalid(path.Child("osVersionManagement", infrav1.OSVersionKey), string(raw),
-			"it has to be an object with imageUri (string), upgradeRecovery (boolean) and debug (boolean), all optional")}
+		raw := string(management[infrav1.OSVersionKey].Raw)
+		return field.ErrorList{field.Invalid(path.Child("osVersionManagement", infrav1.OSVersionKey), raw, err.Error())}
 	}
 	return nil
 }
@@ -76,9 +71,10 @@ func warnOfOS(before, after infrav1.OSVersionManagement) admission.Warnings {
 
 // written is the image in an OS version, even if it is ignored.
 func written(management infrav1.OSVersionManagement) string {
-	version := infrav1.OSVersion{}
-	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &version); err != nil {
+	fields := map[string]any{}
+	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
 		return ""
 	}
-	return version.ImageURI
+	image, _ := fields["imageUri"].(string)
+	return image
 }

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:webhook:verbs=create,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=default.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=validation.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// MachineTemplate is the webhook of ElementalMachineTemplates: only osVersionManagement may be changed,
+// MachineTemplate is the webhook of ElementalMachineTemplates: of spec.template.spec only osVersionManagement may be changed,
 // because a machine can be updated in place for that field only.
 type MachineTemplate struct{}
 
@@ -77,11 +77,12 @@ func (*MachineTemplate) ValidateDelete(context.Context, *infrav1.ElementalMachin
 	return nil, nil
 }
 
-// validateTemplate rejects templates from which no machine could be created. The former OS is empty for a new template.
+// validateTemplate rejects templates from which no machine could be created. The former OS is empty for a new template. The types of its
+// fields are in the schema.
 func validateTemplate(was infrav1.OSVersionManagement, template *infrav1.ElementalMachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	spec := &template.Spec.Template.Spec
-	errs := append(validateMachineSpec(spec, path), validateImage(was, spec.OSVersionManagement, path)...)
+	errs := append(validateSelector(spec.Selector, path), validateImage(was, spec.OSVersionManagement, path)...)
 	if spec.ProviderID != "" {
 		errs = append(errs, field.Forbidden(path.Child("providerID"), "it names one machine's host: remove it from the template"))
 	}

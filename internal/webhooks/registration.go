@@ -29,7 +29,7 @@ func (*Registration) ValidateCreate(_ context.Context, registration *infrav1.Ele
 			field.NewPath("spec", "config", "elemental", "agent", "insecureRegistries"))))
 }
 
-// ValidateUpdate is ValidateCreate for the fields that change: the token must be renewable even if other fields are invalid.
+// ValidateUpdate is ValidateCreate for the fields that change: keys must be denied even if other fields are invalid.
 func (w *Registration) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalRegistration) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(before.Spec.ImageVerification, after.Spec.ImageVerification) &&
 		slices.Equal(before.Spec.Config.Elemental.Agent.InsecureRegistries, after.Spec.Config.Elemental.Agent.InsecureRegistries) {

@@ -5,7 +5,6 @@ package webhooks_test
 
 import (
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -86,12 +85,6 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		Entry("with keys of another plugin", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{"other": {Raw: []byte(`[1]`)}}
 		}, ""),
-		Entry("not with an image that is no string", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":1}`)
-		}, "spec.template.spec.osVersionManagement.osVersion"),
-		Entry("not with an OS that is no object", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = raw(`"oci://os:v1"`)
-		}, "spec.template.spec.osVersionManagement.osVersion"),
 		Entry("not with an image that is in no registry", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement = image("http://os:v1")
 		}, `spec.template.spec.osVersionManagement.osVersion.imageUri: Invalid value: "http://os:v1": image "http://os:v1" is not in a registry: use oci://`),
@@ -131,9 +124,6 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		Entry("in the metadata of its machines", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
 		}, false, ""),
-		Entry("not to an OS that is none", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":1}`)
-		}, false, "spec.template.spec.osVersionManagement.osVersion"),
 		Entry("not to a directory", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement = image("dir:///os")
 		}, false, "is not in a registry"),
@@ -227,75 +217,19 @@ var _ = Describe("ElementalCluster", func() {
 		Entry("with nodes that are not paused", func(o *infrav1.NodeUpgradeOption) {
 			o.Strategy.PauseNodes = []string{"node-2"}
 		}, "", "spec.nodeUpgradeOption.strategy.pauseNodes has no effect"),
-		Entry("with a prefetch that does no more than another", func(o *infrav1.NodeUpgradeOption) {
-			o.Prefetch = infrav1.PrefetchStage
-		}, "", "spec.nodeUpgradeOption.prefetch: Stage has the effect of Download"),
+		Entry("not with a prefetch that the elemental CLI cannot do", func(o *infrav1.NodeUpgradeOption) { o.Prefetch = "Stage" },
+			`spec.nodeUpgradeOption.prefetch: Unsupported value: "Stage": supported values: "Download", "None"`, ""),
 		Entry("not with names that no node has", func(o *infrav1.NodeUpgradeOption) {
 			o.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{"node-1", "Node 2"}}
 		}, "spec.nodeUpgradeOption.strategy.pauseNodes[1]", ""),
 		Entry("not with a time-out of nothing", func(o *infrav1.NodeUpgradeOption) {
-			o.Timeouts.Reboot = &metav1.Duration{}
-		}, "spec.nodeUpgradeOption.timeouts.reboot", ""),
+			o.Timeouts.RebootSeconds = new(int32(0))
+		}, "spec.nodeUpgradeOption.timeouts.rebootSeconds", ""),
 		Entry("not with a time-out before it began", func(o *infrav1.NodeUpgradeOption) {
-			o.Timeouts.Drain = &metav1.Duration{Duration: -time.Minute}
-		}, "spec.nodeUpgradeOption.timeouts.drain", ""),
+			o.Timeouts.DrainSeconds = new(int32(-60))
+		}, "spec.nodeUpgradeOption.timeouts.drainSeconds", ""),
 		Entry("not with a mode that is none", func(o *infrav1.NodeUpgradeOption) { o.Strategy.Mode = "sometimes" },
 			"spec.nodeUpgradeOption.strategy.mode", ""),
-	)
-})
-
-var _ = Describe("ElementalHost", func() {
-	make := func(ctx SpecContext, attempt string, status *infrav1.HostUpgradeStatus) *infrav1.ElementalHost {
-		host := &infrav1.ElementalHost{ObjectMeta: meta("h-"), Spec: infrav1.ElementalHostSpec{PubKey: "key"}}
-		if attempt != "" {
-			host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: attempt}
-		}
-		Expect(server.Client.Create(ctx, host)).To(Succeed())
-		host.Status.Upgrade = status
-		Expect(server.Client.Status().Update(ctx, host)).To(Succeed())
-		host.Labels = map[string]string{}
-		return host
-	}
-	ended := &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRolledBack}
-
-	DescribeTable("is triggered by a person",
-		func(ctx SpecContext, attempt string, status *infrav1.HostUpgradeStatus, label, value, refusal string) {
-			host := make(ctx, attempt, status)
-			host.Labels[label] = value
-			expect(person.Update(ctx, host), refusal)
-		},
-		Entry("while there is no attempt", "", nil, infrav1.InPlaceUpgradeLabel, "pending", ""),
-		Entry("after an attempt", "a1", ended, infrav1.InPlaceUpgradeLabel, "pending", ""),
-		Entry("not while an attempt is active", "a1", nil, infrav1.InPlaceUpgradeLabel, "pending", "attempt a1 is active"),
-		Entry("nor in the predecessor's spelling", "a1", nil, infrav1.InPlaceUpdateLabel, "pending", "attempt a1 is active"),
-		Entry("nor while a new attempt is active after another", "a2", ended, infrav1.InPlaceUpgradeLabel, "pending", "attempt a2 is active"),
-		Entry("but may be labelled otherwise", "a1", nil, "rack", "a", ""),
-	)
-
-	It("is triggered by the manager in the middle of an attempt", func(ctx SpecContext) {
-		host := make(ctx, "a1", nil)
-		host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
-		Expect(server.Client.Update(ctx, host)).To(Succeed())
-
-		By("a person who changes something else then")
-		host.Labels["rack"] = "a"
-		Expect(person.Update(ctx, host)).To(Succeed())
-	})
-
-	DescribeTable("keeps its key",
-		func(ctx SpecContext, key string, refused bool) {
-			host := make(ctx, "", nil)
-			host.Spec.PubKey = key
-			err := person.Update(ctx, host)
-			if !refused {
-				Expect(err).NotTo(HaveOccurred())
-				return
-			}
-			Expect(err).To(MatchError(ContainSubstring("pubKey is what the host is known by")))
-		},
-		Entry("against another", "other", true),
-		Entry("against none", "", true),
-		Entry("as it is", "key", false),
 	)
 })
 

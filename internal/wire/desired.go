@@ -11,7 +11,7 @@ type Registration struct {
 	HostAnnotations map[string]string `json:"hostAnnotations,omitempty"`
 	// ImageVerification for images that the host is installed with or reset to; nil for none.
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
-	// Config is RegistrationConfig of the API, unchanged.
+	// Config is RegistrationConfig of the API, with the URI and the authorities that are in effect, and without a token.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Upgrade struct {
 	Digest string `json:"digest,omitempty"`
 	// ImageVerification that the image has to pass before it is written; nil for none.
 	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
-	// Prefetch is Download, Stage or None.
+	// Prefetch is Download or None.
 	Prefetch string `json:"prefetch,omitempty"`
 	// OSVersionManagement is passed to the OS plugin.
 	OSVersionManagement map[string]json.RawMessage `json:"osVersionManagement,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -29,11 +30,16 @@ func (c *cluster) register(ctx context.Context) []byte {
 
 	Eventually(func(g Gomega) {
 		g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(registration), registration)).To(Succeed())
-		g.Expect(registration.Spec.Config.Elemental.Registration.Token).NotTo(BeEmpty())
+		g.Expect(registration.Status.TokenSecretName).NotTo(BeEmpty())
 	}, c.intervals("wait-hosts")...).WithContext(ctx).Should(Succeed())
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: registration.Namespace, Name: registration.Status.TokenSecretName}
+	Expect(management.GetClient().Get(ctx, key, secret)).To(Succeed())
 	agentConfig, err := yaml.Marshal(map[string]any{
-		"registration": registration.Spec.Config.Elemental.Registration,
-		"agent":        registration.Spec.Config.Elemental.Agent,
+		"registration": infrav1.Registration{
+			URI: registration.Status.URI, CACert: registration.Status.CACert, Token: string(secret.Data[infrav1.RegistrationTokenSecretKey]),
+		},
+		"agent": registration.Spec.Config.Elemental.Agent,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return agentConfig

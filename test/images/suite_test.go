@@ -22,7 +22,7 @@ const (
 	baseImage  = "localhost/test-base:v1"
 	goImage    = "localhost/test-go:v1"
 	osImage    = "localhost/elemental-os"
-	osVersion  = "v0.5.0"
+	osVersion  = "v0.8.0"
 	commit     = "initial-version"
 	secretWord = "registration-token-of-the-test"
 )

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,18 +56,24 @@ func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) (
 		if err := l.Kube.Get(ctx, keyOf(object), object); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		return object.Spec.Config.Elemental.Registration.Token != "", nil
+		return object.Status.TokenSecretName != "", nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("waiting for ElementalRegistration %s to have a token: %w", registration, err)
+	}
+	secret := &corev1.Secret{}
+	if err := l.Kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Status.TokenSecretName}, secret); err != nil {
+		return nil, fmt.Errorf("reading the token of ElementalRegistration %s: %w", registration, err)
 	}
 	agent := object.Spec.Config.Elemental.Agent
 	if agent.StableWindow == nil {
 		agent.StableWindow = &metav1.Duration{Duration: stableWindow}
 	}
 	config, err := yaml.Marshal(map[string]any{
-		"registration": object.Spec.Config.Elemental.Registration,
-		"agent":        agent,
+		"registration": infrav1.Registration{
+			URI: object.Status.URI, CACert: object.Status.CACert, Token: string(secret.Data[infrav1.RegistrationTokenSecretKey]),
+		},
+		"agent": agent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the agent's configuration: %w", err)

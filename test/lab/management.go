@@ -92,6 +92,24 @@ func (l *Lab) startProviders(ctx context.Context) error {
 	return starting.Wait()
 }
 
+// StartProvider starts our manager on a lab that was started WithoutProvider, as when it is installed later. Cluster API's managers do not
+// reach its hooks.
+func (l *Lab) StartProvider(ctx context.Context) error {
+	if err := l.newManagers(); err != nil {
+		return err
+	}
+	for _, manager := range l.Managers {
+		if err := manager.Prepare(ctx, l.env); err != nil {
+			return err
+		}
+		if err := manager.Start(ctx, l.env); err != nil {
+			return err
+		}
+		l.progress("%s ready", manager.Name)
+	}
+	return nil
+}
+
 // announce makes a manager of Cluster API run with the feature gates of its Deployment.
 func (l *Lab) announce(ctx context.Context, provider *capi.Provider) error {
 	if l.options.Install != nil {

@@ -38,7 +38,7 @@ type Options struct {
 	WithoutInPlaceUpdates bool
 	// WithoutExtension leaves out our ExtensionConfig.
 	WithoutExtension bool
-	// WithoutProvider leaves out our manager.
+	// WithoutProvider leaves out our manager. Lab.StartProvider starts it later.
 	WithoutProvider bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool

@@ -47,7 +47,7 @@ func patience(s *scope) time.Duration {
 	if seconds := ptr.Deref(s.machine.Spec.Deletion.NodeDrainTimeoutSeconds, 0); seconds > 0 {
 		return time.Duration(seconds) * time.Second
 	}
-	return s.options.Timeouts.Reboot.Duration
+	return s.options.Timeouts.Reboot()
 }
 
 func inTime(s *scope, now time.Time) bool {

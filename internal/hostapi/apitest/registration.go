@@ -30,7 +30,7 @@ type RegistrationEndpoint struct {
 	Token string
 }
 
-// OpenRegistration creates a namespace with a registration, for an Elemental API at that address. The spec's URI and token are filled in.
+// OpenRegistration creates a namespace with a registration, for an Elemental API at that address, which is in its status.
 func OpenRegistration(ctx context.Context, plane *apiserver.Server, address, name string, spec infrav1.ElementalRegistrationSpec) (*RegistrationEndpoint, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "registration-"}}
 	if err := plane.Client.Create(ctx, namespace); err != nil {
@@ -51,13 +51,15 @@ func OpenRegistration(ctx context.Context, plane *apiserver.Server, address, nam
 	if err := plane.Client.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("creating Secret with the signing key: %w", err)
 	}
-	spec.Config.Elemental.Registration.URI = endpoint.URI
-	spec.Config.Elemental.Registration.Token = endpoint.Token
 	registration := &infrav1.ElementalRegistration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: endpoint.Namespace, Name: name}, Spec: spec,
 	}
 	if err := plane.Client.Create(ctx, registration); err != nil {
 		return nil, fmt.Errorf("creating ElementalRegistration: %w", err)
+	}
+	registration.Status.URI, registration.Status.CACert = endpoint.URI, "authorities of the controller"
+	if err := plane.Client.Status().Update(ctx, registration); err != nil {
+		return nil, fmt.Errorf("writing status of ElementalRegistration: %w", err)
 	}
 	return endpoint, nil
 }

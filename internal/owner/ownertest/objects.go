@@ -115,7 +115,9 @@ func ControlPlaneMachine(kcp *controlplanev1.KubeadmControlPlane, name string) *
 	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: kcp.Namespace, Name: name,
-			Labels: map[string]string{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneNameLabel: kcp.Name},
+			Labels: map[string]string{
+				clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneNameLabel: kcp.Name, clusterv1.MachineControlPlaneLabel: "",
+			},
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")),
 			},

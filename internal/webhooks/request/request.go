@@ -162,6 +162,6 @@ func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook
 		return warnings, nil
 	}
 	return warnings, apierrors.NewForbidden(schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalmachinetemplates"},
-		template.Name, fmt.Errorf("the upgrade cannot start now:\n%s\nRetry when that is done, or waive checks by annotation %s=CHECK[,CHECK] on the template",
-			strings.Join(blockers, "\n"), infrav1.SkipPreflightAnnotation))
+		template.Name, fmt.Errorf("the upgrade cannot start now:\n%s\nRetry when that is done, or waive checks by their names in spec.skipPreflight of the template",
+			strings.Join(blockers, "\n")))
 }

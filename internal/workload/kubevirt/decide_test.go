@@ -28,7 +28,7 @@ const (
 	isMigratable = "is live-migratable, evictionStrategy LiveMigrate"
 	isLocal      = "is not live-migratable: DisksNotLiveMigratable: disk x is local"
 	isCordoned   = "no other node can take it: node-2 (cordoned)"
-	failedThrice = "its migration failed 3 times (guest too busy): look at it, then migrate it, stop it, or set its label infrastructure.cluster.x-k8s.io/vm-policy"
+	failedThrice = "its migration failed 3 times (guest too busy): look at it, then migrate it, stop it, or set its label infrastructure.cluster.x-k8s.io/elemental-vm-policy"
 	external     = "evictionStrategy External: its own controller has to move it"
 )
 
@@ -84,17 +84,17 @@ var _ = DescribeTable("What becomes of a virtual machine",
 		vm(func(v *kubevirtv1.VirtualMachine) { v.Status.SnapshotInProgress = new("nightly") })),
 
 	// By label.
-	Entry("labelled Block", blocks, infrav1.VMBlock, "label infrastructure.cluster.x-k8s.io/vm-policy is Block", labelled(infrav1.VMPolicyLabel, "Block")),
-	Entry("labelled Shutdown", blocks, infrav1.VMShutdown, "label infrastructure.cluster.x-k8s.io/vm-policy is Shutdown",
+	Entry("labelled Block", blocks, infrav1.VMBlock, "label infrastructure.cluster.x-k8s.io/elemental-vm-policy is Block", labelled(infrav1.VMPolicyLabel, "Block")),
+	Entry("labelled Shutdown", blocks, infrav1.VMShutdown, "label infrastructure.cluster.x-k8s.io/elemental-vm-policy is Shutdown",
 		labelled(infrav1.VMPolicyLabel, "Shutdown")),
 	Entry("labelled ShutdownAndRestore", blocks, infrav1.VMShutdownAndRestore,
-		"label infrastructure.cluster.x-k8s.io/vm-policy is ShutdownAndRestore", labelled(infrav1.VMPolicyLabel, "ShutdownAndRestore")),
+		"label infrastructure.cluster.x-k8s.io/elemental-vm-policy is ShutdownAndRestore", labelled(infrav1.VMPolicyLabel, "ShutdownAndRestore")),
 	Entry("labelled Migrate", stops, infrav1.VMMigrate, isMigratable, labelled(infrav1.VMPolicyLabel, "Migrate")),
 	Entry("labelled Migrate, and it cannot be", stops, infrav1.VMBlock, isLocal, labelled(infrav1.VMPolicyLabel, "Migrate"), notMigratable),
 	Entry("labelled otherwise", stops, infrav1.VMBlock,
-		"label infrastructure.cluster.x-k8s.io/vm-policy has the value \"stop\": use Block, Migrate, Shutdown or ShutdownAndRestore",
+		"label infrastructure.cluster.x-k8s.io/elemental-vm-policy has the value \"stop\": use Block, Migrate, Shutdown or ShutdownAndRestore",
 		labelled(infrav1.VMPolicyLabel, "stop")),
-	Entry("labelled on the instance", blocks, infrav1.VMShutdown, "label infrastructure.cluster.x-k8s.io/vm-policy is Shutdown",
+	Entry("labelled on the instance", blocks, infrav1.VMShutdown, "label infrastructure.cluster.x-k8s.io/elemental-vm-policy is Shutdown",
 		vmi(func(v *kubevirtv1.VirtualMachineInstance) {
 			v.Labels = map[string]string{infrav1.VMPolicyLabel: "Shutdown"}
 		})),
@@ -151,7 +151,7 @@ var _ = DescribeTable("What becomes of a virtual machine",
 		}
 	}),
 	Entry("failed three times, and then a person said what to do", blocks, infrav1.VMShutdown,
-		"label infrastructure.cluster.x-k8s.io/vm-policy is Shutdown", evicted, failed(3), labelled(infrav1.VMPolicyLabel, "Shutdown")),
+		"label infrastructure.cluster.x-k8s.io/elemental-vm-policy is Shutdown", evicted, failed(3), labelled(infrav1.VMPolicyLabel, "Shutdown")),
 	Entry("failed three times, and came through since", blocks, infrav1.VMMigrate, isMigratable,
 		failed(3), migration(time.Hour, kubevirtv1.MigrationSucceeded)),
 

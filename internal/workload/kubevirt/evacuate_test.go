@@ -240,7 +240,7 @@ var _ = Describe("An evacuation", func() {
 		w.add(ctx, "blocks", labelled(infrav1.VMPolicyLabel, "Block"))
 		progress := w.evacuate(ctx)
 		Expect(progress.Held).To(BeTrue())
-		Expect(progress.Message).To(Equal("VirtualMachineInstance " + w.namespace + "/blocks label infrastructure.cluster.x-k8s.io/vm-policy is Block (1 to be shut down after that)"))
+		Expect(progress.Message).To(Equal("VirtualMachineInstance " + w.namespace + "/blocks label infrastructure.cluster.x-k8s.io/elemental-vm-policy is Block (1 to be shut down after that)"))
 		Expect(w.machine(ctx, "stays").Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyAlways)))
 	})
 

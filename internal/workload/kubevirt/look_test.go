@@ -61,10 +61,10 @@ var _ = Describe("A look at a node", func() {
 	It("reads the virtual machines of a namespace together where they are many", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		for i := range 9 {
-			w.add(ctx, fmt.Sprintf("vm-%d", i), labelled("infrastructure.cluster.x-k8s.io/vm-policy", "Block"))
+			w.add(ctx, fmt.Sprintf("vm-%d", i), labelled("infrastructure.cluster.x-k8s.io/elemental-vm-policy", "Block"))
 		}
 		progress := looks(ctx, w, w.evacuation(ctx))
-		Expect(progress.Decisions).To(HaveEach(HaveField("Reason", "label infrastructure.cluster.x-k8s.io/vm-policy is Block")))
+		Expect(progress.Decisions).To(HaveEach(HaveField("Reason", "label infrastructure.cluster.x-k8s.io/elemental-vm-policy is Block")))
 	})
 
 	It("counts the Pods of all nodes where the first are full, and shares that for a while", func(ctx SpecContext) {

@@ -134,7 +134,7 @@ func (h *host) register(ctx context.Context) error {
 func (h *host) report(ctx context.Context, bootID string) error {
 	return h.persist(ctx, func() error {
 		return h.client.Report(ctx, wire.Report{
-			AgentVersion: "v0.5.0", Phase: wire.HostRunning, Installed: true, Addresses: []wire.Address{{Type: "Hostname", Address: h.name}},
+			AgentVersion: "v0.8.0", Phase: wire.HostRunning, Installed: true, Addresses: []wire.Address{{Type: "Hostname", Address: h.name}},
 			OS: wire.OS{ImageURI: "oci://registry.example.com/os:1", Digest: "sha256:1", Snapshot: 1, BootMode: "active", BootID: bootID},
 		})
 	})

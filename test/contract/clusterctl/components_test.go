@@ -41,10 +41,21 @@ var _ = Describe("Metadata YAML", func() {
 		Expect(yaml.UnmarshalStrict([]byte(asset("metadata.yaml")), metadata)).To(Succeed())
 		Expect(metadata.APIVersion).To(Equal("clusterctl.cluster.x-k8s.io/v1alpha3"))
 		Expect(metadata.Kind).To(Equal("Metadata"))
-		Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 0, Minor: 5, Contract: "v1beta2"}))
+		Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 0, Minor: 8, Contract: "v1beta2"}))
 		for _, crd := range objects(infrastructure).CRDs() {
 			Expect(crd.GetLabels()).To(HaveKeyWithValue("cluster.x-k8s.io/v1beta2", "v1beta1"), crd.GetName())
 		}
+	})
+
+	It("has the series of the predecessor, from which clusterctl upgrades, and releases none of them", func() {
+		metadata := &clusterctlv1.Metadata{}
+		Expect(yaml.UnmarshalStrict([]byte(asset("metadata.yaml")), metadata)).To(Succeed())
+		for minor := range int32(8) {
+			Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 0, Minor: minor, Contract: "v1beta1"}))
+		}
+		said, err := writeRelease("v0.7.1", GinkgoT().TempDir())
+		Expect(err).To(HaveOccurred())
+		Expect(said).To(ContainSubstring("metadata.yaml has no release series for v0.7.1 with contract v1beta2: add it"))
 	})
 
 	It("has a series for every released tag", func() {

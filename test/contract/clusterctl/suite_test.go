@@ -17,7 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-const tag = "v0.5.0"
+const tag = "v0.8.0"
 
 var root, release string
 

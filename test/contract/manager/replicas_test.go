@@ -135,8 +135,19 @@ var _ = Describe("Several replicas", Ordered, func() {
 		Expect(server.Client.Create(ctx, registration)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(registration), registration)).To(Succeed())
-			g.Expect(registration.Spec.Config.Elemental.Registration.URI).To(HavePrefix("https://elemental.example.com:9090/"))
+			g.Expect(registration.Status.URI).To(HavePrefix("https://elemental.example.com:9090/"))
 		}, patience).WithContext(ctx).Should(Succeed(), process.Tail(replicas[0].LogFile()))
+		held := &corev1.Secret{}
+		Expect(server.Client.Get(ctx, client.ObjectKey{Namespace: "default", Name: registration.Status.TokenSecretName}, held)).To(Succeed())
+		held.Data = map[string][]byte{infrav1.RegistrationTokenSecretKey: []byte("spoiled")}
+		Expect(server.Client.Update(ctx, held)).To(Succeed())
+		touched := registration.DeepCopy()
+		touched.Annotations = map[string]string{"touched": "true"} // or it takes a minute
+		Expect(server.Client.Patch(ctx, touched, client.MergeFrom(registration))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(held), held)).To(Succeed())
+			g.Expect(held.Data).To(HaveKeyWithValue(infrav1.RegistrationTokenSecretKey, Not(BeEquivalentTo("spoiled"))))
+		}, patience).WithContext(ctx).Should(Succeed())
 		leading, reconciled := []float64{}, []float64{}
 		for _, r := range replicas {
 			metrics := metricsOf(ctx, r)
@@ -180,7 +191,7 @@ var _ = Describe("Several replicas", Ordered, func() {
 		startTenant(ctx, "--namespace=tenant", "--watch-filter=tenant")
 		uri := func(ctx context.Context, registration *infrav1.ElementalRegistration) (string, error) {
 			err := server.Client.Get(ctx, client.ObjectKeyFromObject(registration), registration)
-			return registration.Spec.Config.Elemental.Registration.URI, err
+			return registration.Status.URI, err
 		}
 		Eventually(uri, patience).WithContext(ctx).WithArguments(own).ShouldNot(BeEmpty())
 		for _, other := range others {

@@ -65,10 +65,10 @@ func topologyTemplates(ctx context.Context, cluster *scenario.Cluster) (map[stri
 func rolledOut(ctx context.Context, cluster *scenario.Cluster, name string) (metav1.Condition, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, template)
-	if err != nil || !conditions.IsFalse(template, infrav1.RolledOutCondition) {
+	if err != nil || !conditions.IsFalse(template, infrav1.ReferencesUpdatedCondition) {
 		return metav1.Condition{}, err
 	}
-	return *conditions.Get(template, infrav1.RolledOutCondition), nil
+	return *conditions.Get(template, infrav1.ReferencesUpdatedCondition), nil
 }
 
 // refusals are the events that report a refused change.

@@ -157,3 +157,10 @@ func (p *plane) secret(ctx context.Context, name string) (*corev1.Secret, error)
 	secret := &corev1.Secret{}
 	return secret, p.Kube.Get(ctx, client.ObjectKey{Namespace: lab.ManagerNamespace, Name: name}, secret)
 }
+
+func (p *plane) secretExists(name string) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		_, err := p.secret(ctx, name)
+		return err == nil, client.IgnoreNotFound(err)
+	}
+}

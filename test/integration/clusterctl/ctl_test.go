@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	tag = "v0.5.0"
+	tag = "v0.8.0"
 	// endpoint is the address that the components are generated with. The lab's manager has one of its own.
 	endpoint = "elemental.example.com:9090"
 )
@@ -29,11 +29,11 @@ const (
 var directory string
 
 // writeRepository writes a repository with this provider's release, and Cluster API's providers in the version of
-// clusterctl next to it.
-func writeRepository(ctx context.Context) {
+// clusterctl next to it. It returns the directory of the configuration that names it.
+func writeRepository(ctx context.Context) (directory string) {
 	GinkgoHelper()
 	directory = GinkgoT().TempDir()
-	repository := writeRelease(ctx, tag)
+	repository := writeRelease(ctx, directory, tag)
 	config, err := os.ReadFile(filepath.Join(repository, "clusterctl.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	said, err := exec.CommandContext(ctx, tool("clusterctl"), "version", "--output", "short").Output()
@@ -53,10 +53,11 @@ func writeRepository(ctx context.Context) {
 		config = fmt.Appendf(config, "- name: %s\n  type: %s\n  url: file://%s\n", provider.name, provider.kind, filepath.Join(folder, provider.file))
 	}
 	Expect(os.WriteFile(filepath.Join(directory, "clusterctl.yaml"), config, 0o644)).To(Succeed())
+	return directory
 }
 
 // writeRelease adds a release of this provider to the repository.
-func writeRelease(ctx context.Context, tag string) (repository string) {
+func writeRelease(ctx context.Context, directory, tag string) (repository string) {
 	GinkgoHelper()
 	release, repository := filepath.Join(directory, "release"), filepath.Join(directory, "repository")
 	for _, step := range [][]string{{"release.sh", release}, {"repository.sh", release, repository}} {
@@ -87,9 +88,10 @@ func (p *plane) ctl(ctx context.Context, args ...string) string {
 // run returns what clusterctl wrote to its standard output.
 func (p *plane) run(ctx context.Context, args ...string) (string, error) {
 	tell("clusterctl", args)
-	command := exec.CommandContext(ctx, tool("clusterctl"), append([]string{"--config", filepath.Join(directory, "clusterctl.yaml")}, args...)...)
+	home := cmp.Or(p.directory, directory)
+	command := exec.CommandContext(ctx, tool("clusterctl"), append([]string{"--config", filepath.Join(home, "clusterctl.yaml")}, args...)...)
 	command.Env = append(p.variables(),
-		"KUBECONFIG="+lab.AdminKubeconfig(p.Management), "HOME="+directory, "XDG_CONFIG_HOME="+directory,
+		"KUBECONFIG="+lab.AdminKubeconfig(p.Management), "HOME="+home, "XDG_CONFIG_HOME="+home,
 		"PATH="+os.Getenv("PATH"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
 	)
 	said, complained := &bytes.Buffer{}, &bytes.Buffer{}

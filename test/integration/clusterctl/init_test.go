@@ -38,7 +38,7 @@ var _ = Describe("clusterctl init, with both providers in one command", func() {
 	})
 
 	It("has installed both providers, and Cluster API's", func(ctx SpecContext) {
-		const release = `v0\.5\.[01]` // they may have been upgraded
+		const release = `v0\.8\.[01]` // they may have been upgraded
 		said := source.kubectl(ctx, "get", "providers.clusterctl.cluster.x-k8s.io", "--all-namespaces")
 		Expect(said).To(And(
 			MatchRegexp(`elemental-system +infrastructure-elemental +.* InfrastructureProvider +elemental +`+release),

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,6 +103,10 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 			for i := range registrations.Items {
 				key := client.ObjectKeyFromObject(&registrations.Items[i])
 				Expect(target.Kube.Get(ctx, key, &corev1.Secret{})).To(Succeed(), "with the key that its tokens are signed with")
+				key.Name += infrav1.RegistrationTokenSecretSuffix
+				held := &corev1.Secret{}
+				Expect(target.Kube.Get(ctx, key, held)).To(Succeed())
+				Expect(metav1.IsControlledBy(held, &registrations.Items[i])).To(BeTrue(), "with its token")
 			}
 			now, err := on(target, cluster()).Identities(ctx)
 			Expect(err).NotTo(HaveOccurred())
@@ -136,7 +141,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 					attempts, err := on(p, cluster()).Attempts(ctx)
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(attempts).To(ContainElement(And(
-						HaveField("Spec.ImageURI", wanted.URI()), HaveField("Status.Step", HavePrefix(step+" ")))))
+						HaveField("Spec.ImageURI", wanted.URI()), HaveField("Status.Step", step))))
 				}
 			}
 			once := func() map[string]int {

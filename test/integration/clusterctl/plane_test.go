@@ -32,6 +32,8 @@ type plane struct {
 	certManager *process.Process
 	// trusting are the CAs that were injected for webhooks, before the lab replaced those.
 	trusting map[string][]string
+	// directory of clusterctl's configuration. Default: that of the suite.
+	directory string
 	// image of the OS that clusters are generated with. Default: one that does not exist.
 	image string
 	// told is what clusterctl last wrote to its standard error.

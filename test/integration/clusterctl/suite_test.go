@@ -36,7 +36,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	root, err = repository.Root()
 	Expect(err).NotTo(HaveOccurred())
-	writeRepository(ctx)
+	directory = writeRepository(ctx)
 	source = startPlane(ctx, lab.Options{Handover: true, KubeVirt: true})
 })
 

@@ -22,12 +22,14 @@ import (
 // deprecation is a warning of API servers for a client that lists all kinds, as clusterctl does.
 const deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n"
 
+func withoutDeprecation(told string) string { return strings.ReplaceAll(told, deprecation, "") }
+
 // describeUpgrade upgrades both providers on the management cluster that manages the cluster.
 func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]int) {
 	Describe("clusterctl upgrade", Ordered, func() {
-		const next = "v0.5.1"
+		const next = "v0.8.1"
 
-		BeforeAll(func(ctx SpecContext) { writeRelease(ctx, next) })
+		BeforeAll(func(ctx SpecContext) { writeRelease(ctx, directory, next) })
 
 		It("plan offers the next release of both providers, as docs/install.md shows", func(ctx SpecContext) {
 			said := source.ctl(ctx, "upgrade", "plan")
@@ -51,7 +53,7 @@ func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]i
 
 			source.Provider.Process.Kill() // its Deployment is scaled down
 			source.ctl(ctx, "upgrade", "apply", "--infrastructure", "elemental:"+next, "--runtime-extension", "elemental:"+next)
-			Expect(page("install.md")).To(ContainSubstring(strings.ReplaceAll(source.told, deprecation, "")))
+			Expect(page("install.md")).To(ContainSubstring(withoutDeprecation(source.told)))
 			Expect(source.forgetWebhooks(ctx)).To(Succeed())
 			Expect(source.Provider.Process.Restart()).To(Succeed())
 			source.awaitDiscovered(ctx)

@@ -130,7 +130,7 @@ func triesInPlaceChange(ctx SpecContext) {
 	before := elemental.DeepCopy()
 	elemental.Spec.OSVersionManagement[infrav1.OSVersionKey] = rawImage(wanted.URI())
 	Expect(theLab.Kube.Patch(ctx, elemental, client.MergeFrom(before))).To(Succeed(), "the webhook lets a mutable field be changed")
-	Eventually(func() string { _, e, _ := worker(ctx); return conditions.GetReason(e, infrav1.UpToDateCondition) }, patience, look).
+	Eventually(func() string { _, e, _ := worker(ctx); return conditions.GetReason(e, infrav1.OSUpToDateCondition) }, patience, look).
 		Should(Equal(infrav1.TemplateDiffersReason))
 	Consistently(func() int { return len(theLab.Host(host.Name).Boots()) }, calm, look).Should(Equal(boots))
 	changed := elemental.DeepCopy()

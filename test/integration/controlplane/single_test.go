@@ -25,8 +25,9 @@ var _ = Describe("A KubeadmControlPlane of one", func() {
 
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
 			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,
-				"KubeadmControlPlane control-plane has 1 replicas: only one of 3 or more is updated in place; " +
-					"has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
+				"KubeadmControlPlane control-plane has spec.replicas 1 and cannot be updated in place, " +
+					"because Cluster API accepts maxSurge 0 with 3 replicas or more only: " +
+					"set spec.replicas 3 and spec.rollout.strategy.rollingUpdate.maxSurge 0, or upgrade its hosts by hand (docs/upgrade.md)"}))
 		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(scenario.ControlPlaneTemplate))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 	})

@@ -134,25 +134,27 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(MatchError(ContainSubstring("bring them back first [ControlPlaneQuorum]")))
 
 		By("waiving the preflight checks, so that only the wait for a quiet point blocks it")
-		waive(ctx, cluster, "=NodeReady,OtherNodes,ControlPlaneQuorum")
+		waive(ctx, cluster, "NodeReady", "OtherNodes", "ControlPlaneQuorum")
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(And(
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
 			HaveField("Reason", infrav1.WaitingForQuietPointReason),
 			HaveField("Message", ContainSubstring("KubeadmControlPlane deletes such a Machine instead of updating it"))))
 		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
 
 		By("bringing the other back, too")
-		waive(ctx, cluster, "-")
+		waive(ctx, cluster)
 		Expect(first.PowerOn(ctx)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 	})
 })
 
 // waive waives preflight checks of rollouts of the control plane's template.
-func waive(ctx context.Context, cluster *scenario.Cluster, value string) {
+func waive(ctx context.Context, cluster *scenario.Cluster, checks ...infrav1.PreflightCheck) {
 	GinkgoHelper()
-	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.ControlPlaneTemplate,
-		infrav1.SkipPreflightAnnotation+value)
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"skipPreflight": checks}})
+	Expect(err).NotTo(HaveOccurred())
+	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", scenario.ControlPlaneTemplate,
+		"--type", "merge", "--patch", string(patch))
 	Expect(err).NotTo(HaveOccurred())
 }
 
@@ -205,11 +207,14 @@ func digests(ctx context.Context, cluster *scenario.Cluster) (map[string]string,
 	return booted, err
 }
 
+// quarantine has the hosts that rolled back, by the digest of the image.
 func quarantine(ctx context.Context, cluster *scenario.Cluster) map[string]string {
 	GinkgoHelper()
 	object := &infrav1.ElementalCluster{}
 	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)).To(Succeed())
-	quarantined := map[string]string{}
-	Expect(json.Unmarshal([]byte(object.Annotations[infrav1.QuarantineAnnotation]), &quarantined)).To(Succeed())
-	return quarantined
+	hosts := map[string]string{}
+	for _, image := range object.Spec.Quarantine {
+		hosts[image.Digest] = image.Host
+	}
+	return hosts
 }

@@ -12,15 +12,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	labhost "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -29,7 +26,6 @@ import (
 const (
 	kubernetesVersion = scenario.KubernetesVersion
 	controlPlaneHost  = "my-control-plane-host"
-	manifest          = "kubeadm-cluster-manifest.yaml"
 )
 
 var hostNames = []string{controlPlaneHost, "my-worker-1", "my-worker-2"}
@@ -76,7 +72,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Expect(p.next(ctx, "kubectl get elementalhosts")).To(ContainSubstring("initial-version"))
 
 		p.next(ctx, "CONTROL_PLANE_ENDPOINT_HOST=")
-		edit(p.file(manifest), next)
+		p.next(ctx, "cat > ~/kustomization.yaml")
 		p.next(ctx, "kubectl label elementalhost my-control-plane-host")
 	})
 
@@ -177,7 +173,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		key := client.ObjectKey{Namespace: "default", Name: worker.Spec.InfrastructureRef.Name}
 		Eventually(func(g Gomega) {
 			g.Expect(theLab.Kube.Get(ctx, key, machine)).To(Succeed())
-			g.Expect(machine).To(haveCondition(infrav1.UpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+			g.Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
 		}, patience, look).WithContext(ctx).Should(Succeed())
 	})
 })
@@ -195,27 +191,6 @@ func createRegistration(ctx context.Context, install image.Image) {
 		"device": {Raw: fmt.Appendf(nil, "%q", labhost.LiveDevice)}, "systemUri": {Raw: fmt.Appendf(nil, "%q", install.URI())},
 	}
 	Expect(theLab.Kube.Create(ctx, registration)).To(Succeed())
-}
-
-// edit changes the manifest as the page says, and keeps the image of the control plane's host.
-func edit(file string, of image.Image) {
-	GinkgoHelper()
-	generated, err := os.ReadFile(file)
-	Expect(err).NotTo(HaveOccurred())
-	objects, err := capi.Parse(generated)
-	Expect(err).NotTo(HaveOccurred())
-	edited := strings.Builder{}
-	for _, object := range objects {
-		if object.GetKind() == "ElementalMachineTemplate" && object.GetName() == "kubeadm-control-plane" {
-			spec := []string{"spec", "template", "spec"}
-			Expect(unstructured.SetNestedField(object.Object, "true", append(spec, "selector", "matchLabels", "my-control-plane")...)).To(Succeed())
-			Expect(unstructured.SetNestedField(object.Object, of.URI(), append(spec, "osVersionManagement", "osVersion", "imageUri")...)).To(Succeed())
-		}
-		encoded, err := yaml.Marshal(object.Object)
-		Expect(err).NotTo(HaveOccurred())
-		edited.WriteString("---\n" + string(encoded))
-	}
-	Expect(os.WriteFile(file, []byte(edited.String()), 0o600)).To(Succeed())
 }
 
 // calls counts how often a command of the elemental CLI completed on a host.

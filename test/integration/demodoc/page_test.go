@@ -65,7 +65,7 @@ func openPage(ctx context.Context, l *lab.Lab) *page {
 	return p
 }
 
-const tag = "v0.5.0"
+const tag = "v0.8.0"
 
 // writeRepository adds the release to clusterctl's configuration.
 func (p *page) writeRepository(ctx context.Context) {

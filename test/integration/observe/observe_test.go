@@ -106,6 +106,7 @@ var _ = Describe("An operator", Ordered, func() {
 
 		By("the predecessor's spelling of the trigger")
 		held := suite.HoldHost(theLab.Host(node), infrav1.HostUpgradeApplying)
+		Expect(label(ctx, infrav1.InPlaceUpgradeLabel, "--dry-run=server")).To(Succeed(), "an attempt has left nothing to overwrite")
 		Expect(label(ctx, infrav1.InPlaceUpdateLabel)).To(Succeed())
 		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.UnmanagedReason))
 		held.Release(string(infrav1.HostUpgradeApplying))
@@ -126,7 +127,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(wantByHand(ctx, bad)).To(Succeed())
 		Eventually(hostNamed(ctx, node)).Should(haveCondition(infrav1.OSVersionReadyCondition, "False/"+infrav1.InPlaceUpdateNotPendingReason))
 		for run := 1; run <= 2; run++ {
-			Expect(label(ctx, infrav1.InPlaceUpgradeLabel)).To(Succeed())
+			Expect(label(ctx, infrav1.InPlaceUpgradeLabel, "--overwrite")).To(Succeed())
 			Eventually(hostNamed(ctx, node)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeRolledBack)))
 			Expect(upgrades(node)).To(Equal(written+run), "run %d is one of its own", run)
 		}
@@ -239,9 +240,10 @@ func fallBack(ctx context.Context, host *lab.Host) {
 	Expect(host.PowerOn(ctx)).To(Succeed())
 }
 
-// label triggers the host by hand.
-func label(ctx context.Context, spelling string) error {
-	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "label", "elementalhost", node, spelling+"="+infrav1.InPlaceUpgradePending, "--overwrite")
+// label triggers the host by hand. Flags of kubectl label may follow.
+func label(ctx context.Context, spelling string, flags ...string) error {
+	command := append([]string{"--namespace", cluster.Namespace(), "label", "elementalhost", node, spelling + "=" + infrav1.InPlaceUpgradePending}, flags...)
+	_, err := cluster.Kubectl(ctx, command...)
 	return err
 }
 

@@ -213,5 +213,5 @@ func said(conditionType string) func(context.Context) (*metav1.Condition, error)
 func (p *pool) upToDate(ctx context.Context, node string) (*metav1.Condition, error) {
 	machine := &infrav1.ElementalMachine{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: p.before[node].Host}, machine)
-	return conditions.Get(machine, infrav1.UpToDateCondition), err
+	return conditions.Get(machine, infrav1.OSUpToDateCondition), err
 }

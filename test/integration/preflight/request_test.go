@@ -24,7 +24,7 @@ func rolledOut(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	condition := conditions.Get(template, infrav1.RolledOutCondition)
+	condition := conditions.Get(template, infrav1.ReferencesUpdatedCondition)
 	if condition == nil {
 		return "", nil
 	}

@@ -77,7 +77,7 @@ func upToDate(ctx context.Context) (map[string]string, error) {
 	machines, err := elementalMachines(ctx)
 	said := map[string]string{}
 	for i := range machines {
-		condition := conditions.Get(&machines[i], infrav1.UpToDateCondition)
+		condition := conditions.Get(&machines[i], infrav1.OSUpToDateCondition)
 		switch {
 		case condition == nil || machines[i].Spec.HostRef == nil:
 		case condition.Status == metav1.ConditionTrue:
@@ -141,7 +141,7 @@ func begin(ctx context.Context, template string, os image.Image) (attempt *infra
 	GinkgoHelper()
 	release = holdWriting()
 	Expect(cluster.PatchPool(ctx, template, os)).To(Succeed())
-	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", HavePrefix("Reboot")))
+	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", "Reboot"))
 	attempt, err := attemptFor(ctx, os)
 	Expect(err).NotTo(HaveOccurred())
 	return attempt, release

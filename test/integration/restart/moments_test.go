@@ -88,9 +88,7 @@ func atEnd(phase infrav1.UpgradePhase) moment {
 
 // atStep is when an attempt is reported to wait in a step.
 func atStep(name string) moment {
-	return atAttempt(func(u *infrav1.ElementalHostUpgrade) bool {
-		return len(u.Status.Step) > len(name) && u.Status.Step[:len(name)+1] == name+" "
-	})
+	return atAttempt(func(u *infrav1.ElementalHostUpgrade) bool { return u.Status.Step == name })
 }
 
 func atHost(shows func(*infrav1.ElementalHost, image.Image) bool) moment {

@@ -120,7 +120,7 @@ func (u *upgrade) where(ctx context.Context) string {
 		line += fmt.Sprintf("MachineDeployment names %s; ", deployments.Items[i].Spec.Template.Spec.InfrastructureRef.Name)
 	}
 	line += fmt.Sprintf("image %s, attempt %q phase %q step %q: %s; Machine: %q", u.wanted.URI(), attempt.Name, attempt.Status.Phase,
-		attempt.Status.Step, attempt.Status.Message, said)
+		attempt.Status.Position(), attempt.Status.Message, said)
 	for i := range hosts {
 		if hosts[i].Name == u.host.Name() {
 			line += fmt.Sprintf("; host: label %q asked %+v reported %+v seen %s", hosts[i].Labels[infrav1.InPlaceUpgradeLabel],

@@ -5,7 +5,6 @@ package rollout_test
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -161,13 +160,16 @@ func upgradesOf(host *lab.Host) int {
 	return count
 }
 
+// quarantine has the hosts that rolled back, by the digest of the image.
 func quarantine(ctx context.Context, cluster *scenario.Cluster) map[string]string {
 	GinkgoHelper()
 	object := &infrav1.ElementalCluster{}
 	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, object)).To(Succeed())
-	digests := map[string]string{}
-	Expect(json.Unmarshal([]byte(object.Annotations[infrav1.QuarantineAnnotation]), &digests)).To(Succeed())
-	return digests
+	hosts := map[string]string{}
+	for _, image := range object.Spec.Quarantine {
+		hosts[image.Digest] = image.Host
+	}
+	return hosts
 }
 
 func cordonedNodes(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {

@@ -97,7 +97,7 @@ func says(ctx context.Context) (string, error) {
 	if err != nil || attempt == nil {
 		return "", err
 	}
-	return attempt.Status.Step + ": " + attempt.Status.Message, nil
+	return attempt.Status.Position() + ": " + attempt.Status.Message, nil
 }
 
 // replenishment is Longhorn's setting, and whether an attempt has changed it.

@@ -5,6 +5,7 @@ package vanish_test
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -82,7 +83,7 @@ var _ = Describe("A cordon of a person", func() {
 	It("is kept when an attempt that continued because of a waiver is given up", func(ctx SpecContext) {
 		before := identities(ctx, small)
 		node := before[0].Node
-		waive(ctx, small, "=NodeSchedulable")
+		waive(ctx, small, "NodeSchedulable")
 		for _, args := range [][]string{{"cordon", node}, {"annotate", "node", node, personal + "="}} {
 			_, err := theLab.WorkloadKubectl(ctx, args...)
 			Expect(err).NotTo(HaveOccurred())
@@ -98,7 +99,7 @@ var _ = Describe("A cordon of a person", func() {
 			_, err := theLab.WorkloadKubectl(ctx, args...)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		waive(ctx, small, "-")
+		waive(ctx, small)
 		u.release(ctx)
 		u.kubectl(ctx, "delete", "elementalhostupgrade", u.attempt.Name)
 		u.expectSucceeded(ctx)
@@ -107,10 +108,12 @@ var _ = Describe("A cordon of a person", func() {
 })
 
 // waive waives preflight checks of rollouts of the workers' template.
-func waive(ctx context.Context, cluster *scenario.Cluster, value string) {
+func waive(ctx context.Context, cluster *scenario.Cluster, checks ...infrav1.PreflightCheck) {
 	GinkgoHelper()
-	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", scenario.Template,
-		infrav1.SkipPreflightAnnotation+value)
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"skipPreflight": checks}})
+	Expect(err).NotTo(HaveOccurred())
+	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", scenario.Template,
+		"--type", "merge", "--patch", string(patch))
 	Expect(err).NotTo(HaveOccurred())
 }
 

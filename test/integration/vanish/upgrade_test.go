@@ -53,7 +53,7 @@ type stage struct {
 
 var (
 	draining = stage{held: true, after: "Drain", is: func(u *infrav1.ElementalHostUpgrade, _ *infrav1.ElementalHost) bool {
-		return len(u.Status.Step) > 6 && u.Status.Step[:6] == "Drain "
+		return u.Status.Step == "Drain"
 	}}
 	applying  = atHost(infrav1.HostUpgradeApplying, image.OS{})
 	rebooting = atHost(infrav1.HostUpgradeRebooting, image.OS{})

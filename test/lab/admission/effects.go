@@ -110,9 +110,8 @@ func (c change) metadata() []string {
 func (c change) status() []string {
 	switch name := strings.Join(c.path, "."); name {
 	case "status.phase", "status.step", "status.upgrade.phase":
-		value, _, _ := strings.Cut(fmt.Sprint(orNothing(c.to)), " (")
-		return []string{name + "=" + value}
-	case "status.message", "status.steps", "status.checks", "status.agent.lastSeen":
+		return []string{fmt.Sprintf("%s=%v", name, orNothing(c.to))}
+	case "status.stepIndex", "status.stepCount", "status.progress", "status.message", "status.steps", "status.checks", "status.agent.lastSeen":
 		return nil
 	case "status.upgradeSlots":
 		return []string{name + c.direction()}

@@ -40,7 +40,7 @@ func newHost(name, image string, api *client.Client, nodes *nodes) *host {
 	board := report.New(api, system.WallClock{}, retry.API, slog.New(slog.DiscardHandler))
 	h := &host{name: name, api: api, board: board, nodes: nodes}
 	board.Update(func(r *wire.Report) {
-		r.AgentVersion, r.Phase, r.Installed = "v0.5.0", wire.HostRunning, true
+		r.AgentVersion, r.Phase, r.Installed = "v0.8.0", wire.HostRunning, true
 		r.Addresses = []wire.Address{{Type: "Hostname", Address: name}}
 	})
 	h.boot(image, Digest(image))

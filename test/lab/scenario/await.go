@@ -185,8 +185,8 @@ func (c *Cluster) AwaitMessage(ctx context.Context, os image.Image, step, text s
 			if attempts[i].Spec.ImageURI != os.URI() || status.FinishedAt != nil {
 				continue
 			}
-			seen = fmt.Sprintf("%s: %s", status.Step, status.Message)
-			if strings.HasPrefix(status.Step, step+" ") && strings.Contains(status.Message, text) {
+			seen = fmt.Sprintf("%s: %s", status.Position(), status.Message)
+			if status.Step == step && strings.Contains(status.Message, text) {
 				found = &attempts[i]
 				return "", nil
 			}

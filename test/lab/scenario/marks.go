@@ -32,7 +32,7 @@ type Marks struct {
 }
 
 // Clean is the state after an attempt that succeeded.
-var Clean = Marks{Label: infrav1.InPlaceUpgradeDone}
+var Clean = Marks{}
 
 // Marks returns the marks on the objects of a worker. Marks of a deleted Machine are empty.
 func (c *Cluster) Marks(ctx context.Context, worker Identity) (Marks, error) {

@@ -5,11 +5,9 @@ package ends_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +59,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 			u.lift(ctx)
 		},
 		row: row{
-			phase: infrav1.UpgradeFailed, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeFailed},
+			phase:  infrav1.UpgradeFailed,
 			answer: "Failed: ElementalHost HOST could not be upgraded: not enough space on the state partition",
 		},
 		then: func(ctx context.Context, u *upgrade) {
@@ -75,19 +73,19 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		os:    image.OS{Boot: source.BootUnhealthy},
 		reach: startOnly,
 		row: row{
-			phase: infrav1.UpgradeRolledBack, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack},
+			phase:  infrav1.UpgradeRolledBack,
 			answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
 		},
 		then: func(ctx context.Context, u *upgrade) {
-			Expect(quarantined(ctx)).To(ContainSubstring(u.wanted.PlatformDigest))
+			Expect(quarantined(ctx)).To(ContainElement(HaveField("Digest", u.wanted.PlatformDigest)))
 			By("falling back from another image past the bad one, which the boot loader tries first")
 			worse := newUpgrade(ctx, image.OS{Boot: source.BootNone})
 			worse.patch(ctx)
 			row{
-				phase: infrav1.UpgradeRolledBack, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack},
+				phase:  infrav1.UpgradeRolledBack,
 				answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
 			}.expect(ctx, worse)
-			goBack(ctx, worse, scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack})
+			goBack(ctx, worse, scenario.Marks{})
 		},
 	}),
 	Entry("RolledBack: the image is bad, and the node is kept cordoned; then it is uncordoned before the next image", end{
@@ -96,7 +94,7 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		reach:   startOnly,
 		row: row{
 			phase:  infrav1.UpgradeRolledBack,
-			marks:  scenario.Marks{Unschedulable: true, CordonedBy: ours, Label: infrav1.InPlaceUpgradeRolledBack},
+			marks:  scenario.Marks{Unschedulable: true, CordonedBy: ours},
 			answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
 		},
 		then: expectSuperseded,
@@ -110,13 +108,13 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		},
 		row: row{
 			phase:  infrav1.UpgradeRolledBack,
-			marks:  scenario.Marks{Unschedulable: true, CordonedBy: ours, Label: infrav1.InPlaceUpgradeRolledBack},
+			marks:  scenario.Marks{Unschedulable: true, CordonedBy: ours},
 			answer: "the former OS is not healthy: required check 10-storage failed: the array is degraded",
 		},
 		then: expectKeptUntilUncordoned,
 	}),
 	Entry("held: a PodDisruptionBudget never allows an eviction; then it is relaxed", end{
-		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Drain: &metav1.Duration{Duration: time.Second}}},
+		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{DrainSeconds: new(int32(1))}},
 		reach: func(ctx context.Context, u *upgrade) {
 			startTo(ctx, u, "Drain")
 		},
@@ -194,10 +192,10 @@ func expectKeptUntilUncordoned(ctx context.Context, u *upgrade) {
 	Expect(u.theAttempt(ctx).Status.Phase).To(Equal(infrav1.UpgradeSuperseded))
 }
 
-// quarantined digests of the cluster.
-func quarantined(ctx context.Context) string {
+// quarantined images of the cluster.
+func quarantined(ctx context.Context) []infrav1.QuarantinedImage {
 	GinkgoHelper()
 	owner := &infrav1.ElementalCluster{}
 	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, owner)).To(Succeed())
-	return owner.Annotations[infrav1.QuarantineAnnotation]
+	return owner.Spec.Quarantine
 }

@@ -5,11 +5,9 @@ package ends_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
@@ -27,7 +25,7 @@ var lost = row{
 }
 
 var _ = DescribeTable("A host that stops reporting is Lost", func(ctx SpecContext, os image.OS, vanish, then func(context.Context, *upgrade)) {
-	setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Reboot: &metav1.Duration{Duration: 10 * time.Second}}})
+	setOptions(ctx, infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{RebootSeconds: new(int32(10))}})
 	u := newUpgrade(ctx, os)
 	vanish(ctx, u)
 	lost.expect(ctx, u)
@@ -66,7 +64,7 @@ var _ = DescribeTable("A host that stops reporting is Lost", func(ctx SpecContex
 			released.expect(ctx, u)
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
 			row{
-				phase: infrav1.UpgradeRolledBack, marks: scenario.Marks{Label: infrav1.InPlaceUpgradeRolledBack},
+				phase:  infrav1.UpgradeRolledBack,
 				answer: "RolledBack: ElementalHost HOST runs its former OS again: ",
 			}.expect(ctx, u)
 			expectNextSucceeds(ctx)

@@ -5,11 +5,9 @@ package ends_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -46,7 +44,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		},
 	}),
 	Entry("Superseded after the reboot, when the node does not become healthy in time", end{
-		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{Assessment: &metav1.Duration{Duration: time.Second}}},
+		options: infrav1.NodeUpgradeOption{Timeouts: infrav1.UpgradeTimeouts{AssessmentSeconds: new(int32(1))}},
 		os:      image.OS{KubeletVersion: "v1.35.0"},
 		reach:   startOnly,
 		row:     at("Assess", "11/14): Node HOST runs kubelet v1.35.0 and Machine"),

@@ -66,8 +66,8 @@ var _ = Describe("Two clusters of one namespace", func() {
 		here := begin(ctx, cluster, map[string]image.Image{east: bad})
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(quarantined(ctx, cluster)).To(ContainSubstring(bad.PlatformDigest))
-		Expect(quarantined(ctx, other)).NotTo(ContainSubstring(bad.PlatformDigest))
+		Expect(quarantined(ctx, cluster)).To(ContainElement(HaveField("Digest", bad.PlatformDigest)))
+		Expect(quarantined(ctx, other)).NotTo(ContainElement(HaveField("Digest", bad.PlatformDigest)))
 		there := begin(ctx, other, map[string]image.Image{north: bad})
 		_, err = other.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred(), "it tries the image itself")
@@ -91,10 +91,10 @@ func meetWriting(hosts int) (goOn func()) {
 	}
 }
 
-// quarantined is the list of digests that a cluster offers to no further hosts.
-func quarantined(ctx context.Context, of *scenario.Cluster) string {
+// quarantined are the images that a cluster offers to no further hosts.
+func quarantined(ctx context.Context, of *scenario.Cluster) []infrav1.QuarantinedImage {
 	GinkgoHelper()
 	owner := &infrav1.ElementalCluster{}
 	Expect(theLab.Kube.Get(ctx, keyOf(of, of.Options.Name), owner)).To(Succeed())
-	return owner.Annotations[infrav1.QuarantineAnnotation]
+	return owner.Spec.Quarantine
 }

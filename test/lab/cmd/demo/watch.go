@@ -49,7 +49,7 @@ func (s *story) printChanges(ctx context.Context, seen map[string]string) error 
 			continue
 		}
 		seen[u.Name] = state
-		s.say("%-13s %-12s %-17s %-8s %-8s %s", u.Status.NodeName, u.Status.Phase, cmp.Or(u.Status.Step, "-"),
+		s.say("%-13s %-12s %-17s %-8s %-8s %s", u.Status.NodeName, u.Status.Phase, cmp.Or(u.Status.Position(), "-"),
 			tag(u.Status.From.ImageURI), tag(u.Spec.ImageURI), u.Status.Message)
 	}
 	return nil

@@ -1,0 +1,170 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+var _ = Describe("RolledOut of a template", func() {
+	var (
+		w       *world
+		machine *infrav1.ElementalMachine
+	)
+	BeforeEach(func() {
+		allowInPlaceUpdates()
+		w = newWorld()
+		machine = get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		patch(machine, func() {
+			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+		})
+	})
+
+	// runs has the machine controller write what the machine runs.
+	runs := func(status metav1.ConditionStatus) {
+		GinkgoHelper()
+		before := get(machine).DeepCopy()
+		if status == metav1.ConditionTrue {
+			condition.True(machine, infrav1.OSUpToDateCondition)
+		} else {
+			condition.False(machine, infrav1.OSUpToDateCondition, infrav1.HostRunsOtherOSReason, "")
+		}
+		Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+	}
+	counts := func(upToDate, all int) {
+		GinkgoHelper()
+		Expect(w.template.Status).To(And(
+			HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(upToDate))), HaveField("Machines", HaveValue(BeEquivalentTo(all)))))
+	}
+	isNot := func(reason, message string) {
+		GinkgoHelper()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, reason)
+		Expect(w.message(infrav1.RolledOutCondition)).To(ContainSubstring(message))
+	}
+
+	It("is True when all Machines run its OS", func() {
+		w.reconcile()
+		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1 Machines run this OS")
+		counts(0, 1)
+		runs(metav1.ConditionTrue)
+		w.reconcile()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		counts(1, 1)
+		Expect(w.template.Status.ImageURI).To(Equal(imageA))
+
+		By("a change that waits for a quiet point")
+		patch(w.set, func() { w.set.Spec.Replicas = new(int32(0)) })
+		w.patch(imageB)
+		w.reconcile()
+		isNot(infrav1.ReferencesNotUpdatedReason, "MachineSet ms has 1 Machines and is to have 0")
+		counts(0, 1)
+		Expect(w.template.Status.ImageURI).To(Equal(imageB))
+
+		By("the reference, which is not enough")
+		Expect(ownertest.Observe(ctx, c, w.set, 0)).To(Succeed())
+		w.reconcile()
+		w.reconcile()
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
+		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1 Machines run this OS")
+
+		By("Cluster API's change of the machine, of which the condition does not speak yet")
+		patch(machine, func() {
+			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = w.refersTo()
+			machine.Spec.OSVersionManagement = ownertest.OS(imageB)
+		})
+		w.reconcile()
+		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1")
+		runs(metav1.ConditionFalse)
+		w.reconcile()
+		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1")
+
+		By("the host that runs it")
+		runs(metav1.ConditionTrue)
+		w.reconcile()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		counts(1, 1)
+
+		By("a host that has fallen back")
+		runs(metav1.ConditionFalse)
+		w.reconcile()
+		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1")
+	})
+
+	It("is not True for a Machine that runs what its owner's topology would have changed", func() {
+		runs(metav1.ConditionTrue)
+		patch(w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
+		w.patch(imageB)
+		w.reconcile()
+		isNot(infrav1.ReferencesNotUpdatedReason, "belongs to the topology of a Cluster")
+		counts(0, 1)
+	})
+
+	It("is not said of a clone", func() {
+		w.patch(imageB)
+		w.reconcile()
+		w.template = &w.clones()[0]
+		w.reconcile()
+		Expect(w.template.Status.Conditions).NotTo(ContainElement(HaveField("Type", infrav1.RolledOutCondition)))
+		Expect(w.template.Status.ImageURI).To(Equal(imageB))
+	})
+
+	DescribeTable("is not True while a Machine of an owner that is not rolled out runs another OS, and the owner is named",
+		func(controller *metav1.OwnerReference, name string) {
+			of := ownertest.Machine(w.set, "alone")
+			of.Labels, of.OwnerReferences = map[string]string{clusterv1.ClusterNameLabel: "c"}, nil
+			if controller != nil {
+				of.OwnerReferences = []metav1.OwnerReference{*controller}
+			}
+			create(of)
+			runs(metav1.ConditionTrue)
+			alone := ownertest.ElementalMachine(w.namespace, "alone", "t", imageA)
+			alone.Labels = of.Labels
+			alone.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
+			create(alone)
+			machine = alone
+			runs(metav1.ConditionTrue)
+			w.reconcile()
+			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+			counts(2, 2)
+
+			w.patch(imageB)
+			w.reconcile()
+			w.reconcile()
+			isNot(infrav1.MachinesNotUpToDateReason, "0 of 2 Machines run this OS")
+			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.UnsupportedOwnerReason)
+			Expect(w.message(infrav1.RolloutBlockedCondition)).To(HavePrefix(name + " cannot be updated in place by a change of this template"))
+			Expect(get(alone).Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "nothing is changed")
+		},
+		Entry("a control plane of another provider", &metav1.OwnerReference{
+			APIVersion: "controlplane.cluster.x-k8s.io/v1beta2", Kind: "OtherControlPlane", Name: "cp", UID: "1", Controller: new(true),
+		}, "OtherControlPlane cp"),
+		Entry("none at all", nil, "Machine alone"),
+	)
+
+	It("is not True for a change that could not be looked at", func() {
+		runs(metav1.ConditionTrue)
+		w.reconcile()
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+		w.patch(imageB)
+		healthy := w.reconciler.Client
+		w.reconciler.Client = unreadable{Client: healthy, kind: &infrav1.ElementalMachineTemplate{}}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(errUnreadable))
+		get(w.template)
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionUnknown, infrav1.ReferencesNotUpdatedReason)
+		w.reconciler.Client = healthy
+		w.reconcile()
+		w.reconcile()
+		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1 Machines run this OS")
+	})
+})
