@@ -34,6 +34,6 @@ var _ = Describe("Prove", func() {
 			HaveField("Reason", infrav1.UnsupportedStrategyReason),
 			HaveField("Reason", infrav1.UnsupportedControlPlaneReason),
 		))
-		Expect(inplace.Messages(problems)).To(MatchRegexp("--runtime-extension elemental.*; .*maxSurge 1 by default.*; .*has 1 replicas"))
+		Expect(inplace.Messages(problems)).To(MatchRegexp("--runtime-extension elemental.*; .*maxSurge 1 by default.*; .*has spec.replicas 1"))
 	})
 })

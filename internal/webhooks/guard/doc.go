@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package guard keeps the template reference of MachineDeployments and control planes from being changed
-// while Cluster API would delete a Machine instead of updating it in place. It is only called for changes
-// of a reference to or from an ElementalMachineTemplate: see config/webhook/guard.yaml.
+// while Cluster API would delete a Machine instead of updating it in place, and controllers from deleting the last control plane
+// Machine of a cluster. What it is called for is in config/webhook/guard.yaml.
 package guard

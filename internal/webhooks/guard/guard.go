@@ -22,6 +22,8 @@ import (
 const (
 	MachineDeploymentPath   = "/guard-machinedeployment"
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
+	ControlPlanePath        = "/guard-controlplane"
+	MachinePath             = "/guard-machine"
 )
 
 // cannotPoint is the prefix of every refusal of a change of reference.
@@ -33,13 +35,15 @@ type Guard struct {
 	Owners *owner.Owners
 }
 
-// SetupWithManager adds both webhooks to the manager's webhook server.
+// SetupWithManager adds the webhooks to the manager's webhook server.
 func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
 	server.Register(MachineDeploymentPath, admission.WithValidator(mgr.GetScheme(),
 		&validator[*clusterv1.MachineDeployment]{guard: g, owner: owner.ForMachineDeployment}))
 	server.Register(KubeadmControlPlanePath, admission.WithValidator(mgr.GetScheme(),
 		&validator[*controlplanev1.KubeadmControlPlane]{guard: g, owner: owner.ForKubeadmControlPlane}))
+	server.Register(ControlPlanePath, &admission.Webhook{Handler: &otherControlPlanes{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
+	server.Register(MachinePath, admission.WithValidator(mgr.GetScheme(), &lastMachine{guard: g}))
 	return nil
 }
 

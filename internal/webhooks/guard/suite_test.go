@@ -25,6 +25,7 @@ import (
 var (
 	ctx   = context.Background()
 	c     client.Client
+	plane *apiserver.Server
 	count atomic.Int64
 )
 
@@ -36,7 +37,7 @@ func TestGuard(t *testing.T) {
 // The guard runs as it does in the manager: the API server calls it, by the configuration that is
 // installed in clusters.
 var _ = BeforeSuite(func() {
-	plane := apiserver.StartForSuite(apiserver.GuardWebhooks)
+	plane = apiserver.StartForSuite(apiserver.GuardWebhooks)
 	c = plane.Client
 	mgr, err := plane.NewManager()
 	Expect(err).NotTo(HaveOccurred())
