@@ -136,7 +136,7 @@ func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 
 // lateAt is overdue for the step of another attempt.
 func lateAt(attempt *infrav1.ElementalHostUpgrade, step string, now time.Time) string {
-	timeouts := attempt.Spec.Options.WithDefaults().Timeouts
+	timeouts := attempt.Spec.Options.Timeouts
 	timeout, limited := map[string]time.Duration{
 		stepEvacuateVMs: timeouts.Evacuation(), stepDrain: timeouts.Drain(), stepDetachVolumes: timeouts.Drain(),
 		stepAssess: timeouts.Assessment(), stepSettle: timeouts.Settle(),

@@ -86,5 +86,5 @@ func (r *Reconciler) rebootTimeout(ctx context.Context, s *scope) time.Duration 
 			option = cluster.Spec.NodeUpgradeOption
 		}
 	}
-	return option.WithDefaults().Timeouts.Reboot()
+	return option.Timeouts.Reboot()
 }

@@ -160,13 +160,20 @@ func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation)
 	if recorded == seen.hash || !known && template.Generation == 1 {
 		return false, nil
 	}
+	machines, err := r.madeFrom(ctx, template)
+	wanted := osversion.OfTemplate(template)
+	return slices.ContainsFunc(machines, func(machine infrav1.ElementalMachine) bool {
+		return !osversion.Same(machine.Spec.OSVersionManagement, wanted)
+	}), err
+}
+
+// madeFrom are the ElementalMachines that were made from the template itself, and not from a clone. They are the cache's own, and must
+// not be changed.
+func (r *Reconciler) madeFrom(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]infrav1.ElementalMachine, error) {
 	machines := &infrav1.ElementalMachineList{}
 	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace),
 		client.MatchingFields{clusterview.ByTemplate: template.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template.Name, err)
+		return nil, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template.Name, err)
 	}
-	wanted := osversion.OfTemplate(template)
-	return slices.ContainsFunc(machines.Items, func(machine infrav1.ElementalMachine) bool {
-		return !osversion.Same(machine.Spec.OSVersionManagement, wanted)
-	}), nil
+	return machines.Items, nil
 }

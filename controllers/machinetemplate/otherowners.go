@@ -5,13 +5,11 @@ package machinetemplate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -32,13 +30,12 @@ type otherOwners struct {
 // otherOwners of the Machines that were made from the template itself: its clones are for owners that are rolled out.
 func (r *Reconciler) otherOwners(ctx context.Context, template *infrav1.ElementalMachineTemplate) (otherOwners, error) {
 	found, wanted := otherOwners{}, osversion.OfTemplate(template)
-	made := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, made, client.InNamespace(template.Namespace),
-		client.MatchingFields{clusterview.ByTemplate: template.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return found, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template.Name, err)
+	machines, err := r.madeFrom(ctx, template)
+	if err != nil {
+		return found, err
 	}
-	for i := range made.Items {
-		machine := &made.Items[i]
+	for i := range machines {
+		machine := &machines[i]
 		of, err := r.otherOwner(ctx, machine)
 		if err != nil {
 			return found, err
@@ -79,7 +76,7 @@ func (r *Reconciler) otherOwner(ctx context.Context, machine *infrav1.ElementalM
 	return controller.Kind + " " + controller.Name, nil
 }
 
-// problem says which owners are not rolled out; nil if there are none.
+// problems says which owners are not rolled out; nil if there are none.
 func (o otherOwners) problems() []inplace.Problem {
 	if len(o.behind) == 0 {
 		return nil
