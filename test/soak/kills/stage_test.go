@@ -183,7 +183,7 @@ func (s *stage) strikeOnce(at []cell) {
 	}
 }
 
-// choose chooses the victim at these cells: one whose kill is new, and which was seen to act since its last kill. It
+// choose chooses the victim at these cells: one whose kill is new, and which has started since its last kill. It
 // waits for a victim that is restarting; none is chosen when ctx ends.
 func (s *stage) choose(ctx context.Context, at []cell) (who victim, found bool) {
 	candidates := []victim{}

@@ -6,6 +6,7 @@ package kills_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -39,7 +40,11 @@ func (v *victims) agentActs() {
 	v.acted = pid
 }
 
-// isUp reports whether the victim was seen to act since it was started.
+// startup is how long an agent takes to begin to wait for the desired state of its host.
+const startup = time.Second
+
+// isUp reports whether the victim has started. An agent whose host has nothing to do calls no command until the manager asks for
+// something, which may be the very write that waits here.
 func (v *victims) isUp(who victim) bool {
 	pid := v.host.AgentPID()
 	v.mu.Lock()
@@ -47,7 +52,16 @@ func (v *victims) isUp(who victim) bool {
 	if who == manager {
 		return v.ready
 	}
-	return pid != 0 && v.acted == pid && exists(pid)
+	return pid != 0 && exists(pid) && (v.acted == pid || age(pid) > startup)
+}
+
+// age of a process; zero if it is gone.
+func age(pid int) time.Duration {
+	started, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		return 0
+	}
+	return time.Since(started.ModTime())
 }
 
 // isDead reports whether what the victim began at that time belongs to a dead process.
