@@ -163,7 +163,7 @@ func (o *observation) satisfied() bool {
 	if !runs(o.host, o.wanted.image(), o.pinned) {
 		return false
 	}
-	return o.wanted.isImageOnly() || slices.Contains(o.succeeded, o.wanted.hash())
+	return osversion.IsImageOnly(o.wanted.elemental.Spec.OSVersionManagement) || slices.Contains(o.succeeded, o.wanted.hash())
 }
 
 // runs reports whether a host booted an image. Digests are compared if both are known, because a tag may have been moved.

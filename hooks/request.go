@@ -8,19 +8,17 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
-
-const elementalHostKind = "ElementalHost"
 
 // begin creates an attempt if the owner of the Machine, read live, wants its OS. If the owner wants another one the answer is done, as for a
 // superseded attempt: otherwise Cluster API would not continue with what the owner wants.
@@ -66,7 +64,10 @@ func (h *Handlers) request(ctx context.Context, seen *observation) (answer, erro
 	if err != nil {
 		return answer{}, err
 	}
-	attempt := newAttempt(seen.wanted, seen.host, options)
+	attempt := attempts.New(attempts.Upgrade{
+		Chain:    &association.Chain{Machine: seen.wanted.machine, Elemental: seen.wanted.elemental, Host: seen.host},
+		Template: seen.wanted.template(), Options: options, Driver: infrav1.DriverClusterAPI,
+	})
 	if err := h.Client.Create(ctx, attempt); err != nil && !apierrors.IsAlreadyExists(err) {
 		return answer{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", attempt.Name, err)
 	}
@@ -84,43 +85,4 @@ func (h *Handlers) rolloutOptions(ctx context.Context, wanted *wantedOS) (infrav
 	}
 	options, _, err := owner.ClusterOptions(ctx, h.Client, namespace, wanted.machine.Spec.ClusterName)
 	return options, err
-}
-
-func newAttempt(wanted *wantedOS, host *infrav1.ElementalHost, options infrav1.NodeUpgradeOption) *infrav1.ElementalHostUpgrade {
-	return &infrav1.ElementalHostUpgrade{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: host.Namespace,
-			Name:      wanted.upgradeName(),
-			Labels:    attemptLabels(wanted),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(),
-				Kind:       elementalHostKind,
-				Name:       host.Name,
-				UID:        host.UID,
-			}},
-		},
-		Spec: infrav1.ElementalHostUpgradeSpec{
-			ClusterName:          wanted.machine.Spec.ClusterName,
-			MachineName:          wanted.machine.Name,
-			ElementalMachineName: wanted.elemental.Name,
-			HostName:             host.Name,
-			TemplateName:         wanted.template(),
-			OSVersionHash:        wanted.hash(),
-			ImageURI:             wanted.image(),
-			OSVersionManagement:  wanted.elemental.Spec.OSVersionManagement,
-			Options:              options,
-		},
-	}
-}
-
-// attemptLabels find an attempt by its Cluster and Machine, and by the manager responsible for these.
-func attemptLabels(wanted *wantedOS) map[string]string {
-	labels := map[string]string{
-		clusterv1.ClusterNameLabel: rollout.LabelValue(wanted.machine.Spec.ClusterName),
-		infrav1.MachineNameLabel:   rollout.LabelValue(wanted.machine.Name),
-	}
-	if filter, found := wanted.elemental.Labels[clusterv1.WatchLabel]; found {
-		labels[clusterv1.WatchLabel] = filter
-	}
-	return labels
 }

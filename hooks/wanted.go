@@ -49,9 +49,3 @@ func (w *wantedOS) template() string {
 func (w *wantedOS) upgradeName() string {
 	return rollout.UpgradeName(w.machine.Name, w.template(), w.hash())
 }
-
-// isImageOnly reports whether the desired OS can be verified by the booted image alone. The recovery
-// system, and settings of other OS plugins, cannot be observed on a host.
-func (w *wantedOS) isImageOnly() bool {
-	return len(w.elemental.Spec.OSVersionManagement) == 1 && !w.version.UpgradeRecovery
-}

@@ -163,6 +163,8 @@ const (
 	// UpdateRefusedReason: the API server rejects, in a dry run, what KubeadmControlPlane would write.
 	UpdateRefusedReason = "UpdateRefused"
 	CloneChangedReason  = "CloneChanged"
+	// WaitingForMachineReason: the Machine that is next cannot be upgraded by driver Direct yet.
+	WaitingForMachineReason = "WaitingForMachine"
 	// UnsupportedOwnerReason: Machines were made from the template by an owner that is not rolled out.
 	UnsupportedOwnerReason = "UnsupportedOwner"
 	NotBlockedReason       = "NotBlocked"

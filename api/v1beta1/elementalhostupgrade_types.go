@@ -12,12 +12,20 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try again"
 // +kubebuilder:validation:XValidation:rule="has(self.templateName) == has(oldSelf.templateName) && (!has(self.templateName) || self.templateName == oldSelf.templateName) && has(self.osVersionHash) == has(oldSelf.osVersionHash) && (!has(self.osVersionHash) || self.osVersionHash == oldSelf.osVersionHash)",message="the attempt's template is immutable: patch the template itself, which starts a new attempt"
 // +kubebuilder:validation:XValidation:rule="has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options)",message="the attempt's options are immutable: change the Cluster's, which hold for the next rollout"
+// +kubebuilder:validation:XValidation:rule="self.driver == oldSelf.driver",message="the attempt's driver is immutable: it follows from the owner of the Machine"
 type ElementalHostUpgradeSpec struct {
 	// clusterName is the Cluster of the machine.
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
-	// machineName is the Machine that Cluster API updates.
+	// driver is what created the attempt: ClusterAPI, by its hook UpdateMachine, or Direct, the controller of
+	// ElementalMachineTemplates. Default ClusterAPI.
+	// +optional
+	// +kubebuilder:default=ClusterAPI
+	// +kubebuilder:validation:Enum=ClusterAPI;Direct
+	Driver UpgradeDriver `json:"driver,omitempty"`
+
+	// machineName is the Machine of the host.
 	// +kubebuilder:validation:MinLength=1
 	MachineName string `json:"machineName"`
 

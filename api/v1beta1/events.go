@@ -40,6 +40,8 @@ const (
 	// EventOSDriftEnded (ElementalMachine): the host runs the right OS again, or is being upgraded to it.
 	EventOSDriftEnded = "OSDriftEnded"
 
+	// EventUpgradeStarted (ElementalMachineTemplate): driver Direct began to upgrade the host of a Machine.
+	EventUpgradeStarted = "UpgradeStarted"
 	// EventRolloutStarted (ElementalMachineTemplate): owners were pointed to a clone.
 	EventRolloutStarted = "RolloutStarted"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.

@@ -68,6 +68,9 @@ const (
 	// CordonedByAnnotation on a Node names the attempt that made it unschedulable. A Node without it is
 	// never uncordoned.
 	CordonedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-cordoned-by"
+	// MarkedByAnnotation on the only Node of a cluster names the attempt that upgrades its host. It stands for the cordon, with which
+	// nothing could run in the cluster.
+	MarkedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-upgraded-by"
 	// ReplenishmentAnnotation on Longhorn's Setting replica-replenishment-wait-interval records, as JSON, its value
 	// before the first of the attempts whose nodes are down ("saved"), the value that was set for them ("set"), and
 	// those attempts ("attempts"). The last of them restores the value.
@@ -128,6 +131,13 @@ const (
 	// to run. If the machine's template has since given it another OS and no attempt upgrades the host to it, an update was
 	// lost; if the host runs another OS than it had reached, it has fallen back.
 	OSReachedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-os-reached"
+	// DirectTemplateAnnotation on an ElementalMachine whose host driver Direct upgrades names the ElementalMachineTemplate, as a rule
+	// a clone, with the content that the machine is brought to. Between two rollouts it is the template that is patched.
+	DirectTemplateAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-template"
+	// DirectOSAnnotation on an ElementalMachine that no MachineDeployment manages is the hash of the template's OS that the machine was
+	// first seen with or was assigned to by driver Direct, which is before its host runs it. A template whose hash differs has been
+	// changed since, which begins a rollout of that driver.
+	DirectOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-os"
 	// HookRetryAnnotation on an ElementalMachine is the time when Cluster API was last triggered to call a failing
 	// hook again. It is removed when the calls succeed.
 	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/elemental-hook-retry"

@@ -59,8 +59,22 @@ const (
 	RollbackKeepCordoned RollbackPolicy = "KeepCordoned"
 )
 
+// UpgradeDriver is what begins the upgrade of a host.
+type UpgradeDriver string
+
+// Upgrade drivers.
+const (
+	// DriverAuto chooses ClusterAPI where Cluster API can update the Machines of an owner in place, and Direct for the others.
+	DriverAuto UpgradeDriver = "Auto"
+	// DriverClusterAPI upgrades a host when Cluster API updates its Machine in place.
+	DriverClusterAPI UpgradeDriver = "ClusterAPI"
+	// DriverDirect upgrades hosts from the patched template itself, while the owner of the Machines and its reference stay as
+	// they are.
+	DriverDirect UpgradeDriver = "Direct"
+)
+
 // NodeUpgradeOption configures how the nodes of a cluster are upgraded in place. The options in force when
-// a rollout begins apply to the whole rollout.
+// a rollout begins apply to the whole rollout, but for driver and allowQuorumLoss.
 type NodeUpgradeOption struct {
 	// strategy defines which nodes wait for approval before they are cordoned.
 	// +optional
@@ -73,6 +87,22 @@ type NodeUpgradeOption struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
+
+	// driver defines what upgrades Machines that no MachineDeployment manages. ClusterAPI: Cluster API updates them in place; those that
+	// it cannot update keep their OS, and the template's condition RolloutBlocked says so. Direct: this provider upgrades their hosts when
+	// their template is patched, and leaves their owner and its reference alone. Auto, the default: ClusterAPI for a KubeadmControlPlane
+	// with three or more replicas, and Direct for all others. It does not apply to Machines of MachineSets. It applies at once, but to
+	// an owner one of whose Machines is being upgraded. Attempts have it in spec.driver.
+	// +optional
+	// +kubebuilder:default=Auto
+	// +kubebuilder:validation:Enum=Auto;ClusterAPI;Direct
+	Driver UpgradeDriver `json:"driver,omitempty"`
+
+	// allowQuorumLoss permits upgrades of a control plane of one or two nodes. Its etcd has no majority while a host reboots, so that the
+	// API of the workload cluster is down for that time. It is read from the ElementalCluster as it is now, also for upgrades that have
+	// begun. Default false.
+	// +optional
+	AllowQuorumLoss bool `json:"allowQuorumLoss,omitempty"`
 
 	// prefetch defines what a host does with the image before its node is cordoned: Download, the default, fetches and verifies
 	// it, and None only resolves it to a digest.

@@ -21,10 +21,10 @@ import (
 )
 
 // heldBy says which nodes the turn of a machine waits for, because they are paused, and how they are resumed; empty
-// where it waits for nobody. Cluster API shows nothing of it: it waits until they are updated.
+// where it waits for nobody: driver Direct goes on with other nodes. Cluster API shows nothing of it: it waits until they are updated.
 func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (string, error) {
 	pool := pausing.Pool(s.machine.Labels)
-	if s.owner == nil || upgrade != "" || pool == "" {
+	if s.owner == nil || upgrade != "" || pool == "" || owner.IsDirect(s.machine) {
 		return "", nil
 	}
 	view := clusterview.New(r.Client, client.ObjectKey{Namespace: s.owner.Namespace, Name: s.owner.Spec.ClusterName})

@@ -19,17 +19,17 @@ import (
 
 const clusterKind = "Cluster"
 
-// ensureClone makes sure that the clone an owner is to be pointed to exists, with the template's content
+// ensureClone makes sure that the clone of a name exists, which an owner is to be pointed to or Machines are brought to, with the template's content
 // and the options in force now.
-func (r *Reconciler) ensureClone(ctx context.Context, seen *observation, candidate placed, cluster *clusterv1.Cluster) (*waiting, error) {
-	if existing := seen.clones[candidate.clone]; existing != nil {
+func (r *Reconciler) ensureClone(ctx context.Context, seen *observation, name string, cluster *clusterv1.Cluster) (*waiting, error) {
+	if existing := seen.clones[name]; existing != nil {
 		return checkClone(existing, seen.hash)
 	}
 	options, err := r.optionsOf(ctx, seen.template.Namespace, cluster.Name)
 	if err != nil {
 		return nil, err
 	}
-	clone := newClone(seen, candidate.clone, cluster, options)
+	clone := newClone(seen, name, cluster, options)
 	err = r.Client.Create(ctx, clone)
 	if apierrors.IsAlreadyExists(err) {
 		existing := &infrav1.ElementalMachineTemplate{}

@@ -40,6 +40,7 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 		delete(unused, candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation])
 		delete(unused, seen.cloneFor(candidate))
 	}
+	maps.DeleteFunc(unused, func(name string, _ *infrav1.ElementalMachineTemplate) bool { return seen.others.uses(name) })
 	spare := len(unused)
 	for _, drop := range []func(context.Context, map[string]*infrav1.ElementalMachineTemplate) error{
 		r.dropNamed, // by the cache, which spares most live reads

@@ -126,7 +126,8 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	}
 	seen.failed = errors.Join(
 		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned, seen.at(pending)...),
-		r.annotate(ctx, seen))
+		r.annotate(ctx, seen),
+		r.driveDirect(ctx, seen))
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
 		if seen.failed != nil {
@@ -140,7 +141,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return nil, ctrl.Result{}, err
 	}
 	if len(problems) > 0 {
-		r.reportBlocked(template, problems)
+		r.reportBlocked(template, append(problems, seen.others.problems()...))
 		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned)
 	}
 	return seen, ctrl.Result{}, nil
@@ -157,7 +158,11 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 	if len(under) == 0 {
 		r.reportUnblocked(seen)
 		again, err := r.collect(ctx, seen)
-		return ctrl.Result{RequeueAfter: again}, err
+		later := ctrl.Result{RequeueAfter: seen.others.result.After}
+		if len(seen.others.problems()) > 0 { // which of them are over is no event
+			later.RequeueAfter = blockedRetry
+		}
+		return util.LowestNonZeroResult(ctrl.Result{RequeueAfter: again}, later), err
 	}
 	problems, err := r.prover().Prove(ctx, seen.template.Namespace, ownersOf(under)...)
 	if err != nil {
@@ -166,7 +171,7 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 	if len(problems) == 0 {
 		r.reportUnblocked(seen)
 	} else {
-		r.reportObstacles(seen.template, problems)
+		r.reportObstacles(seen.template, append(problems, seen.others.problems()...))
 	}
 	_, err = r.collect(ctx, seen)
 	return ctrl.Result{RequeueAfter: blockedRetry}, err

@@ -143,7 +143,7 @@ func (r *Reconciler) prepareMove(ctx context.Context, seen *observation, candida
 	case ahead.why != nil || ahead.err != nil:
 		return ahead.why, ahead.err
 	}
-	if why, err := r.ensureClone(ctx, seen, candidate, ahead.cluster); why != nil || err != nil {
+	if why, err := r.ensureClone(ctx, seen, candidate.clone, ahead.cluster); why != nil || err != nil {
 		return why, err
 	}
 	return r.checkQuiet(ctx, candidate)
@@ -154,7 +154,7 @@ func (r *Reconciler) resumeMove(ctx context.Context, seen *observation, candidat
 	if why != nil || err != nil {
 		return why, err
 	}
-	if why, err := r.ensureClone(ctx, seen, candidate, cluster); why != nil || err != nil {
+	if why, err := r.ensureClone(ctx, seen, candidate.clone, cluster); why != nil || err != nil {
 		return why, err
 	}
 	return r.finishMove(ctx, seen, candidate)

@@ -56,8 +56,8 @@ type observation struct {
 	concerned []owner.Owner
 	// owners that refer to the template or one of its clones.
 	owners []placed
-	// others are owners of the template's Machines that are not rolled out.
-	others otherOwners
+	// others are Machines whose owners are not rolled out by a reference.
+	others others
 	// failed is what could not be written, and keeps no owner from being moved.
 	failed error
 }
@@ -95,14 +95,24 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 	if seen.outdated, err = r.hasOutdatedMachines(ctx, seen); err != nil {
 		return nil, err
 	}
-	return seen, seen.place()
+	if err := r.observeOthers(ctx, seen); err != nil {
+		return nil, err
+	}
+	return seen, r.place(ctx, seen)
 }
 
-// place finds the template's owners among those it concerns, and their positions.
-func (o *observation) place() error {
+// place finds the template's owners among those it concerns, and their positions. Those whose Machines driver Direct upgrades keep
+// their reference.
+func (r *Reconciler) place(ctx context.Context, o *observation) error {
 	for _, candidate := range o.concerned {
 		name := owner.TemplateName(candidate)
 		if name != o.template.Name && o.clones[name] == nil || !candidate.Object().GetDeletionTimestamp().IsZero() {
+			continue
+		}
+		if isDirect, err := r.isDirect(ctx, o, candidate); err != nil || isDirect {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		where, err := o.positionOf(candidate)
@@ -115,11 +125,16 @@ func (o *observation) place() error {
 }
 
 func (o *observation) cloneFor(candidate owner.Owner) string {
+	return o.cloneIn(candidate.ClusterName())
+}
+
+// cloneIn is the name of the clone that carries the template's content to the Machines of a Cluster.
+func (o *observation) cloneIn(cluster string) string {
 	content := rollout.Content{Template: o.template.Name, UID: o.template.UID, Generation: o.template.Generation}
 	if pin := osversion.PinOf(o.template); pin != nil {
 		content.LookedUp = pin.ResourceVersion
 	}
-	return rollout.CloneName(content, candidate.ClusterName())
+	return rollout.CloneName(content, cluster)
 }
 
 func (o *observation) positionOf(candidate owner.Owner) (position, error) {
@@ -160,20 +175,19 @@ func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation)
 	if recorded == seen.hash || !known && template.Generation == 1 {
 		return false, nil
 	}
-	machines, err := r.madeFrom(ctx, template)
+	machines, err := r.madeFrom(ctx, template.Namespace, template.Name)
 	wanted := osversion.OfTemplate(template)
 	return slices.ContainsFunc(machines, func(machine infrav1.ElementalMachine) bool {
 		return !osversion.Same(machine.Spec.OSVersionManagement, wanted)
 	}), err
 }
 
-// madeFrom are the ElementalMachines that were made from the template itself, and not from a clone. They are the cache's own, and must
-// not be changed.
-func (r *Reconciler) madeFrom(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]infrav1.ElementalMachine, error) {
+// madeFrom are the ElementalMachines that were made from a template of a name. They are the cache's own, and must not be changed.
+func (r *Reconciler) madeFrom(ctx context.Context, namespace, template string) ([]infrav1.ElementalMachine, error) {
 	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace),
-		client.MatchingFields{clusterview.ByTemplate: template.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template.Name, err)
+	if err := r.Client.List(ctx, machines, client.InNamespace(namespace),
+		client.MatchingFields{clusterview.ByTemplate: template}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template, err)
 	}
 	return machines.Items, nil
 }

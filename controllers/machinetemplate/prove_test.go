@@ -85,6 +85,7 @@ var _ = Describe("A patch", func() {
 			kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
 			kcp.Spec.Replicas = ptr.To[int32](1)
 			create(kcp)
+			w.setDriver(infrav1.DriverClusterAPI)
 		}, infrav1.UnsupportedControlPlaneReason, "KubeadmControlPlane cp has spec.replicas 1 and cannot be updated in place"),
 		Entry("everything at once, so that it can be put right in one go", func(w *world) {
 			patch(w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })

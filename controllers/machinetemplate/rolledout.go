@@ -34,11 +34,7 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 			upToDate += running
 		}
 	}
-	others, err := r.otherOwners(ctx, seen.template)
-	if err != nil {
-		return err
-	}
-	seen.others, all, upToDate = others, all+others.all, upToDate+others.upToDate
+	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate
 	seen.template.Status.Machines, seen.template.Status.UpToDateMachines = &all, &upToDate
 	return nil
 }

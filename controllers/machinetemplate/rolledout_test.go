@@ -117,40 +117,6 @@ var _ = Describe("RolledOut of a template", func() {
 		Expect(w.template.Status.ImageURI).To(Equal(imageB))
 	})
 
-	DescribeTable("is not True while a Machine of an owner that is not rolled out runs another OS, and the owner is named",
-		func(controller *metav1.OwnerReference, name string) {
-			of := ownertest.Machine(w.set, "alone")
-			of.Labels, of.OwnerReferences = map[string]string{clusterv1.ClusterNameLabel: "c"}, nil
-			if controller != nil {
-				of.OwnerReferences = []metav1.OwnerReference{*controller}
-			}
-			create(of)
-			runs(metav1.ConditionTrue)
-			alone := ownertest.ElementalMachine(w.namespace, "alone", "t", imageA)
-			alone.Labels = of.Labels
-			alone.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
-			create(alone)
-			machine = alone
-			runs(metav1.ConditionTrue)
-			w.reconcile()
-			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
-			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
-			counts(2, 2)
-
-			w.patch(imageB)
-			w.reconcile()
-			w.reconcile()
-			isNot(infrav1.MachinesNotUpToDateReason, "0 of 2 Machines run this OS")
-			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.UnsupportedOwnerReason)
-			Expect(w.message(infrav1.RolloutBlockedCondition)).To(HavePrefix(name + " cannot be updated in place by a change of this template"))
-			Expect(get(alone).Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "nothing is changed")
-		},
-		Entry("a control plane of another provider", &metav1.OwnerReference{
-			APIVersion: "controlplane.cluster.x-k8s.io/v1beta2", Kind: "OtherControlPlane", Name: "cp", UID: "1", Controller: new(true),
-		}, "OtherControlPlane cp"),
-		Entry("none at all", nil, "Machine alone"),
-	)
-
 	It("is not True for a change that could not be looked at", func() {
 		runs(metav1.ConditionTrue)
 		w.reconcile()

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
@@ -37,6 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		WithOptions(options).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment)).
 		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachine), builder.WithPredicates(machineChanged())).
+		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfAttempt), builder.WithPredicates(attemptChanged())).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
@@ -76,6 +78,21 @@ func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Objec
 		return nil
 	}
 	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
+}
+
+// templatesOfAttempt finds the template whose rollout by driver Direct goes on when an attempt has ended, or waits for a person.
+func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
+	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
+	if !isAttempt || attempt.Spec.Driver != infrav1.DriverDirect {
+		return nil
+	}
+	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
+}
+
+func attemptChanged() predicate.Funcs {
+	return predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
+		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero()}
+	})
 }
 
 // machineChanged passes what decides whether a template is rolled out. Templates are looked at when the manager starts anyway.

@@ -24,6 +24,8 @@ type desired struct {
 	options infrav1.NodeUpgradeOption
 	// os that the rollout brings.
 	os hoststate.Wanted
+	// isSource says that the template is one that is patched, and not a clone.
+	isSource bool
 }
 
 // desired of a Machine; nothing where it cannot be told what its owner wants. Each rollout is read once.
@@ -38,7 +40,7 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 	if wanted, isKnown := known[want.TemplateName]; isKnown {
 		return wanted, nil
 	}
-	wanted := desired{rollout: want.TemplateName, os: want.OS}
+	wanted := desired{rollout: want.TemplateName, os: want.OS, isSource: !rollout.IsClone(want.Template)}
 	if wanted.options, found, err = rollout.FromAnnotation(want.Template); err == nil && !found {
 		// As for the attempts: those of the Cluster where none were recorded.
 		wanted.options, _, err = owner.ClusterOptions(ctx, r.Client, machine.Namespace, machine.Spec.ClusterName)

@@ -63,6 +63,9 @@ type UpdateMarks struct {
 //
 // after is when to look again, where it is too early to tell whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (after time.Duration, err error) {
+	if owner.IsDirect(of.Machine) && !owner.IsUpdating(of.Machine) && !owner.IsUpdating(of.Owner) { // Cluster API was never to mark it
+		return 0, nil
+	}
 	seen := marks{Update: of}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
 		return 0, err

@@ -5,24 +5,45 @@ package clusterview
 
 import (
 	"context"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // IsUnderWay reports whether the rollout of an owner has not ended: it has Machines that Cluster API has not brought to its
 // template yet, or is just bringing there.
 func (v *View) IsUnderWay(ctx context.Context, of owner.Owner) (bool, error) {
 	machines, err := v.ElementalMachines(ctx)
-	return slices.ContainsFunc(machines, func(machine infrav1.ElementalMachine) bool {
-		return owner.Made(of, machine.Labels) && isBehind(of, &machine)
-	}), err
+	if err != nil {
+		return false, err
+	}
+	for i := range machines {
+		machine := &machines[i]
+		if !owner.Made(of, machine.Labels) {
+			continue
+		}
+		if direct, err := v.isDirectUnderWay(ctx, machine); err != nil || direct || isBehind(of, machine) {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// isDirectUnderWay reports whether driver Direct is bringing a machine to the content of a clone, or has not succeeded to.
+func (v *View) isDirectUnderWay(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
+	if !owner.IsDirect(machine) {
+		return false, nil
+	}
+	template, err := existing.Get(ctx, v.reader, &infrav1.ElementalMachineTemplate{}, v.cluster.Namespace, owner.DirectTemplate(machine), client.UnsafeDisableDeepCopy)
+	return template != nil && rollout.IsClone(template), err
 }
 
 func isBehind(of owner.Owner, machine *infrav1.ElementalMachine) bool {

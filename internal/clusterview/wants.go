@@ -25,13 +25,12 @@ type answer struct {
 	found bool
 }
 
-// WantsOS is owner.WantsOS. Each owner is asked once.
+// WantsOS is owner.WantsOS. Each owner is asked once, and of Machines that driver Direct upgrades, each template.
 func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	controller := metav1.GetControllerOf(machine)
-	if controller == nil {
-		return Want{}, false, nil
+	key, err := v.wantedBy(ctx, machine)
+	if err != nil || key == "" {
+		return Want{}, false, err
 	}
-	key := controller.Kind + "/" + controller.Name
 	if known, asked := v.wants[key]; asked {
 		return known.want, known.found, nil
 	}
@@ -44,4 +43,19 @@ func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Wa
 	}
 	v.wants[key] = answer{want, found}
 	return want, found, nil
+}
+
+// wantedBy is what Machines have in common that want the same OS; empty if nothing says what a Machine wants.
+func (v *View) wantedBy(ctx context.Context, machine *clusterv1.Machine) (string, error) {
+	direct, err := owner.DirectTemplateOf(ctx, v.reader, machine)
+	controller := metav1.GetControllerOf(machine)
+	switch {
+	case err != nil:
+		return "", err
+	case direct != "":
+		return owner.ElementalMachineTemplateKind + "/" + direct, nil
+	case controller == nil:
+		return "", nil
+	}
+	return controller.Kind + "/" + controller.Name, nil
 }

@@ -63,6 +63,13 @@ func Image(management infrav1.OSVersionManagement) (uri string, asked bool) {
 	return *fields.ImageURI, true
 }
 
+// IsImageOnly reports whether an OS can be verified by the booted image alone. The recovery system, and settings of other OS plugins,
+// cannot be observed on a host.
+func IsImageOnly(management infrav1.OSVersionManagement) bool {
+	version, err := Decode(management)
+	return err == nil && len(management) == 1 && !version.UpgradeRecovery
+}
+
 // Unknown returns the keys of an OS version that the elemental OS plugin does not support, sorted.
 func Unknown(management infrav1.OSVersionManagement) []string {
 	fields := map[string]json.RawMessage{}

@@ -61,7 +61,8 @@ func (o *Owners) controlPlaneReplaces(ctx context.Context, kcp kubeadmControlPla
 		// Its maxSurge alone must not be changed: Cluster API would reject that.
 		return fmt.Sprintf("%s has spec.replicas %d and cannot be updated in place, "+
 			"because Cluster API accepts maxSurge 0 with %d replicas or more only: "+
-			"set spec.replicas %d and spec.rollout.strategy.rollingUpdate.maxSurge 0, or upgrade its hosts by hand (docs/upgrade.md)",
+			"leave its reference as it is, set nodeUpgradeOption.driver Auto or Direct in its ElementalCluster and patch the ElementalMachineTemplate that it refers to, "+
+			"or set spec.replicas %d and spec.rollout.strategy.rollingUpdate.maxSurge 0",
 			Describe(kcp), replicas, minControlPlaneReplicas, minControlPlaneReplicas), nil
 	}
 	problems := []string{}

@@ -63,7 +63,8 @@ var _ = DescribeTable("ReplacesInstead of a KubeadmControlPlane",
 		kcp.Spec.Replicas = ptr.To[int32](2)
 	}, Equal("KubeadmControlPlane cp has spec.replicas 2 and cannot be updated in place, "+
 		"because Cluster API accepts maxSurge 0 with 3 replicas or more only: "+
-		"set spec.replicas 3 and spec.rollout.strategy.rollingUpdate.maxSurge 0, or upgrade its hosts by hand (docs/upgrade.md)")),
+		"leave its reference as it is, set nodeUpgradeOption.driver Auto or Direct in its ElementalCluster and patch the ElementalMachineTemplate that it refers to, "+
+		"or set spec.replicas 3 and spec.rollout.strategy.rollingUpdate.maxSurge 0")),
 	Entry("with one replica and a surge Machine, which Cluster API requires then", func(kcp *controlplanev1.KubeadmControlPlane) {
 		kcp.Spec.Replicas = ptr.To[int32](1)
 		kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil

@@ -19,7 +19,8 @@ import (
 
 // Want is the OS that a Machine's owner wants for it.
 type Want struct {
-	// TemplateName is the ElementalMachineTemplate that the owner refers to.
+	// TemplateName is the ElementalMachineTemplate that the owner refers to or, for driver Direct, the one whose content is rolled
+	// out to the Machine.
 	TemplateName string
 	// OSVersionManagement is that of the template, with the image of its ManagedOSVersion.
 	OSVersionManagement infrav1.OSVersionManagement
@@ -29,25 +30,30 @@ type Want struct {
 	// reference is what the owner refers to, whether or not it is such a template, or was found; empty if there is no
 	// such owner.
 	reference clusterv1.ContractVersionedObjectReference
+	// isDirect says that driver Direct brings the Machine to the template, and no owner refers to it.
+	isDirect bool
 }
 
 // WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ
-// from the OS that the Machine is being updated to. found is false if it is unknown: the Machine has no owner, one of
-// an unknown kind, or one whose template is missing or of another kind; see Want.Unknown.
+// from the OS that the Machine is being updated to. For a Machine that driver Direct upgrades it is that of the template that is
+// rolled out to it. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
+// it, or the template is missing or of another kind; see Want.Unknown.
 func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	reference, err := wantedReference(ctx, reader, machine)
+	reference, isDirect, err := wantedReference(ctx, reader, machine)
 	if err != nil || reference == nil {
 		return Want{}, false, err
 	}
+	want = Want{reference: *reference, isDirect: isDirect}
 	if !isOurTemplate(*reference) {
-		return Want{reference: *reference}, false, nil
+		return want, false, nil
 	}
 	template := &infrav1.ElementalMachineTemplate{}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
 	if err := reader.Get(ctx, key, template); err != nil {
-		return Want{reference: *reference}, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+reference.Name)
+		return want, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+reference.Name)
 	}
-	return Want{reference: *reference, TemplateName: template.Name, OSVersionManagement: osversion.OfTemplate(template), Template: template}, true, nil
+	want.TemplateName, want.OSVersionManagement, want.Template = template.Name, osversion.OfTemplate(template), template
+	return want, true, nil
 }
 
 // WantsOSNow is WantsOS with live reads, for decisions that a stale read would get wrong.
@@ -57,7 +63,11 @@ func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (wa
 
 // Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
 func (w Want) Unknown(machine *clusterv1.Machine) string {
-	const kinds = "hosts are upgraded in place for MachineDeployments, MachineSets and KubeadmControlPlanes"
+	const kinds = "nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
+	if w.isDirect {
+		return fmt.Sprintf("ElementalMachineTemplate %s, which is rolled out to Machine %s, does not exist: patch the template that it was a clone of",
+			w.reference.Name, machine.Name)
+	}
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
 		return fmt.Sprintf("Machine %s has no owner that determines its OS: %s", machine.Name, kinds)
@@ -85,7 +95,20 @@ func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 	return named.APIGroup == infrav1.GroupVersion.Group && named.Kind == ElementalMachineTemplateKind
 }
 
-func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {
+// wantedReference is that to the template with the OS, and whether driver Direct has set it. It is nil if nothing says which one it is.
+func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, bool, error) {
+	direct, err := DirectTemplateOf(ctx, reader, machine)
+	if err != nil {
+		return nil, false, err
+	}
+	if direct != "" {
+		return &clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: ElementalMachineTemplateKind, Name: direct}, true, nil
+	}
+	reference, err := ownersReference(ctx, reader, machine)
+	return reference, false, err
+}
+
+func ownersReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
 		return nil, nil

@@ -32,13 +32,23 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 		return pass()
 	}
 	if subject.Attempt == "" && len(unhealthy) == 0 {
-		return pass() // the preconditions for in-place updates are not met: the template's controller says so, and what to change
+		return pass() // an attempt of driver Direct says what is to be permitted, and where Cluster API updates the Machines there are more
 	}
 	message := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
 	if len(unhealthy) > 0 {
 		return block("Cluster/"+s.Cluster.Name, message+", but "+strings.Join(unhealthy, ", ")+": bring them back first")
 	}
-	return block("Cluster/"+s.Cluster.Name, message+": only a control plane of 3 or more can be upgraded in place")
+	if s.allowsQuorumLoss() {
+		return warn("Cluster/"+s.Cluster.Name, message+": its API will be down while the host reboots, which allowQuorumLoss permits")
+	}
+	return block("Cluster/"+s.Cluster.Name, message+": its API will be down while the host reboots. "+
+		"Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster "+s.Cluster.Spec.InfrastructureRef.Name+" to permit that, or have a control plane of 3 or more")
+}
+
+// allowsQuorumLoss reports whether an operator accepts that etcd has no majority while a host reboots. It is read as it is now, and
+// not as it was when the rollout began: it is the way on for an attempt that waits.
+func (s *Snapshot) allowsQuorumLoss() bool {
+	return s.ElementalCluster != nil && s.ElementalCluster.Spec.NodeUpgradeOption.AllowQuorumLoss
 }
 
 // unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.

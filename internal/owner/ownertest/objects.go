@@ -6,6 +6,7 @@ package ownertest
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -157,5 +158,22 @@ func KubeadmControlPlane(namespace, name, cluster, template string) *controlplan
 				RollingUpdate: controlplanev1.KubeadmControlPlaneRolloutStrategyRollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(0))},
 			}},
 		},
+	}
+}
+
+// HostReference is that of an ElementalMachine to its host.
+func HostReference(namespace, name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalHost", Namespace: namespace, Name: name}
+}
+
+// Host that serves an existing ElementalMachine, which names it, and is bootstrapped.
+func Host(machine *infrav1.ElementalMachine) *infrav1.ElementalHost {
+	return &infrav1.ElementalHost{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: machine.Namespace, Name: machine.Spec.HostRef.Name, Labels: map[string]string{infrav1.BootstrappedLabel: "true"},
+		},
+		Spec: infrav1.ElementalHostSpec{MachineRef: &corev1.ObjectReference{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalMachine", Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID,
+		}},
 	}
 }

@@ -1,0 +1,140 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// observeOthers finds the Machines of the family whose owners are not rolled out by a reference.
+func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error {
+	seen.others = newOthers()
+	choices, found := map[string]owner.Choice{}, []other{}
+	for _, name := range append(slices.Sorted(maps.Keys(seen.clones)), seen.template.Name) {
+		machines, err := r.othersMadeFrom(ctx, seen, name, choices)
+		if err != nil {
+			return err
+		}
+		found = append(found, machines...)
+	}
+	for i := range found {
+		driver, err := r.upgradedBy(ctx, found[i].Machine)
+		if err != nil {
+			return err
+		}
+		if driver != "" {
+			seen.others.drivers[found[i].Owner] = driver
+		}
+	}
+	wanted := osversion.OfTemplate(seen.template)
+	for i := range found {
+		seen.others.add(found[i], !osversion.Same(found[i].Elemental.Spec.OSVersionManagement, wanted))
+	}
+	return nil
+}
+
+// othersMadeFrom are the Machines that were made from a template of a name, and are not of a MachineDeployment.
+func (r *Reconciler) othersMadeFrom(ctx context.Context, seen *observation, template string, choices map[string]owner.Choice) ([]other, error) {
+	content := seen.template
+	if clone := seen.clones[template]; clone != nil {
+		content = clone
+	}
+	machines, err := r.madeFrom(ctx, seen.template.Namespace, template)
+	found := []other{}
+	for i := range machines {
+		elemental := &machines[i]
+		if elemental.Labels[clusterv1.MachineDeploymentNameLabel] != "" || !elemental.DeletionTimestamp.IsZero() {
+			continue
+		}
+		machine, err := clusterview.New(r.Client, clusterview.ClusterOf(elemental)).MachineOf(ctx, elemental)
+		if err != nil {
+			return nil, err
+		}
+		if machine == nil || !machine.DeletionTimestamp.IsZero() {
+			continue
+		}
+		choice, err := r.driverOf(ctx, machine, choices)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, other{choice: choice, Machine: direct.Machine{
+			Machine: machine, Elemental: elemental.DeepCopy(), Owner: choice.Owner, MadeWith: osversion.Hash(osversion.OfTemplate(content)),
+		}})
+	}
+	return found, err
+}
+
+// driverOf chooses the driver of a Machine. Each owner is asked once.
+func (r *Reconciler) driverOf(ctx context.Context, machine *clusterv1.Machine, known map[string]owner.Choice) (owner.Choice, error) {
+	key := machine.Name
+	if controller := metav1.GetControllerOf(machine); controller != nil {
+		key = controller.Kind + " " + controller.Name
+	}
+	if choice, asked := known[key]; asked {
+		return choice, nil
+	}
+	choice, err := owner.DriverOf(ctx, r.Client, machine)
+	if err == nil {
+		known[key] = choice
+	}
+	return choice, err
+}
+
+// upgradedBy is the driver by which a Machine of a KubeadmControlPlane, which may have either, is upgraded at the moment; empty if it is
+// by none. The driver of the owner stays the same meanwhile.
+func (r *Reconciler) upgradedBy(ctx context.Context, machine direct.Machine) (infrav1.UpgradeDriver, error) {
+	controller := metav1.GetControllerOf(machine.Machine)
+	switch {
+	case controller == nil || controller.Kind != owner.KubeadmControlPlaneKind:
+		return "", nil
+	case owner.IsUpdating(machine.Machine) || owner.IsUpdating(machine.Elemental):
+		return infrav1.DriverClusterAPI, nil
+	}
+	made, err := attempts.OnElementalMachine(ctx, r.Client, machine.Elemental.Namespace, machine.Elemental.Name)
+	if slices.ContainsFunc(made, func(u infrav1.ElementalHostUpgrade) bool {
+		return u.Spec.Driver == infrav1.DriverDirect && u.PhaseNow().IsActive()
+	}) {
+		return infrav1.DriverDirect, err
+	}
+	return "", err
+}
+
+// isDirect reports whether driver Direct upgrades the Machines of an owner.
+func (r *Reconciler) isDirect(ctx context.Context, seen *observation, candidate owner.Owner) (bool, error) {
+	if driver, known := seen.others.drivers[owner.Describe(candidate)]; known {
+		return driver == infrav1.DriverDirect, nil
+	}
+	choice, err := owner.DriverOfOwner(ctx, r.Client, candidate)
+	return choice.Driver == infrav1.DriverDirect, err
+}
+
+// driveDirect brings the rollout to the Machines of driver Direct one step further.
+func (r *Reconciler) driveDirect(ctx context.Context, seen *observation) (err error) {
+	driver := &direct.Driver{Client: r.Client, Live: r.Live, Namespaces: r.prover(), Recorder: r.Recorder}
+	seen.others.result, err = driver.Reconcile(ctx, direct.Rollout{
+		Template: seen.template, OS: osversion.OfTemplate(seen.template), Machines: seen.others.direct, Others: seen.others.notDirect,
+		IsClone: func(name string) bool { return seen.clones[name] != nil },
+		Clone: func(ctx context.Context, cluster *clusterv1.Cluster) (string, string, error) {
+			name := seen.cloneIn(cluster.Name)
+			why, err := r.ensureClone(ctx, seen, name, cluster)
+			if why != nil {
+				return name, why.message, err
+			}
+			return name, "", err
+		},
+	})
+	return err
+}

@@ -1,0 +1,458 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+var _ = Describe("Driver Direct", func() {
+	var w *world
+	BeforeEach(func() {
+		allowInPlaceUpdates()
+		w = newWorld()
+		Expect(c.Delete(ctx, w.md)).To(Succeed())
+		w.addMachine("alone", nil)
+		w.addMachine("cp", controlPlaneOf("K3sControlPlane"))
+		w.reconcileTemplate()
+	})
+
+	It("brings a later change of the template to one Machine after the other, control planes first, and leaves everything of Cluster API alone", func() {
+		Expect(w.elemental("cp").Annotations).To(And(
+			HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"), HaveKey(infrav1.DirectOSAnnotation)))
+		Expect(w.attempts()).To(BeEmpty(), "what is found is not rolled out")
+
+		w.patch(imageB)
+		w.reconcileTemplate()
+		made := w.onlyAttempt()
+		clone := w.clones()[0].Name
+		Expect(made.Spec).To(And(
+			HaveField("Driver", infrav1.DriverDirect), HaveField("MachineName", "cp"), HaveField("HostName", "host-cp"),
+			HaveField("TemplateName", clone), HaveField("ImageURI", imageB), HaveField("Options.MaxConcurrent", BeEquivalentTo(7))))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
+		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "one at a time")
+		Expect(w.elemental("alone").Annotations).To(HaveKeyWithValue(infrav1.DirectTemplateAnnotation, clone), "it is known that its turn comes")
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
+		w.reconcileTemplate()
+		w.reconcileTemplate()
+		w.onlyAttempt()
+
+		w.end(made, infrav1.UpgradeSucceeded)
+		w.runs("cp", imageB)
+		w.reconcileTemplate()
+		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
+		Expect(w.attempts()).To(HaveLen(2))
+		for _, attempt := range w.attempts() {
+			w.end(&attempt, infrav1.UpgradeSucceeded)
+		}
+		w.runs("alone", imageB)
+		w.reconcileTemplate()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+		Expect(w.clones()).To(BeEmpty(), "the clone is not used any more")
+
+		for _, name := range []string{"cp", "alone"} {
+			machine := get(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+			Expect(machine.Annotations).To(BeEmpty())
+			Expect(w.elemental(name).Annotations).To(And(
+				HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"),
+				HaveKeyWithValue(clusterv1.TemplateClonedFromNameAnnotation, "t"), Not(HaveKey(clusterv1.UpdateInProgressAnnotation))))
+		}
+	})
+
+	It("makes one attempt although it is killed before it is created, or after it", func() {
+		w.patch(imageB)
+		healthy := w.reconciler.Client
+		w.reconciler.Client = refusesAttempts{healthy}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(errRefused))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
+		Expect(w.attempts()).To(BeEmpty())
+		w.reconciler.Client = healthy
+		w.reconcileTemplate()
+		w.reconcileTemplate()
+		w.onlyAttempt()
+	})
+
+	DescribeTable("stops after an attempt that did not end well, until the template is patched or the attempt is deleted", func(end infrav1.UpgradePhase, how, remedy string) {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		w.end(w.onlyAttempt(), end)
+		w.reconcileTemplate()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(And(ContainSubstring("of Machine cp "+how), ContainSubstring("No other Machine of this template in Cluster c is upgraded: "+remedy)))
+		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		bad := w.onlyAttempt()
+
+		By("trying it again")
+		Expect(c.Delete(ctx, bad)).To(Succeed())
+		w.reconcileTemplate()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+		w.end(w.onlyAttempt(), end)
+
+		By("another image")
+		w.patch(imageC)
+		w.reconcileTemplate()
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageC)))
+		Expect(w.attempts()).To(ContainElement(HaveField("Spec.ImageURI", imageC)))
+		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+	},
+		Entry(nil, infrav1.UpgradeRolledBack, "ended as RolledBack", "patch the template to another image or, to try this one again, remove its digest"),
+		Entry(nil, infrav1.UpgradeFailed, "ended as Failed", "patch the template to another image or, to try again, delete"),
+		Entry(nil, infrav1.UpgradeAborted, "ended as Aborted", "to try again, delete"),
+	)
+
+	It("goes on without a host that is lost once a person has released it", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		lost := w.onlyAttempt()
+		w.end(lost, infrav1.UpgradeHostLost)
+		w.patch(imageC)
+		w.reconcileTemplate()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("of Machine cp is HostLost: "))
+		w.onlyAttempt()
+		patch(lost, func() { lost.Spec.Release = true })
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
+	})
+
+	It("makes an attempt for more than an image although the host runs the image", func() {
+		patch(w.template, func() {
+			w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+				infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + imageA + `","upgradeRecovery":true}`)},
+			}
+		})
+		w.reconcileTemplate()
+		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageA))
+	})
+
+	It("waits for a host that has not joined, and goes on with the others", func() {
+		w.patch(imageB)
+		host := get(&infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-cp"}})
+		patch(host, func() { host.Labels = nil })
+		w.reconcileTemplate()
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("alone"))
+	})
+
+	It("makes a clone again that was deleted", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		clone := w.clones()[0]
+		Expect(c.Delete(ctx, &clone)).To(Succeed())
+		w.reconcileTemplate()
+		Expect(w.clones()).To(ConsistOf(HaveField("Name", clone.Name)))
+		w.onlyAttempt()
+	})
+
+	It("goes on with the others while a node is paused", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		paused := w.onlyAttempt()
+		w.setStatus(paused, func() { paused.Status.Phase, paused.Status.Step = infrav1.UpgradeProgressing, "Approve" })
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
+	})
+
+	It("makes no attempt for a template that is patched back before its host is touched", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		superseded := w.onlyAttempt()
+		w.patch(imageA)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(HaveLen(1), "the attempt makes room first")
+		w.end(superseded, infrav1.UpgradeSuperseded)
+		w.reconcileTemplate()
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(HaveLen(1), "the hosts run it")
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		w.patch(imageB)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(HaveLen(2), "another rollout of the same image")
+	})
+
+	It("goes on with a rollout that was left to others in the middle", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		w.end(w.onlyAttempt(), infrav1.UpgradeSucceeded)
+		w.runs("cp", imageB)
+		w.setDriver(infrav1.DriverClusterAPI)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(HaveLen(1))
+		Expect(w.elemental("alone").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
+		w.setDriver(infrav1.DriverAuto)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
+	})
+
+	It("says what it waits for, and looks again", func() {
+		w.setDriver(infrav1.DriverClusterAPI)
+		w.patch(imageB)
+		Expect(w.reconcileOnceTemplate().RequeueAfter).To(BeNumerically("~", 15*time.Second))
+	})
+
+	It("has a driver that is known and does not change", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		made := w.onlyAttempt()
+		before := made.DeepCopy()
+		made.Spec.Driver = infrav1.DriverClusterAPI
+		Expect(c.Patch(ctx, made, client.MergeFrom(before))).To(MatchError(ContainSubstring("the attempt's driver is immutable")))
+		other := before.DeepCopy()
+		other.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "by-hand"}
+		other.Spec.Driver = infrav1.DriverAuto
+		Expect(c.Create(ctx, other)).To(MatchError(ContainSubstring("spec.driver")))
+	})
+
+	It("does not begin with what it finds, nor with a host that has left its OS", func() {
+		late := w.addMachine("late", controlPlaneOf("K3sControlPlane"))
+		patch(late, func() { late.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		w.reconcileTemplate()
+		w.runs("cp", imageC)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(BeEmpty())
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
+	})
+
+	DescribeTable("says what it waits for, and begins nothing", func(change func(), reason, message string) {
+		change()
+		w.patch(imageB)
+		w.reconcileTemplate()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, reason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring(message))
+		Expect(w.attempts()).To(BeEmpty())
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+	},
+		Entry("a namespace that has not opted in", func() { w.optOut() }, infrav1.ExtensionNotMatchingReason, "does not select Namespace"),
+		Entry("a Cluster that is paused", func() { patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }, infrav1.WaitingForClusterReason, "Cluster c is paused"),
+		Entry("a template of a topology", func() {
+			patch(w.template, func() { w.template.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
+		}, infrav1.ManagedByTopologyReason, "belongs to the topology of Cluster c"),
+		Entry("a Machine that its owner rolls out", func() { w.machineSays("cp", clusterv1.MachineUpToDateCondition) }, infrav1.WaitingForMachineReason, "Machine cp is not upgraded"),
+		Entry("the driver of others", func() { w.setDriver(infrav1.DriverClusterAPI) }, infrav1.UnsupportedOwnerReason, "K3sControlPlane cp cannot be updated in place by Cluster API"),
+	)
+
+	Describe("of a KubeadmControlPlane", func() {
+		var kcp *controlplanev1.KubeadmControlPlane
+		BeforeEach(func() {
+			kcp = ownertest.KubeadmControlPlane(w.namespace, "kcp", "c", "t")
+			kcp.Spec.Replicas = ptr.To[int32](1)
+			create(kcp)
+			of := *metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
+			w.addMachine("kcp-1", &of)
+			w.reconcileTemplate()
+		})
+
+		It("with one replica is chosen by itself, and leaves its reference alone", func() {
+			w.patch(imageB)
+			w.reconcileTemplate()
+			Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp")))
+			w.end(w.onlyAttempt(), infrav1.UpgradeSucceeded)
+			w.runs("cp", imageB)
+			w.reconcileTemplate()
+			Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "kcp-1")))
+			Expect(get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
+			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
+		})
+
+		It("lets Cluster API go on once it has three, and no attempt is under way", func() {
+			Expect(w.elemental("kcp-1").Annotations).To(HaveKey(infrav1.DirectTemplateAnnotation))
+			patch(kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
+			w.reconcileTemplate()
+			Expect(w.elemental("kcp-1").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
+		})
+
+		It("keeps the driver while an attempt is under way", func() {
+			w.setDriver(infrav1.DriverDirect)
+			w.patch(imageB)
+			w.reconcileTemplate()
+			w.end(w.onlyAttempt(), infrav1.UpgradeSucceeded)
+			w.runs("cp", imageB)
+			w.reconcileTemplate()
+			Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "kcp-1")))
+			w.setDriver(infrav1.DriverClusterAPI)
+			patch(kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
+			w.reconcileTemplate()
+			Expect(w.elemental("kcp-1").Annotations).To(HaveKey(infrav1.DirectTemplateAnnotation))
+			Expect(get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
+		})
+
+		It("leaves a Machine that Cluster API is updating to it", func() {
+			patch(kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
+			w.reconcileTemplate()
+			updated := w.elemental("kcp-1")
+			patch(updated, func() { updated.Annotations[clusterv1.UpdateInProgressAnnotation] = "" })
+			w.setDriver(infrav1.DriverDirect)
+			w.reconcileTemplate()
+			Expect(w.elemental("kcp-1").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
+		})
+
+		It("brings a Machine to the template that was made from the clone of an earlier rollout", func() {
+			clone := ownertest.Template(w.namespace, "t-old", imageC)
+			clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t", clusterv1.ClusterNameLabel: "c"}
+			create(clone)
+			of := *metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
+			late := w.addMachine("late", &of)
+			patch(late, func() {
+				late.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-old"
+				late.Spec.OSVersionManagement = ownertest.OS(imageC)
+			})
+			w.runs("late", imageC)
+			w.reconcileTemplate()
+			Expect(w.onlyAttempt().Spec).To(And(HaveField("MachineName", "late"), HaveField("ImageURI", imageA)))
+		})
+
+		It("is refused with driver ClusterAPI", func() {
+			w.setDriver(infrav1.DriverClusterAPI)
+			w.patch(imageB)
+			w.reconcileTemplate()
+			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+			Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("set nodeUpgradeOption.driver Auto or Direct in its ElementalCluster"))
+			Expect(w.attempts()).To(BeEmpty())
+
+			By("what the message says")
+			w.setDriver(infrav1.DriverAuto)
+			w.reconcileTemplate()
+			Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp")))
+		})
+	})
+})
+
+var errRefused = errors.New("refused")
+
+// refusesAttempts cannot create attempts.
+type refusesAttempts struct{ client.Client }
+
+func (r refusesAttempts) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	if _, isAttempt := object.(*infrav1.ElementalHostUpgrade); isAttempt {
+		return errRefused
+	}
+	return r.Client.Create(ctx, object, options...)
+}
+
+func controlPlaneOf(kind string) *metav1.OwnerReference {
+	return &metav1.OwnerReference{APIVersion: "controlplane.cluster.x-k8s.io/v1beta2", Kind: kind, Name: "cp", UID: "1", Controller: ptr.To(true)}
+}
+
+// addMachine that was made from the template, with a host that runs its OS.
+func (w *world) addMachine(name string, controller *metav1.OwnerReference) *infrav1.ElementalMachine {
+	GinkgoHelper()
+	of := ownertest.Machine(w.set, name)
+	of.Labels, of.OwnerReferences = map[string]string{clusterv1.ClusterNameLabel: "c"}, nil
+	if controller != nil {
+		of.OwnerReferences = []metav1.OwnerReference{*controller}
+		of.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	}
+	create(of)
+	elemental := ownertest.ElementalMachine(w.namespace, name, "t", imageA)
+	elemental.Labels = of.Labels
+	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
+	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+name)
+	create(elemental)
+	host := ownertest.Host(elemental)
+	create(host)
+	w.runs(name, imageA)
+	return elemental
+}
+
+func (w *world) elemental(name string) *infrav1.ElementalMachine {
+	GinkgoHelper()
+	return get(&infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+}
+
+// runs has the host of a machine run an image, and the machine controller note it.
+func (w *world) runs(machine, image string) {
+	GinkgoHelper()
+	host := get(&infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-" + machine}})
+	before := host.DeepCopy()
+	host.Status.Agent.Version = "v0.8.0"
+	host.Status.OS = infrav1.HostOS{ImageURI: image, BootMode: "active"}
+	Expect(c.Status().Patch(ctx, host, client.MergeFrom(before))).To(Succeed())
+	elemental := w.elemental(machine)
+	stored := elemental.DeepCopy()
+	condition.True(elemental, infrav1.OSUpToDateCondition)
+	Expect(c.Status().Patch(ctx, elemental, client.MergeFrom(stored))).To(Succeed())
+}
+
+// reconcileTemplate reconciles the template, as MachineDeployments have no part in it.
+func (w *world) reconcileTemplate() {
+	GinkgoHelper()
+	for range 2 {
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	get(w.template)
+}
+
+func (w *world) reconcileOnceTemplate() ctrl.Result {
+	GinkgoHelper()
+	result, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+	Expect(err).NotTo(HaveOccurred())
+	return result
+}
+
+func (w *world) attempts() []infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	list := &infrav1.ElementalHostUpgradeList{}
+	Expect(c.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
+	return list.Items
+}
+
+func (w *world) onlyAttempt() *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	all := w.attempts()
+	Expect(all).To(HaveLen(1))
+	return &all[0]
+}
+
+// end of an attempt, as the upgrade controller records it.
+func (w *world) end(attempt *infrav1.ElementalHostUpgrade, phase infrav1.UpgradePhase) {
+	GinkgoHelper()
+	w.setStatus(attempt, func() { attempt.Status.Phase, attempt.Status.Step = phase, "" })
+}
+
+func (w *world) setStatus(attempt *infrav1.ElementalHostUpgrade, change func()) {
+	GinkgoHelper()
+	before := attempt.DeepCopy()
+	change()
+	Expect(c.Status().Patch(ctx, attempt, client.MergeFrom(before))).To(Succeed())
+}
+
+func (w *world) setDriver(driver infrav1.UpgradeDriver) {
+	GinkgoHelper()
+	elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
+	patch(elemental, func() { elemental.Spec.NodeUpgradeOption.Driver = driver })
+}
+
+// machineSays that a condition of a Machine is False.
+func (w *world) machineSays(name, conditionType string) {
+	GinkgoHelper()
+	machine := get(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+	before := machine.DeepCopy()
+	condition.False(machine, conditionType, "NotUpToDate", "")
+	Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+}
+
+// optOut takes the namespace's consent to upgrades in place back.
+func (w *world) optOut() {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	patch(get(namespace), func() { delete(namespace.Labels, infrav1.ExtensionNamespaceLabel) })
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"maps"
+	"slices"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// other is a Machine of the template's family that no MachineDeployment manages.
+type other struct {
+	direct.Machine
+	choice owner.Choice
+}
+
+// others are the Machines of the template's family that no MachineDeployment manages.
+type others struct {
+	// direct are those that driver Direct upgrades.
+	direct, notDirect []direct.Machine
+	// drivers of owners that have Machines.
+	drivers map[string]infrav1.UpgradeDriver
+	// unsupported says of owners whose Machines nothing upgrades what to change; behind are those of them with a Machine that
+	// specifies another OS than the template.
+	unsupported map[string]string
+	behind      map[string]bool
+	// all Machines but those of owners that are rolled out by a reference, and those of them that run the OS of the template.
+	all, upToDate int32
+	// result of the pass of driver Direct.
+	result direct.Result
+}
+
+func newOthers() others {
+	return others{drivers: map[string]infrav1.UpgradeDriver{}, unsupported: map[string]string{}, behind: map[string]bool{}}
+}
+
+// add a Machine, by the driver of its owner.
+func (o *others) add(machine other, isBehind bool) {
+	driver, known := o.drivers[machine.Owner]
+	if !known {
+		driver = machine.choice.Driver
+		o.drivers[machine.Owner] = driver
+	}
+	switch driver {
+	case infrav1.DriverDirect:
+		o.direct = append(o.direct, machine.Machine)
+	case infrav1.DriverClusterAPI:
+		o.notDirect = append(o.notDirect, machine.Machine)
+		return
+	default:
+		o.notDirect = append(o.notDirect, machine.Machine)
+		o.unsupported[machine.Owner] = machine.choice.Problem
+		o.behind[machine.Owner] = o.behind[machine.Owner] || isBehind
+	}
+	o.all++
+	if !isBehind && clusterview.RunsItsOS(machine.Elemental) {
+		o.upToDate++
+	}
+}
+
+// problems are what keeps these Machines from running the OS of the template; nil if nothing does.
+func (o *others) problems() []inplace.Problem {
+	found := slices.Clone(o.result.Problems)
+	for _, of := range slices.Sorted(maps.Keys(o.unsupported)) {
+		if o.behind[of] {
+			found = append(found, inplace.Problem{Reason: infrav1.UnsupportedOwnerReason, Message: o.unsupported[of]})
+		}
+	}
+	return found
+}
+
+// uses reports whether a Machine is brought to the content of a clone by driver Direct.
+func (o *others) uses(clone string) bool {
+	return slices.ContainsFunc(slices.Concat(o.direct, o.notDirect), func(machine direct.Machine) bool {
+		return owner.DirectTemplate(machine.Elemental) == clone
+	})
+}

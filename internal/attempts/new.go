@@ -1,0 +1,76 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempts
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const elementalHostKind = "ElementalHost"
+
+// Upgrade is what an attempt is made for.
+type Upgrade struct {
+	// Chain is the host with its Machine, whose ElementalMachine specifies the OS.
+	*association.Chain
+	// Template that the OS is from; empty if that is not known.
+	Template string
+	// Options in force for the rollout.
+	Options infrav1.NodeUpgradeOption
+	// Driver that makes the attempt.
+	Driver infrav1.UpgradeDriver
+}
+
+// Name of the attempt. It follows from the Machine, the template and the OS, so that there is only one, however often it is made.
+func (u Upgrade) Name() string {
+	return rollout.UpgradeName(u.Machine.Name, u.Template, osversion.Hash(u.Elemental.Spec.OSVersionManagement))
+}
+
+// New makes the attempt, which is not created.
+func New(u Upgrade) *infrav1.ElementalHostUpgrade {
+	wanted := u.Elemental.Spec.OSVersionManagement
+	image, _ := osversion.Image(wanted)
+	return &infrav1.ElementalHostUpgrade{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: u.Host.Namespace,
+			Name:      u.Name(),
+			Labels:    labelsOf(u),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(),
+				Kind:       elementalHostKind,
+				Name:       u.Host.Name,
+				UID:        u.Host.UID,
+			}},
+		},
+		Spec: infrav1.ElementalHostUpgradeSpec{
+			ClusterName:          u.Machine.Spec.ClusterName,
+			Driver:               u.Driver,
+			MachineName:          u.Machine.Name,
+			ElementalMachineName: u.Elemental.Name,
+			HostName:             u.Host.Name,
+			TemplateName:         u.Template,
+			OSVersionHash:        osversion.Hash(wanted),
+			ImageURI:             image,
+			OSVersionManagement:  wanted,
+			Options:              u.Options,
+		},
+	}
+}
+
+// labelsOf an attempt find it by its Cluster and Machine, and by the manager responsible for these.
+func labelsOf(u Upgrade) map[string]string {
+	labels := map[string]string{
+		clusterv1.ClusterNameLabel: rollout.LabelValue(u.Machine.Spec.ClusterName),
+		infrav1.MachineNameLabel:   rollout.LabelValue(u.Machine.Name),
+	}
+	if filter, found := u.Elemental.Labels[clusterv1.WatchLabel]; found {
+		labels[clusterv1.WatchLabel] = filter
+	}
+	return labels
+}

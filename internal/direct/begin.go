@@ -1,0 +1,188 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// leftInTheMiddle stands for the hash of the OS of a machine that was left to others before its host had reached the OS. It is that of no
+// OS, so that the rollout goes on if the machine comes back.
+const leftInTheMiddle = "left"
+
+// beginAction is what is done in the events of a Machine that begins.
+const beginAction = "Upgrade"
+
+// begin the upgrade of a machine: its ElementalMachine is given the OS, and an attempt is made. Whoever is killed between the two
+// begins it again. All is read live, because an attempt that exists goes on by itself.
+func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
+	key := client.ObjectKeyFromObject(next.Machine)
+	chain, err := association.ChainOfMachine(ctx, p.Live, key)
+	if broken := (*association.Broken)(nil); errors.As(err, &broken) {
+		return p.waits(next, broken.Link), nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	template := owner.DirectTemplate(chain.Elemental)
+	if template != owner.DirectTemplate(next.Elemental) { // the cache lags behind
+		return Result{After: soon}, nil
+	}
+	if why := inTheWay(chain.Machine); why != "" {
+		return p.waits(next, why), nil
+	}
+	if err := p.specify(ctx, chain.Elemental); err != nil {
+		return Result{}, err
+	}
+	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: infrav1.DriverDirect}
+	if waits, err := p.makeRoom(ctx, chain.Host.Namespace, upgrade.Name()); err != nil || waits {
+		return Result{After: soon}, err
+	}
+	if isReached(chain.Host, p.of.OS) {
+		return Result{After: soon}, nil
+	}
+	return p.create(ctx, upgrade, next.Owner)
+}
+
+// create the attempt.
+func (p *pass) create(ctx context.Context, upgrade attempts.Upgrade, of string) (Result, error) {
+	var err error
+	if upgrade.Options, err = p.options(ctx, upgrade.Template); err != nil {
+		return Result{}, err
+	}
+	switch err := p.Client.Create(ctx, attempts.New(upgrade)); {
+	case apierrors.IsAlreadyExists(err):
+		return Result{After: retry}, nil
+	case err != nil:
+		return Result{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", upgrade.Name(), err)
+	}
+	p.Recorder.Eventf(p.of.Template, upgrade.Machine, corev1.EventTypeNormal, infrav1.EventUpgradeStarted, beginAction,
+		"Started to upgrade ElementalHost %s of %s", upgrade.Host.Name, of)
+	return Result{After: retry}, nil
+}
+
+func (p *pass) waits(machine *Machine, why string) Result {
+	return waitingFor(&inplace.Problem{
+		Reason: infrav1.WaitingForMachineReason, Message: fmt.Sprintf("Machine %s is not upgraded: %s", machine.Machine.Name, why),
+	})
+}
+
+// inTheWay says what is done to a Machine already; empty if nothing is.
+func inTheWay(machine *clusterv1.Machine) string {
+	switch {
+	case !machine.DeletionTimestamp.IsZero():
+		return "it is being deleted"
+	case annotations.HasPaused(machine):
+		return "it is paused"
+	case owner.IsUpdating(machine) || metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation):
+		return "Cluster API updates it in place"
+	case conditions.IsFalse(machine, clusterv1.MachineUpToDateCondition):
+		return "its owner rolls out another change, as its condition UpToDate is False: " + conditions.GetMessage(machine, clusterv1.MachineUpToDateCondition)
+	}
+	return ""
+}
+
+// specify the OS in an ElementalMachine. Nothing but the OS is changed.
+func (p *pass) specify(ctx context.Context, machine *infrav1.ElementalMachine) error {
+	if osversion.Same(machine.Spec.OSVersionManagement, p.of.OS) {
+		return nil
+	}
+	before := machine.DeepCopy()
+	machine.Spec.OSVersionManagement = p.of.OS.DeepCopy()
+	return p.patch(ctx, before, machine, "giving the OS to")
+}
+
+// makeRoom deletes a former attempt of the name, and reports whether to wait: the next pass makes a new one.
+func (p *pass) makeRoom(ctx context.Context, namespace, name string) (waits bool, err error) {
+	former, err := existing.Get(ctx, p.Live, &infrav1.ElementalHostUpgrade{}, namespace, name)
+	if err != nil || former == nil {
+		return false, err
+	}
+	if former.PhaseNow() != infrav1.UpgradeSuperseded || !former.DeletionTimestamp.IsZero() {
+		return true, nil // the cache lags behind
+	}
+	if err := p.Client.Delete(ctx, former, client.Preconditions{UID: ptr.To(former.UID)}); client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("deleting the former ElementalHostUpgrade %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// isReached reports whether a host is known to run an OS, and nothing else is asked of it: no attempt is needed then. Of an OS that is more
+// than its image only an attempt that succeeded tells.
+func isReached(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
+	return host.Spec.Upgrade == nil && osversion.IsImageOnly(wanted) && hoststate.Runs(host, wanted) == hoststate.MatchSame
+}
+
+// options of the rollout, which were recorded when it began.
+func (p *pass) options(ctx context.Context, template string) (infrav1.NodeUpgradeOption, error) {
+	clone, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, template)
+	if err != nil {
+		return infrav1.NodeUpgradeOption{}, err
+	}
+	if clone != nil {
+		if options, found, err := rollout.FromAnnotation(clone); err != nil || found {
+			return options, err
+		}
+	}
+	options, _, err := owner.ClusterOptions(ctx, p.Client, p.of.Template.Namespace, p.cluster)
+	return options, err
+}
+
+// record on a machine which template it is brought to.
+func (p *pass) record(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
+	before := machine.DeepCopy()
+	if !annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: template, infrav1.DirectOSAnnotation: hash}) {
+		return nil
+	}
+	return p.patch(ctx, before, machine, "recording the rollout on")
+}
+
+// leave a machine to others. What it was last seen or brought to is noted, so that a change of the template that they do not roll out is
+// known as one when the machine is left to this driver again.
+func (d *Driver) leave(ctx context.Context, of Machine, source string) error {
+	machine, noted := of.Elemental, of.Elemental.Annotations[infrav1.DirectOSAnnotation]
+	switch template := owner.DirectTemplate(machine); {
+	case template == "" && noted != "":
+		return nil
+	case template == "":
+		noted = of.MadeWith
+	case template != source:
+		// The host is not there yet. With the hash of the rollout the machine would count as done when it comes back to this driver.
+		noted = leftInTheMiddle
+	}
+	before := machine.DeepCopy()
+	delete(machine.Annotations, infrav1.DirectTemplateAnnotation)
+	annotations.AddAnnotations(machine, map[string]string{infrav1.DirectOSAnnotation: noted})
+	return d.patch(ctx, before, machine, "leaving to others")
+}
+
+// patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.
+func (d *Driver) patch(ctx context.Context, before, machine *infrav1.ElementalMachine, doing string) error {
+	if err := d.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("%s ElementalMachine %s: %w", doing, machine.Name, err)
+	}
+	return nil
+}

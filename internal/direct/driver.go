@@ -1,0 +1,124 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+const (
+	// retry is how often a rollout that has not ended is looked at. What it waits for is an event, as a rule.
+	retry = 15 * time.Second
+	// soon is for what has just been written.
+	soon = time.Second
+)
+
+// Namespaces tells which namespaces have opted in to upgrades in place.
+type Namespaces interface {
+	// NotOptedIn says, from a live read, why a namespace has not opted in, and what to change; empty where it has.
+	NotOptedIn(ctx context.Context, namespace string) (string, error)
+}
+
+// Driver rolls out templates to Machines.
+type Driver struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server what must not be stale when an attempt begins.
+	Live client.Reader
+	// Namespaces that have opted in.
+	Namespaces Namespaces
+	// Recorder emits events.
+	Recorder events.EventRecorder
+}
+
+// Rollout is the content of a template, and the Machines that are to run it.
+type Rollout struct {
+	// Template is the source, not a clone.
+	Template *infrav1.ElementalMachineTemplate
+	// OS is that of the template, with the image of its ManagedOSVersion.
+	OS infrav1.OSVersionManagement
+	// Clone makes sure that there is a clone with the content for the Machines of a Cluster, and returns its name, or why
+	// there cannot be one.
+	Clone func(ctx context.Context, cluster *clusterv1.Cluster) (name, problem string, err error)
+	// IsClone reports whether there is a clone of the template of that name.
+	IsClone func(name string) bool
+	// Machines that driver Direct upgrades: they were made from the template or its clones, and are not being deleted.
+	Machines []Machine
+	// Others are those that it does not upgrade, and may upgrade later.
+	Others []Machine
+}
+
+// Machine is one that driver Direct upgrades.
+type Machine struct {
+	// Machine is the cache's own, and must not be changed.
+	Machine *clusterv1.Machine
+	// Elemental is its ElementalMachine, a copy.
+	Elemental *infrav1.ElementalMachine
+	// Owner with its kind, or the Machine itself.
+	Owner string
+	// MadeWith is the hash of the OS of the template that the machine was made from, as that is now.
+	MadeWith string
+}
+
+// Result of a pass.
+type Result struct {
+	// Problems are what keeps the rollout from going on until somebody does something.
+	Problems []inplace.Problem
+	// After is when to look again; zero if there is nothing left to do.
+	After time.Duration
+}
+
+// Reconcile brings a rollout one step further in each Cluster. What fails in one keeps no other from going on.
+func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
+	if _, hasImage := osversion.Image(of.OS); !hasImage {
+		return Result{}, nil // there is nothing that a host could be upgraded to
+	}
+	all, failed := Result{}, []error{}
+	for _, machine := range of.Others {
+		failed = append(failed, d.leave(ctx, machine, of.Template.Name))
+	}
+	clusters := map[string][]Machine{}
+	for _, machine := range of.Machines {
+		clusters[machine.Machine.Spec.ClusterName] = append(clusters[machine.Machine.Spec.ClusterName], machine)
+	}
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		machines := clusters[name]
+		slices.SortFunc(machines, controlPlaneFirst)
+		p := &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: name, machines: machines}
+		result, err := p.run(ctx)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all.Problems = append(all.Problems, result.Problems...)
+		all.After = util.LowestNonZeroResult(ctrl.Result{RequeueAfter: all.After}, ctrl.Result{RequeueAfter: result.After}).RequeueAfter
+	}
+	return all, errors.Join(failed...)
+}
+
+func controlPlaneFirst(a, b Machine) int {
+	isFirst := util.IsControlPlaneMachine(a.Machine)
+	if isFirst == util.IsControlPlaneMachine(b.Machine) {
+		return cmp.Compare(a.Machine.Name, b.Machine.Name)
+	}
+	if isFirst {
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// pass is one look at the rollout in one Cluster.
+type pass struct {
+	*Driver
+	of Rollout
+	// hash of the OS that is rolled out.
+	hash     string
+	cluster  string
+	machines []Machine
+}
+
+// run assigns the content of the template to the machines that have another, and lets the next one begin. One Machine is upgraded at
+// a time, but for those whose nodes are paused, and none begins after one that did not end well.
+func (p *pass) run(ctx context.Context) (Result, error) {
+	if err := p.recordFound(ctx); err != nil {
+		return Result{}, err
+	}
+	if problem, err := p.assign(ctx); problem != nil || err != nil {
+		return waitingFor(problem), err
+	}
+	progress, err := p.look(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := p.recordDone(ctx, progress.done); err != nil {
+		return Result{}, err
+	}
+	switch {
+	case progress.failed != "":
+		return waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: progress.failed}), nil
+	case progress.mayGoOn():
+		return p.goOn(ctx, progress.next)
+	case progress.isActive || progress.isWaiting:
+		return Result{After: retry}, nil
+	}
+	return Result{}, nil
+}
+
+func (p *pass) goOn(ctx context.Context, next *Machine) (Result, error) {
+	if _, problem, err := p.mayBegin(ctx); problem != nil || err != nil {
+		return waitingFor(problem), err
+	}
+	return p.begin(ctx, next)
+}
+
+func waitingFor(problem *inplace.Problem) Result {
+	if problem == nil {
+		return Result{}
+	}
+	return Result{Problems: []inplace.Problem{*problem}, After: retry}
+}
+
+// recordFound takes charge of machines. The content that they are first seen with is noted and not rolled out: only a later change of
+// the template is.
+func (p *pass) recordFound(ctx context.Context) error {
+	for i := range p.machines {
+		machine := p.machines[i].Elemental
+		if owner.IsDirect(machine) {
+			continue
+		}
+		if err := p.record(ctx, machine, p.of.Template.Name, cmp.Or(machine.Annotations[infrav1.DirectOSAnnotation], p.machines[i].MadeWith)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordDone notes that nothing is rolled out to machines any more.
+func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
+	for _, machine := range machines {
+		if err := p.record(ctx, machine.Elemental, p.of.Template.Name, p.hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assign the content of the template to all machines that have another. The rollout has begun for all of them then: what their
+// attempts are for, and which nodes are paused, follows from it.
+func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
+	clone := ""
+	for i := range p.machines {
+		machine := p.machines[i].Elemental
+		if p.isAssigned(machine) {
+			continue
+		}
+		if clone == "" {
+			name, problem, err := p.clone(ctx)
+			if problem != nil || err != nil {
+				return problem, err
+			}
+			clone = name
+		}
+		if err := p.record(ctx, machine, clone, p.hash); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// isAssigned reports whether a machine is brought to the content of the template, or is there. One whose clone is gone is not: nothing says
+// then what it is brought to.
+func (p *pass) isAssigned(machine *infrav1.ElementalMachine) bool {
+	template := owner.DirectTemplate(machine)
+	return machine.Annotations[infrav1.DirectOSAnnotation] == p.hash && (template == p.of.Template.Name || p.of.IsClone(template))
+}
+
+// clone is the one that machines of the Cluster were assigned to already, or a new one. Its name follows from the UID of the template,
+// which a move to another management cluster changes.
+func (p *pass) clone(ctx context.Context) (string, *inplace.Problem, error) {
+	for _, machine := range p.machines {
+		if template := owner.DirectTemplate(machine.Elemental); p.isAssigned(machine.Elemental) && template != p.of.Template.Name {
+			return template, nil, nil
+		}
+	}
+	cluster, problem, err := p.mayBegin(ctx)
+	if problem != nil || err != nil {
+		return "", problem, err
+	}
+	name, why, err := p.of.Clone(ctx, cluster)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case why != "":
+		return "", &inplace.Problem{Reason: infrav1.BlockedReason, Message: why}, nil
+	}
+	return name, nil, nil
+}
+
+// mayBegin returns the Cluster, or what keeps anything from beginning in it, read live where it may have changed a moment ago.
+func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Problem, error) {
+	template := p.of.Template
+	if _, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned {
+		return nil, &inplace.Problem{Reason: infrav1.ManagedByTopologyReason, Message: fmt.Sprintf(
+			"ElementalMachineTemplate %s belongs to the topology of Cluster %s, which would put it back, and cannot upgrade these Machines in place: "+
+				"keep their former image in spec.topology.controlPlane.variables.overrides, and upgrade their hosts by hand (docs/upgrade.md)",
+			template.Name, p.cluster)}, nil
+	}
+	closed, err := p.Namespaces.NotOptedIn(ctx, template.Namespace)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case closed != "":
+		return nil, &inplace.Problem{Reason: infrav1.ExtensionNotMatchingReason, Message: closed}, nil
+	}
+	cluster, err := existing.Get(ctx, p.Live, &clusterv1.Cluster{}, template.Namespace, p.cluster)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case cluster == nil:
+		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: "Cluster " + p.cluster + " does not exist"}, nil
+	case ptr.Deref(cluster.Spec.Paused, false) || annotations.HasPaused(cluster):
+		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: "Cluster " + p.cluster + " is paused"}, nil
+	}
+	return cluster, nil, nil
+}

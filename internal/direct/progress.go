@@ -1,0 +1,136 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// progress of a rollout in a Cluster.
+type progress struct {
+	// isActive says that an attempt is under way, whatever for.
+	isActive bool
+	// isWaiting says that a node is paused, or a host has not joined yet. Others go on.
+	isWaiting bool
+	// failed says which attempt of the rollout has not succeeded, and what to do.
+	failed string
+	// done are the machines whose hosts have reached the OS.
+	done []*Machine
+	// next machine that has not begun; nil if there is none.
+	next *Machine
+}
+
+// mayGoOn reports whether the next machine may begin.
+func (p progress) mayGoOn() bool { return p.next != nil && !p.isActive }
+
+func (p *pass) look(ctx context.Context) (progress, error) {
+	found := progress{}
+	for i := range p.machines {
+		machine := &p.machines[i]
+		all, err := attempts.OnElementalMachine(ctx, p.Client, machine.Elemental.Namespace, machine.Elemental.Name)
+		if err != nil {
+			return found, err
+		}
+		if p.lookAtUnfinished(machine, all, &found) || p.isAtRest(machine) {
+			continue
+		}
+		if err := p.lookAt(ctx, machine, all, &found); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// lookAtUnfinished reports whether an attempt on a machine, whatever for, has not ended: another one would wait for it.
+func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpgrade, found *progress) bool {
+	unfinished := slices.IndexFunc(all, func(u infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() })
+	if unfinished < 0 {
+		return false
+	}
+	switch attempt := &all[unfinished]; {
+	case attempt.PhaseNow() != infrav1.UpgradeHostLost && attempts.WaitsForApproval(attempt):
+		found.isWaiting = true
+	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
+		found.isActive = true
+	case !attempt.Spec.Release:
+		found.failed = p.failure(machine, attempt)
+	}
+	return true
+}
+
+// lookAt a machine that something is rolled out to, and that no attempt is under way on.
+func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.ElementalHostUpgrade, found *progress) error {
+	host, err := existing.Get(ctx, p.Client, &infrav1.ElementalHost{}, machine.Elemental.Namespace, association.Recorded(machine.Elemental))
+	if err != nil {
+		return err
+	}
+	last := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return u.Name == p.nameOf(machine) })
+	switch {
+	case host == nil || !hoststate.Bootstrapped(host) || !hoststate.Reported(host):
+		found.isWaiting = true
+	case p.isDone(machine, last, host):
+		found.done = append(found.done, machine)
+	case hasFailed(last):
+		found.failed = p.failure(machine, last)
+	case found.next == nil:
+		found.next = machine
+	}
+	return nil
+}
+
+// failure says which attempt has not succeeded, and what to do.
+func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) string {
+	const again = "to try again, delete the ElementalHostUpgrade"
+	how, remedy := "ended as "+string(attempt.PhaseNow()), "patch the template to another image or, "+again
+	switch attempt.PhaseNow() {
+	case infrav1.UpgradeRolledBack:
+		remedy = "patch the template to another image or, to try this one again, remove its digest from spec.quarantine of the ElementalCluster and " +
+			"delete the ElementalHostUpgrade"
+	case infrav1.UpgradeHostLost:
+		how, remedy = "is HostLost", "bring the host back, delete Machine "+machine.Machine.Name+", or set spec.release to go on without it"
+	case infrav1.UpgradeAborted:
+		remedy = again
+	default:
+	}
+	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. No other Machine of this template in Cluster %s is upgraded: %s",
+		attempt.Name, machine.Machine.Name, how, attempt.Status.Message, p.cluster, remedy)
+}
+
+// nameOf the attempt that brings a machine to the OS.
+func (p *pass) nameOf(machine *Machine) string {
+	return rollout.UpgradeName(machine.Machine.Name, owner.DirectTemplate(machine.Elemental), p.hash)
+}
+
+// isAtRest reports whether nothing is rolled out to a machine: nothing was since it was first seen, or its host has reached the OS. One
+// whose host runs another has drifted, which is no reason to begin.
+func (p *pass) isAtRest(machine *Machine) bool {
+	return owner.DirectTemplate(machine.Elemental) == p.of.Template.Name
+}
+
+// isDone reports whether what is rolled out to a machine has reached its host. A former attempt does not count for one that asks for
+// another OS by now.
+func (p *pass) isDone(machine *Machine, last *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool {
+	if !osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS) {
+		return false
+	}
+	return last != nil && last.PhaseNow() == infrav1.UpgradeSucceeded || isReached(host, p.of.OS)
+}
+
+// hasFailed reports whether an attempt has not reached its OS. One that was superseded makes room for another.
+func hasFailed(attempt *infrav1.ElementalHostUpgrade) bool {
+	return attempt != nil && slices.Contains([]infrav1.UpgradePhase{
+		infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted,
+	}, attempt.PhaseNow())
+}

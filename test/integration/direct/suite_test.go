@@ -1,0 +1,85 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
+	patience = 3 * time.Minute
+	calm     = 6 * time.Second
+	look     = 200 * time.Millisecond
+)
+
+// theLab is shared by all specs.
+var theLab *lab.Lab
+
+func TestDirect(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Direct")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	theLab = suite.StartLab(ctx, lab.Options{})
+})
+
+var _ = AfterSuite(func() {
+	if theLab == nil {
+		return
+	}
+	events := suite.Audit(theLab.Management)
+	Expect(audit.Deleted(events, "machines")).To(BeEmpty(), "no Machine was ever deleted")
+	Expect(updates(events)).To(BeEmpty(), "Cluster API never updated a Machine in place")
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
+
+// updates are the writes with one of the annotations by which Cluster API marks an update in place.
+func updates(events []auditv1.Event) []string {
+	found := []string{}
+	for _, event := range events {
+		if event.RequestObject == nil || event.ObjectRef == nil || !slices.Contains([]string{"machines", "elementalmachines"}, event.ObjectRef.Resource) {
+			continue
+		}
+		for _, mark := range []string{clusterv1.UpdateInProgressAnnotation, runtimev1.PendingHooksAnnotation, clusterv1.PendingAcknowledgeMoveAnnotation} {
+			if strings.Contains(string(event.RequestObject.Raw), mark) {
+				found = append(found, event.Verb+" "+event.ObjectRef.Resource+"/"+event.ObjectRef.Name+": "+mark)
+			}
+		}
+	}
+	return found
+}
+
+// said is a condition of a template.
+type said struct{ Status, Reason string }
+
+func says(ctx context.Context, cluster *scenario.Cluster, name, condition string) (said, error) {
+	template := &infrav1.ElementalMachineTemplate{}
+	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, template)
+	found := conditions.Get(template, condition)
+	if err != nil || found == nil {
+		return said{}, err
+	}
+	return said{string(found.Status), found.Reason}, nil
+}
