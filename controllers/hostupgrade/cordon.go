@@ -12,7 +12,8 @@ import (
 )
 
 // cordon makes the node unschedulable in our name. From here to the end the host must not be moved to
-// another management cluster.
+// another management cluster. The only Node of a cluster is marked instead: what graceful shutdown ends, this manager's own Pod perhaps
+// among it, has nowhere else to run.
 func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Result, error) {
 	if workload.CordonedBy(o.node) == o.attempt {
 		return sequence.Done(), nil
@@ -20,10 +21,14 @@ func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Resul
 	if err := r.blockMove(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if err := o.workload.Cordon(ctx, o.node, o.attempt); err != nil {
+	isOnly, err := o.workload.IsOnlyNode(ctx)
+	switch {
+	case err != nil:
 		return sequence.Result{}, err
+	case isOnly:
+		return sequence.Done(), o.workload.Mark(ctx, o.node, o.attempt)
 	}
-	return sequence.Done(), nil
+	return sequence.Done(), o.workload.Cordon(ctx, o.node, o.attempt)
 }
 
 func (r *Reconciler) blockMove(ctx context.Context, o *observation) error {

@@ -120,18 +120,33 @@ func (r *Reconciler) releaseNode(ctx context.Context, o *observation) (sequence.
 }
 
 // releaseNodeAfterRollback leaves the cordon where the policy says so, or where the former OS is not
-// good either.
+// good either. The mark of the only Node of a cluster, which kubectl uncordon does not remove, is none.
 func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.workload != nil && o.node != nil && workload.IsMarked(o.node, o.attempt) {
+		if err := o.workload.Uncordon(ctx, o.node, o.attempt); err != nil {
+			return sequence.Result{}, err
+		}
+	}
 	if o.options.OnRollback == infrav1.RollbackKeepCordoned || !o.hostReport().Healthy {
 		return sequence.Done(), nil
 	}
-	if !o.machineLeaves() && o.workload != nil && o.node != nil && o.node.Status.NodeInfo.BootID != o.host.Status.OS.BootID {
-		return r.awaitNode(ctx, o, "waiting for the kubelet of Node "+o.node.Name+" to report the new boot")
-	}
-	if !o.machineLeaves() && o.node != nil && !workload.IsReady(o.node) {
-		return r.awaitNode(ctx, o, "waiting for Node "+o.node.Name+" to be Ready")
+	if waitFor := o.awaitsFormerBoot(); waitFor != "" {
+		return r.awaitNode(ctx, o, waitFor)
 	}
 	return r.releaseNode(ctx, o)
+}
+
+// awaitsFormerBoot says what is waited for on the node of a host that runs its former OS again; empty if nothing is.
+func (o *observation) awaitsFormerBoot() string {
+	switch {
+	case o.machineLeaves() || o.node == nil:
+		return ""
+	case o.workload != nil && o.node.Status.NodeInfo.BootID != o.host.Status.OS.BootID:
+		return "waiting for the kubelet of Node " + o.node.Name + " to report the new boot"
+	case !workload.IsReady(o.node):
+		return "waiting for Node " + o.node.Name + " to be Ready"
+	}
+	return ""
 }
 
 func (r *Reconciler) releaseMachine(ctx context.Context, o *observation) (sequence.Result, error) {

@@ -124,6 +124,7 @@ func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
 	template.Spec.Template.Spec.OSVersionManagement = wanted
 	Expect(live.Create(ctx, template)).To(Succeed())
 	w.addWorker(ctx, w.host)
+	w.addOtherNode(ctx)
 	w.addUpgrade(ctx, w.upgrade, w.host, options)
 	w.agent = newAgent(w, w.host)
 	return w
@@ -172,6 +173,15 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	Expect(live.Create(ctx, node)).To(Succeed())
 	setNode(ctx, name, "boot-1", corev1.ConditionTrue, began.Add(-time.Hour))
+}
+
+// otherNode is the name of a Node of no Machine, without which the worker's would be the only one.
+func (w *world) otherNode() string { return w.namespace + "-other" }
+
+func (w *world) addOtherNode(ctx context.Context) {
+	GinkgoHelper()
+	Expect(live.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.otherNode()}})).To(Succeed())
+	setNode(ctx, w.otherNode(), "boot-other", corev1.ConditionTrue, began.Add(-time.Hour))
 }
 
 // addUpgrade makes an attempt as the UpdateMachine hook does.

@@ -77,7 +77,7 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 
 type checkFunc = func(*Snapshot, *Subject) []infrav1.PreflightResult
 
-// typical is a healthy worker that is to be upgraded by an attempt, in a cluster of that one Machine.
+// typical is a healthy worker that is to be upgraded by an attempt, in a cluster of that one Machine and a Node of another.
 func typical(changes ...func(*Snapshot, *Subject)) (*Snapshot, *Subject) {
 	machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}}
 	machine.Status.NodeRef.Name = "n"
@@ -86,7 +86,7 @@ func typical(changes ...func(*Snapshot, *Subject)) (*Snapshot, *Subject) {
 		Cluster:          &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		ElementalCluster: &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "ec"}},
 		Machines:         []clusterv1.Machine{machine},
-		Nodes:            []corev1.Node{*newNode("n")},
+		Nodes:            []corev1.Node{*newNode("n"), *newNode("external")},
 	}
 	subject := &Subject{
 		Machine: &s.Machines[0], Node: &s.Nodes[0], Host: newHost("h"),

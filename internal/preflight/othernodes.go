@@ -15,11 +15,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// checkOtherNodes makes sure that the cluster does not lose a second node.
+// checkOtherNodes makes sure that the cluster does not lose a second node, and says what the reboot of its only one means.
 func checkOtherNodes(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	others := s.sortOthers(subject)
 	others.notReady = slices.DeleteFunc(others.notReady, s.isReleased)
 	switch {
+	case len(s.Nodes) == 1:
+		return warn("Node/"+subject.Node.Name, "is the only Node of its cluster: it is neither cordoned nor drained, "+
+			"and all that runs on it is down until its host has rebooted")
 	case len(others.notReady) > 0:
 		return block("Node/"+names(others.notReady), "is not Ready: the cluster must not lose another node")
 	case len(others.strangers) > 0:

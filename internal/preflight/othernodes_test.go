@@ -20,6 +20,8 @@ var _ = DescribeTable("a check of the other nodes", func(expected []string, chan
 	Expect(findings(checkOtherNodes, append([]change{withMachine("x", clusterv1.MachinePhaseRunning)}, changes...)...)).To(HaveExactElements(expected))
 },
 	Entry("all well", nil, withNode(other, func(*corev1.Node) {})),
+	Entry("there is no other", []string{"Warn Node/n: is the only Node of its cluster: it is neither cordoned nor drained, " +
+		"and all that runs on it is down until its host has rebooted"}, func(s *Snapshot, _ *Subject) { s.Nodes = s.Nodes[:1] }),
 	Entry("the node itself is not Ready", nil, notReady),
 	Entry("another is not Ready", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"}, withNode(other, down)),
 	Entry("another is not Ready, and its attempt holds a slot", nil, withNode(other, downFor("u2/1")), withSlot("u2/1")),
@@ -80,7 +82,14 @@ var _ = DescribeTable("a check of the quorum", func(machines, unhealthy int, exp
 },
 	Entry("one of three", 3, 0, nil),
 	Entry("the only one", 1, 0, []string{"Block Cluster/c: has 1 control plane nodes and etcd needs 1 of them while this one is down: " +
-		"only a control plane of 3 or more can be upgraded in place"}),
+		"its API will be down while the host reboots. Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster e to permit that, or have a control plane of 3 or more"},
+		ofElementalCluster(false)),
+	Entry("the only one, with consent", 1, 0, []string{"Warn Cluster/c: has 1 control plane nodes and etcd needs 1 of them while this one is down: " +
+		"its API will be down while the host reboots, which allowQuorumLoss permits"}, ofElementalCluster(true)),
+	Entry("one of two, with consent", 2, 0, []string{"Warn Cluster/c: has 2 control plane nodes and etcd needs 2 of them while this one is down: " +
+		"its API will be down while the host reboots, which allowQuorumLoss permits"}, ofElementalCluster(true)),
+	Entry("one of two, with one that is down, whatever is permitted", 2, 1, []string{"Block Cluster/c: has 2 control plane nodes and etcd needs 2 of them " +
+		"while this one is down, but the Node of Machine cp-1 is not Ready: bring them back first"}, ofElementalCluster(true)),
 	Entry("the only one, when an upgrade is requested", 1, 0, nil, requested),
 	Entry("a worker, beside only one", 1, 0, nil, func(_ *Snapshot, subject *Subject) {
 		subject.Machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
@@ -100,6 +109,14 @@ var _ = DescribeTable("a check of the quorum", func(machines, unhealthy int, exp
 	Entry("one of three, whose own etcd has stopped", 3, 0, nil,
 		staticPod("etcd", "node-cp-0", corev1.ConditionFalse), staticPod("etcd", "node-cp-1", corev1.ConditionTrue), staticPod("etcd", "node-cp-2", corev1.ConditionTrue)),
 )
+
+// ofElementalCluster names the ElementalCluster e, with or without consent to the loss of the quorum.
+func ofElementalCluster(allowQuorumLoss bool) change {
+	return func(s *Snapshot, _ *Subject) {
+		s.Cluster.Spec.InfrastructureRef.Name = "e"
+		s.ElementalCluster.Spec.NodeUpgradeOption.AllowQuorumLoss = allowQuorumLoss
+	}
+}
 
 func staticPod(component, node string, ready corev1.ConditionStatus) change {
 	return func(s *Snapshot, _ *Subject) {

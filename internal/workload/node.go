@@ -43,35 +43,65 @@ func readyIs(node *corev1.Node, status corev1.ConditionStatus) *corev1.NodeCondi
 	return nil
 }
 
-// CordonedBy returns the attempt that cordoned the Node, and "" if nobody did or somebody else.
+// CordonedBy returns the attempt that cordoned the Node, or marked it because it is the only one of its cluster, and "" if nobody did
+// or somebody else.
 func CordonedBy(node *corev1.Node) string {
+	if by := node.Annotations[infrav1.MarkedByAnnotation]; by != "" {
+		return by
+	}
 	if !node.Spec.Unschedulable {
 		return ""
 	}
 	return node.Annotations[infrav1.CordonedByAnnotation]
 }
 
+// IsMarked reports whether the attempt marked the Node instead of cordoning it: nothing is drained from the only Node of a cluster.
+func IsMarked(node *corev1.Node, attempt string) bool {
+	return node.Annotations[infrav1.MarkedByAnnotation] == attempt
+}
+
+// IsOnlyNode reports whether the cluster has no other Node, whatever the state of its Nodes.
+func (c *Cluster) IsOnlyNode(ctx context.Context) (bool, error) {
+	if nodes, err := c.CachedNodes(ctx); err != nil || len(nodes) > 1 {
+		return false, err
+	}
+	nodes, err := c.Nodes(ctx) // one that has just joined may be missing in the cache
+	return len(nodes) == 1, err
+}
+
+// Mark records the attempt on a Node that stays schedulable.
+func (c *Cluster) Mark(ctx context.Context, node *corev1.Node, attempt string) error {
+	return c.patchNode(ctx, node, "marking", func(n *corev1.Node) { setAnnotation(n, infrav1.MarkedByAnnotation, attempt) })
+}
+
 // Cordon makes the Node unschedulable and records the attempt, in one write that fails if the Node has
-// changed since it was read. A Node that is unschedulable already is left as it is.
+// changed since it was read. A Node that is unschedulable already is left as it is. A mark from when it was the only Node is removed.
 func (c *Cluster) Cordon(ctx context.Context, node *corev1.Node, attempt string) error {
 	if node.Spec.Unschedulable {
 		return nil
 	}
 	return c.patchNode(ctx, node, "cordoning", func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
+		delete(n.Annotations, infrav1.MarkedByAnnotation)
 		setAnnotation(n, infrav1.CordonedByAnnotation, attempt)
 	})
 }
 
-// Uncordon makes the Node schedulable again if the attempt cordoned it, and removes its mark. A mark
+// Uncordon makes the Node schedulable again if the attempt cordoned it, and removes its marks. A mark
 // left on a Node that somebody else uncordoned is removed too.
 func (c *Cluster) Uncordon(ctx context.Context, node *corev1.Node, attempt string) error {
-	if node.Annotations[infrav1.CordonedByAnnotation] != attempt {
+	isCordoned, isMarked := node.Annotations[infrav1.CordonedByAnnotation] == attempt, node.Annotations[infrav1.MarkedByAnnotation] == attempt
+	if !isCordoned && !isMarked {
 		return nil
 	}
 	return c.patchNode(ctx, node, "uncordoning", func(n *corev1.Node) {
-		n.Spec.Unschedulable = false
-		delete(n.Annotations, infrav1.CordonedByAnnotation)
+		if isCordoned {
+			n.Spec.Unschedulable = false
+			delete(n.Annotations, infrav1.CordonedByAnnotation)
+		}
+		if isMarked {
+			delete(n.Annotations, infrav1.MarkedByAnnotation)
+		}
 	})
 }
 

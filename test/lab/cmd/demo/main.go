@@ -20,23 +20,28 @@ func main() {
 	keep := pflag.Bool("keep", false, "leave the lab running after the story, until Ctrl-C")
 	workers := pflag.Int("workers", 3, "hosts in the cluster")
 	vms := pflag.Bool("vms", false, "run virtual machines on the hosts, too: needs 'make tools-kubevirt'")
+	single := pflag.Bool("single", false, "a cluster of one host, which is its control plane")
 	dir := pflag.String("dir", "", "folder for the lab's files and logs, which is kept (default: a temporary one)")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, lab.Options{Progress: os.Stdout, Dir: *dir, KubeVirt: *vms}, *workers, *keep); err != nil {
+	cluster := scenario.Options{Workers: *workers}
+	if *single {
+		cluster = scenario.Options{ControlPlane: 1, ControlPlaneMaxSurge: 1}
+	}
+	if err := run(ctx, lab.Options{Progress: os.Stdout, Dir: *dir, KubeVirt: *vms && !*single}, cluster, *keep); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo failed: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, options lab.Options, workers int, keep bool) error {
+func run(ctx context.Context, options lab.Options, cluster scenario.Options, keep bool) error {
 	l, err := lab.Start(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer l.Stop()
-	s := &story{cluster: scenario.New(l, scenario.Options{Workers: workers}), vms: options.KubeVirt, out: os.Stdout}
+	s := &story{cluster: scenario.New(l, cluster), vms: options.KubeVirt, single: cluster.ControlPlane == 1, out: os.Stdout}
 	s.cluster.Told = s.command
 	failed := s.tell(ctx)
 	if keep && ctx.Err() == nil {

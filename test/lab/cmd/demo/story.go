@@ -23,7 +23,9 @@ type story struct {
 	cluster *scenario.Cluster
 	// vms reports whether the parts about virtual machines are run.
 	vms bool
-	out io.Writer
+	// single is a cluster of one host, which is its control plane.
+	single bool
+	out    io.Writer
 
 	before []scenario.Identity
 	// faults are the expectations that failed.
@@ -32,6 +34,9 @@ type story struct {
 
 func (s *story) tell(ctx context.Context) error {
 	acts := []func(context.Context) error{s.prologue, s.actOne, s.actTwo}
+	if s.single {
+		acts = []func(context.Context) error{s.prologue, s.consent, s.actOne, s.actTwo}
+	}
 	if s.vms {
 		acts = append(acts, s.vmsMove, s.vmsStopAndReturn, s.nodesArePaused)
 	}
@@ -48,12 +53,18 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 func (s *story) prologue(ctx context.Context) error {
-	s.title("A cluster of %d Elemental hosts", s.cluster.Options.Workers)
+	if s.single {
+		s.title("A cluster of one Elemental host, which is its control plane")
+	} else {
+		s.title("A cluster of %d Elemental hosts", s.cluster.Options.Workers)
+	}
 	if err := s.cluster.Create(ctx); err != nil {
 		return err
 	}
-	if err := s.cluster.DeployWeb(ctx); err != nil {
-		return err
+	if !s.single { // whose only node takes nothing but the control plane
+		if err := s.cluster.DeployWeb(ctx); err != nil {
+			return err
+		}
 	}
 	var err error
 	s.before, err = s.cluster.Identities(ctx)
@@ -66,10 +77,10 @@ func (s *story) actOne(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cluster.PatchImage(ctx, good); err != nil {
+	if err := s.patchImage(ctx, good); err != nil {
 		return err
 	}
-	return s.watch(ctx, func(ctx context.Context) error { return s.cluster.AwaitImage(ctx, good) })
+	return s.watch(ctx, func(ctx context.Context) error { return s.awaitImage(ctx, good) })
 }
 
 func (s *story) actTwo(ctx context.Context) error {
@@ -78,7 +89,7 @@ func (s *story) actTwo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cluster.PatchImage(ctx, bad); err != nil {
+	if err := s.patchImage(ctx, bad); err != nil {
 		return err
 	}
 	var ended *infrav1.ElementalHostUpgrade
@@ -96,13 +107,34 @@ func (s *story) actTwo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cluster.PatchImage(ctx, fixed); err != nil {
+	if err := s.patchImage(ctx, fixed); err != nil {
 		return err
 	}
-	if err := s.watch(ctx, func(ctx context.Context) error { return s.cluster.AwaitImage(ctx, fixed) }); err != nil {
+	if err := s.watch(ctx, func(ctx context.Context) error { return s.awaitImage(ctx, fixed) }); err != nil {
 		return err
 	}
 	return s.checkOnlyOneTried(bad)
+}
+
+// consent accepts what a reboot of the only host means.
+func (s *story) consent(ctx context.Context) error {
+	s.title("Consent: the API of the cluster is down while its only host reboots")
+	return s.cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)
+}
+
+func (s *story) patchImage(ctx context.Context, os image.Image) error {
+	if s.single {
+		return s.cluster.PatchControlPlaneImage(ctx, os)
+	}
+	return s.cluster.PatchImage(ctx, os)
+}
+
+func (s *story) awaitImage(ctx context.Context, os image.Image) error {
+	if s.single { // of which Cluster API shows no update whose end could be awaited
+		_, err := s.cluster.AwaitEnd(ctx, os, infrav1.UpgradeSucceeded)
+		return err
+	}
+	return s.cluster.AwaitImage(ctx, os)
 }
 
 // checkOnlyOneTried counts, in the audit log, the hosts that were asked to run the bad image.
