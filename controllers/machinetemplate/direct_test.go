@@ -4,23 +4,18 @@
 package machinetemplate_test
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
@@ -334,125 +329,3 @@ var _ = Describe("Driver Direct", func() {
 		})
 	})
 })
-
-var errRefused = errors.New("refused")
-
-// refusesAttempts cannot create attempts.
-type refusesAttempts struct{ client.Client }
-
-func (r refusesAttempts) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	if _, isAttempt := object.(*infrav1.ElementalHostUpgrade); isAttempt {
-		return errRefused
-	}
-	return r.Client.Create(ctx, object, options...)
-}
-
-func controlPlaneOf(kind string) *metav1.OwnerReference {
-	return &metav1.OwnerReference{APIVersion: "controlplane.cluster.x-k8s.io/v1beta2", Kind: kind, Name: "cp", UID: "1", Controller: ptr.To(true)}
-}
-
-// addMachine that was made from the template, with a host that runs its OS.
-func (w *world) addMachine(name string, controller *metav1.OwnerReference) *infrav1.ElementalMachine {
-	GinkgoHelper()
-	of := ownertest.Machine(w.set, name)
-	of.Labels, of.OwnerReferences = map[string]string{clusterv1.ClusterNameLabel: "c"}, nil
-	if controller != nil {
-		of.OwnerReferences = []metav1.OwnerReference{*controller}
-		of.Labels[clusterv1.MachineControlPlaneLabel] = ""
-	}
-	create(of)
-	elemental := ownertest.ElementalMachine(w.namespace, name, "t", imageA)
-	elemental.Labels = of.Labels
-	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
-	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+name)
-	create(elemental)
-	host := ownertest.Host(elemental)
-	create(host)
-	w.runs(name, imageA)
-	return elemental
-}
-
-func (w *world) elemental(name string) *infrav1.ElementalMachine {
-	GinkgoHelper()
-	return get(&infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
-}
-
-// runs has the host of a machine run an image, and the machine controller note it.
-func (w *world) runs(machine, image string) {
-	GinkgoHelper()
-	host := get(&infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-" + machine}})
-	before := host.DeepCopy()
-	host.Status.Agent.Version = "v0.8.0"
-	host.Status.OS = infrav1.HostOS{ImageURI: image, BootMode: "active"}
-	Expect(c.Status().Patch(ctx, host, client.MergeFrom(before))).To(Succeed())
-	elemental := w.elemental(machine)
-	stored := elemental.DeepCopy()
-	condition.True(elemental, infrav1.OSUpToDateCondition)
-	Expect(c.Status().Patch(ctx, elemental, client.MergeFrom(stored))).To(Succeed())
-}
-
-// reconcileTemplate reconciles the template, as MachineDeployments have no part in it.
-func (w *world) reconcileTemplate() {
-	GinkgoHelper()
-	for range 2 {
-		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
-		Expect(err).NotTo(HaveOccurred())
-	}
-	get(w.template)
-}
-
-func (w *world) reconcileOnceTemplate() ctrl.Result {
-	GinkgoHelper()
-	result, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
-	Expect(err).NotTo(HaveOccurred())
-	return result
-}
-
-func (w *world) attempts() []infrav1.ElementalHostUpgrade {
-	GinkgoHelper()
-	list := &infrav1.ElementalHostUpgradeList{}
-	Expect(c.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
-	return list.Items
-}
-
-func (w *world) onlyAttempt() *infrav1.ElementalHostUpgrade {
-	GinkgoHelper()
-	all := w.attempts()
-	Expect(all).To(HaveLen(1))
-	return &all[0]
-}
-
-// end of an attempt, as the upgrade controller records it.
-func (w *world) end(attempt *infrav1.ElementalHostUpgrade, phase infrav1.UpgradePhase) {
-	GinkgoHelper()
-	w.setStatus(attempt, func() { attempt.Status.Phase, attempt.Status.Step = phase, "" })
-}
-
-func (w *world) setStatus(attempt *infrav1.ElementalHostUpgrade, change func()) {
-	GinkgoHelper()
-	before := attempt.DeepCopy()
-	change()
-	Expect(c.Status().Patch(ctx, attempt, client.MergeFrom(before))).To(Succeed())
-}
-
-func (w *world) setDriver(driver infrav1.UpgradeDriver) {
-	GinkgoHelper()
-	elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-	patch(elemental, func() { elemental.Spec.NodeUpgradeOption.Driver = driver })
-}
-
-// machineSays that a condition of a Machine is False.
-func (w *world) machineSays(name, conditionType string) {
-	GinkgoHelper()
-	machine := get(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
-	before := machine.DeepCopy()
-	condition.False(machine, conditionType, "NotUpToDate", "")
-	Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
-}
-
-// optOut takes the namespace's consent to upgrades in place back.
-func (w *world) optOut() {
-	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	patch(get(namespace), func() { delete(namespace.Labels, infrav1.ExtensionNamespaceLabel) })
-}
