@@ -226,6 +226,16 @@ var _ = Describe("Driver Direct", func() {
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
 	})
 
+	It("writes nothing to the Machines of a Cluster that is paused, and is moved perhaps", func() {
+		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		w.addMachine("late", controlPlaneOf("K3sControlPlane"))
+		w.reconcileTemplate()
+		Expect(w.elemental("late").Annotations).NotTo(HaveKey(infrav1.DirectOSAnnotation))
+		patch(w.cluster, func() { w.cluster.Spec.Paused = nil })
+		w.reconcileTemplate()
+		Expect(w.elemental("late").Annotations).To(HaveKey(infrav1.DirectOSAnnotation))
+	})
+
 	DescribeTable("says what it waits for, and begins nothing", func(change func(), reason, message string) {
 		change()
 		w.patch(imageB)

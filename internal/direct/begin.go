@@ -151,8 +151,8 @@ func (p *pass) options(ctx context.Context, template string) (infrav1.NodeUpgrad
 	return options, err
 }
 
-// record on a machine which template it is brought to.
-func (p *pass) record(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
+// note on a machine which template it is brought to.
+func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
 	before := machine.DeepCopy()
 	if !annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: template, infrav1.DirectOSAnnotation: hash}) {
 		return nil
@@ -162,21 +162,21 @@ func (p *pass) record(ctx context.Context, machine *infrav1.ElementalMachine, te
 
 // leave a machine to others. What it was last seen or brought to is noted, so that a change of the template that they do not roll out is
 // known as one when the machine is left to this driver again.
-func (d *Driver) leave(ctx context.Context, of Machine, source string) error {
+func (p *pass) leave(ctx context.Context, of Machine) error {
 	machine, noted := of.Elemental, of.Elemental.Annotations[infrav1.DirectOSAnnotation]
 	switch template := owner.DirectTemplate(machine); {
 	case template == "" && noted != "":
 		return nil
 	case template == "":
 		noted = of.MadeWith
-	case template != source:
+	case template != p.of.Template.Name:
 		// The host is not there yet. With the hash of the rollout the machine would count as done when it comes back to this driver.
 		noted = leftInTheMiddle
 	}
 	before := machine.DeepCopy()
 	delete(machine.Annotations, infrav1.DirectTemplateAnnotation)
 	annotations.AddAnnotations(machine, map[string]string{infrav1.DirectOSAnnotation: noted})
-	return d.patch(ctx, before, machine, "leaving to others")
+	return p.patch(ctx, before, machine, "leaving to others")
 }
 
 // patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.

@@ -89,19 +89,24 @@ func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
 	if _, hasImage := osversion.Image(of.OS); !hasImage {
 		return Result{}, nil // there is nothing that a host could be upgraded to
 	}
-	all, failed := Result{}, []error{}
-	for _, machine := range of.Others {
-		failed = append(failed, d.leave(ctx, machine, of.Template.Name))
+	clusters := map[string]*pass{}
+	passOf := func(machine Machine) *pass {
+		name := machine.Machine.Spec.ClusterName
+		if clusters[name] == nil {
+			clusters[name] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: name}
+		}
+		return clusters[name]
 	}
-	clusters := map[string][]Machine{}
 	for _, machine := range of.Machines {
-		clusters[machine.Machine.Spec.ClusterName] = append(clusters[machine.Machine.Spec.ClusterName], machine)
+		passOf(machine).machines = append(passOf(machine).machines, machine)
 	}
+	for _, machine := range of.Others {
+		passOf(machine).others = append(passOf(machine).others, machine)
+	}
+	all, failed := Result{}, []error{}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		machines := clusters[name]
-		slices.SortFunc(machines, controlPlaneFirst)
-		p := &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: name, machines: machines}
-		result, err := p.run(ctx)
+		slices.SortFunc(clusters[name].machines, controlPlaneFirst)
+		result, err := clusters[name].run(ctx)
 		if err != nil {
 			failed = append(failed, err)
 			continue

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
@@ -26,14 +27,24 @@ type pass struct {
 	hash     string
 	cluster  string
 	machines []Machine
+	// others are those of the Cluster that are left to others.
+	others []Machine
 }
 
-// run assigns the content of the template to the machines that have another, and lets the next one begin. One Machine is upgraded at
-// a time, but for those whose nodes are paused, and none begins after one that did not end well.
+// run a step, unless the Cluster is paused.
 func (p *pass) run(ctx context.Context) (Result, error) {
-	if err := p.recordFound(ctx); err != nil {
+	if why, err := p.isPaused(ctx); why != "" || err != nil {
+		return p.paused(why), err
+	}
+	if err := p.record(ctx); err != nil {
 		return Result{}, err
 	}
+	return p.step(ctx)
+}
+
+// step assigns the content of the template to the machines that have another, and lets the next one begin. One Machine is upgraded at
+// a time, but for those whose nodes are paused, and none begins after one that did not end well.
+func (p *pass) step(ctx context.Context) (Result, error) {
 	if problem, err := p.assign(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
 	}
@@ -69,15 +80,48 @@ func waitingFor(problem *inplace.Problem) Result {
 	return Result{Problems: []inplace.Problem{*problem}, After: retry}
 }
 
-// recordFound takes charge of machines. The content that they are first seen with is noted and not rolled out: only a later change of
-// the template is.
-func (p *pass) recordFound(ctx context.Context) error {
+// isPaused says that the Cluster is paused, or gone; empty if neither. Nothing is written to its Machines then: it is being moved to
+// another management cluster, perhaps.
+func (p *pass) isPaused(ctx context.Context) (string, error) {
+	cluster, err := existing.Get(ctx, p.Client, &clusterv1.Cluster{}, p.of.Template.Namespace, p.cluster, client.UnsafeDisableDeepCopy)
+	return pausedOrGone(cluster, p.cluster), err
+}
+
+func pausedOrGone(cluster *clusterv1.Cluster, name string) string {
+	switch {
+	case cluster == nil:
+		return "Cluster " + name + " does not exist"
+	case ptr.Deref(cluster.Spec.Paused, false) || annotations.HasPaused(cluster):
+		return "Cluster " + name + " is paused"
+	}
+	return ""
+}
+
+// paused is a problem for machines that something is rolled out to.
+func (p *pass) paused(why string) Result {
+	for i := range p.machines {
+		if machine := &p.machines[i]; !p.isAtRest(machine) || !p.isAssigned(machine.Elemental) {
+			return waitingFor(&inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why})
+		}
+	}
+	return Result{After: retry}
+}
+
+// record takes charge of machines, and leaves others. The content that they are first seen with is noted and not rolled out: only a later
+// change of the template is.
+func (p *pass) record(ctx context.Context) error {
+	for _, machine := range p.others {
+		if err := p.leave(ctx, machine); err != nil {
+			return err
+		}
+	}
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
 		if owner.IsDirect(machine) {
 			continue
 		}
-		if err := p.record(ctx, machine, p.of.Template.Name, cmp.Or(machine.Annotations[infrav1.DirectOSAnnotation], p.machines[i].MadeWith)); err != nil {
+		noted := cmp.Or(machine.Annotations[infrav1.DirectOSAnnotation], p.machines[i].MadeWith)
+		if err := p.note(ctx, machine, p.of.Template.Name, noted); err != nil {
 			return err
 		}
 	}
@@ -87,7 +131,7 @@ func (p *pass) recordFound(ctx context.Context) error {
 // recordDone notes that nothing is rolled out to machines any more.
 func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 	for _, machine := range machines {
-		if err := p.record(ctx, machine.Elemental, p.of.Template.Name, p.hash); err != nil {
+		if err := p.note(ctx, machine.Elemental, p.of.Template.Name, p.hash); err != nil {
 			return err
 		}
 	}
@@ -110,7 +154,7 @@ func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
 			}
 			clone = name
 		}
-		if err := p.record(ctx, machine, clone, p.hash); err != nil {
+		if err := p.note(ctx, machine, clone, p.hash); err != nil {
 			return nil, err
 		}
 	}
@@ -163,13 +207,11 @@ func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Probl
 		return nil, &inplace.Problem{Reason: infrav1.ExtensionNotMatchingReason, Message: closed}, nil
 	}
 	cluster, err := existing.Get(ctx, p.Live, &clusterv1.Cluster{}, template.Namespace, p.cluster)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case cluster == nil:
-		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: "Cluster " + p.cluster + " does not exist"}, nil
-	case ptr.Deref(cluster.Spec.Paused, false) || annotations.HasPaused(cluster):
-		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: "Cluster " + p.cluster + " is paused"}, nil
+	}
+	if why := pausedOrGone(cluster, p.cluster); why != "" {
+		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why}, nil
 	}
 	return cluster, nil, nil
 }
