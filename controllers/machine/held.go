@@ -5,6 +5,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +45,16 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 	for _, attempt := range blocking {
 		remedies = append(remedies, pausing.Remedy(attempt.Status.NodeName, attempt.Name))
 	}
-	return strings.Join(remedies, "; "), nil
+	return strings.Join(remedies, "; ") + waysAround(pool, len(blocking)), nil
+}
+
+// waysAround says how the other nodes of a pool are upgraded while some are paused, which Cluster API counts as unavailable.
+func waysAround(pool string, paused int) string {
+	name, isMachineDeployment := strings.CutPrefix(pool, pausing.MachineDeploymentPool)
+	if !isMachineDeployment {
+		return ""
+	}
+	return fmt.Sprintf(". To have the others upgraded meanwhile, set maxUnavailable %d in spec.rollout.strategy.rollingUpdate of MachineDeployment %s", paused+1, name)
 }
 
 // activeIn are the attempts in a pool of a Cluster that are under way.

@@ -77,7 +77,8 @@ var _ = Describe("A machine whose turn is held up by a paused node", func() {
 		now, err := get(ctx, waiting)()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(conditions.GetMessage(now, infrav1.OSUpToDateCondition)).To(Equal("Waiting for its turn: Node node-3 is paused: " +
-			"remove its annotation infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause, or set spec.approved of ElementalHostUpgrade u3"))
+			"remove its annotation infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause, or set spec.approved of ElementalHostUpgrade u3. " +
+			"To have the others upgraded meanwhile, set maxUnavailable 2 in spec.rollout.strategy.rollingUpdate of MachineDeployment workers"))
 		Expect(now).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		Expect(get(ctx, other)()).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 

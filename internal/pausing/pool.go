@@ -12,11 +12,14 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
+// MachineDeploymentPool is the prefix of the pools of MachineDeployments. The name of the MachineDeployment follows.
+const MachineDeploymentPool = "MachineDeployment/"
+
 // Pool names the MachineDeployment or control plane of a Machine, or of its ElementalMachine, by its labels; empty
 // if it has none. Cluster API limits how many Machines of a pool are updated at a time, and a paused one counts.
 func Pool(labels map[string]string) string {
 	if name := labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
-		return "MachineDeployment/" + name
+		return MachineDeploymentPool + name
 	}
 	if name := labels[clusterv1.MachineControlPlaneNameLabel]; name != "" {
 		return "ControlPlane/" + name

@@ -46,6 +46,7 @@ var (
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{WorkloadAccount: true})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: workers, Spare: 2})
+	suite.AddNode(ctx, cluster)
 	for n, zone := range []string{zoneA, zoneA, zoneB} {
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "label", "elementalhost", cluster.HostName(n+1), corev1.LabelTopologyZone+"="+zone)
 		Expect(err).NotTo(HaveOccurred())
