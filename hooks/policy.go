@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -44,12 +44,9 @@ func (h *Handlers) recordedOptions(ctx context.Context, c *change) (infrav1.Node
 
 // templateOptions reads the options that were recorded on a template; a template that is gone has none.
 func (h *Handlers) templateOptions(ctx context.Context, namespace, name string) (infrav1.NodeUpgradeOption, bool, error) {
-	template := &infrav1.ElementalMachineTemplate{}
-	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, template); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return infrav1.NodeUpgradeOption{}, false, nil
-		}
-		return infrav1.NodeUpgradeOption{}, false, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
+	template, err := existing.Get(ctx, h.Client, &infrav1.ElementalMachineTemplate{}, namespace, name)
+	if err != nil || template == nil {
+		return infrav1.NodeUpgradeOption{}, false, err
 	}
 	return rollout.FromAnnotation(template)
 }

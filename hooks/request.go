@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -77,12 +78,9 @@ func (h *Handlers) request(ctx context.Context, seen *observation) (answer, erro
 // rolloutOptions are those recorded on the template, or else those of the Cluster.
 func (h *Handlers) rolloutOptions(ctx context.Context, wanted *wantedOS) (infrav1.NodeUpgradeOption, error) {
 	namespace := wanted.elemental.Namespace
-	if wanted.template() != "" {
-		options, found, err := h.templateOptions(ctx, namespace, wanted.template())
-		if err != nil || found {
-			return options, err
-		}
+	template, err := existing.Get(ctx, h.Client, &infrav1.ElementalMachineTemplate{}, namespace, wanted.template())
+	if err != nil {
+		return infrav1.NodeUpgradeOption{}, err
 	}
-	options, _, err := owner.ClusterOptions(ctx, h.Client, namespace, wanted.machine.Spec.ClusterName)
-	return options, err
+	return owner.RolloutOptions(ctx, h.Client, template, namespace, wanted.machine.Spec.ClusterName)
 }

@@ -81,8 +81,7 @@ func (w *world) runs(machine, image string) {
 func (w *world) reconcileTemplate() {
 	GinkgoHelper()
 	for range 2 {
-		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
-		Expect(err).NotTo(HaveOccurred())
+		w.reconcileOnceTemplate()
 	}
 	get(w.template)
 }

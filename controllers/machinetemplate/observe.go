@@ -109,10 +109,11 @@ func (r *Reconciler) place(ctx context.Context, o *observation) error {
 		if name != o.template.Name && o.clones[name] == nil || !candidate.Object().GetDeletionTimestamp().IsZero() {
 			continue
 		}
-		if isDirect, err := r.isDirect(ctx, o, candidate); err != nil || isDirect {
-			if err != nil {
-				return err
-			}
+		isDirect, err := r.isDirect(ctx, o, candidate)
+		if err != nil {
+			return err
+		}
+		if isDirect {
 			continue
 		}
 		where, err := o.positionOf(candidate)

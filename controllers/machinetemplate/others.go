@@ -22,7 +22,7 @@ type other struct {
 
 // others are the Machines of the template's family that no MachineDeployment manages.
 type others struct {
-	// direct are those that driver Direct upgrades.
+	// direct are those that driver Direct upgrades, and notDirect are the others.
 	direct, notDirect []direct.Machine
 	// drivers of owners that have Machines.
 	drivers map[string]infrav1.UpgradeDriver

@@ -90,14 +90,16 @@ func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Objec
 }
 
 func attemptChanged() predicate.Funcs {
-	return predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
+	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
 		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero()}
-	})
+	}))
 }
 
-// machineChanged passes what decides whether a template is rolled out. Templates are looked at when the manager starts anyway.
-func machineChanged() predicate.Funcs {
-	changed := predicates.Changed(runs)
+// machineChanged passes what decides whether a template is rolled out.
+func machineChanged() predicate.Funcs { return afterStart(predicates.Changed(runs)) }
+
+// afterStart leaves out what is there when the manager starts: templates are looked at then anyway.
+func afterStart(changed predicate.Funcs) predicate.Funcs {
 	changed.CreateFunc = func(e event.CreateEvent) bool { return !e.IsInInitialList }
 	return changed
 }

@@ -41,11 +41,7 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 		return wanted, nil
 	}
 	wanted := desired{rollout: want.TemplateName, os: want.OS, isSource: !rollout.IsClone(want.Template)}
-	if wanted.options, found, err = rollout.FromAnnotation(want.Template); err == nil && !found {
-		// As for the attempts: those of the Cluster where none were recorded.
-		wanted.options, _, err = owner.ClusterOptions(ctx, r.Client, machine.Namespace, machine.Spec.ClusterName)
-	}
-	if err == nil {
+	if wanted.options, err = owner.RolloutOptions(ctx, r.Client, want.Template, machine.Namespace, machine.Spec.ClusterName); err == nil {
 		known[want.TemplateName] = wanted
 	}
 	return wanted, err

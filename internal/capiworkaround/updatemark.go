@@ -63,7 +63,7 @@ type UpdateMarks struct {
 //
 // after is when to look again, where it is too early to tell whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (after time.Duration, err error) {
-	if owner.IsDirect(of.Machine) && !owner.IsUpdating(of.Machine) && !owner.IsUpdating(of.Owner) { // Cluster API was never to mark it
+	if owner.IsLeftToDirect(of.Owner, of.Machine) { // Cluster API was never to mark it
 		return 0, nil
 	}
 	seen := marks{Update: of}

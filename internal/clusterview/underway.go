@@ -19,7 +19,7 @@ import (
 )
 
 // IsUnderWay reports whether the rollout of an owner has not ended: it has Machines that Cluster API has not brought to its
-// template yet, or is just bringing there.
+// template yet, or is just bringing there, or that driver Direct has not brought to what it rolls out.
 func (v *View) IsUnderWay(ctx context.Context, of owner.Owner) (bool, error) {
 	machines, err := v.ElementalMachines(ctx)
 	if err != nil {

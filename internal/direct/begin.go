@@ -26,7 +26,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // leftInTheMiddle stands for the hash of the OS of a machine that was left to others before its host had reached the OS. It is that of no
@@ -142,13 +141,7 @@ func (p *pass) options(ctx context.Context, template string) (infrav1.NodeUpgrad
 	if err != nil {
 		return infrav1.NodeUpgradeOption{}, err
 	}
-	if clone != nil {
-		if options, found, err := rollout.FromAnnotation(clone); err != nil || found {
-			return options, err
-		}
-	}
-	options, _, err := owner.ClusterOptions(ctx, p.Client, p.of.Template.Namespace, p.cluster)
-	return options, err
+	return owner.RolloutOptions(ctx, p.Client, clone, p.of.Template.Namespace, p.cluster)
 }
 
 // note on a machine which template it is brought to.

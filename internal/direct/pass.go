@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,7 +90,7 @@ func pausedOrGone(cluster *clusterv1.Cluster, name string) string {
 	switch {
 	case cluster == nil:
 		return "Cluster " + name + " does not exist"
-	case ptr.Deref(cluster.Spec.Paused, false) || annotations.HasPaused(cluster):
+	case annotations.IsPaused(cluster, cluster):
 		return "Cluster " + name + " is paused"
 	}
 	return ""

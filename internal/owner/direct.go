@@ -36,8 +36,14 @@ func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *cluste
 	if err != nil {
 		return "", existing.UnlessAbsent(err, "reading ElementalMachine "+ref.Name)
 	}
-	if elemental == nil || IsUpdating(machine) || IsUpdating(elemental) {
+	if elemental == nil || !IsLeftToDirect(machine, elemental) {
 		return "", nil
 	}
 	return DirectTemplate(elemental), nil
+}
+
+// IsLeftToDirect reports whether driver Direct upgrades the host of a machine, and Cluster API does not update it at the moment, as it may
+// until its last update has ended.
+func IsLeftToDirect(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) bool {
+	return IsDirect(elemental) && !IsUpdating(elemental) && !IsUpdating(machine)
 }

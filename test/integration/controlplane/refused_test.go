@@ -89,7 +89,7 @@ var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted 
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
 			HaveField("Status", "True"), HaveField("Reason", infrav1.UpdateRefusedReason),
 			HaveField("Message", And(ContainSubstring("KubeadmControlPlane control-plane would delete Machine "), ContainSubstring("this image is not allowed here")))))
-		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(scenario.ControlPlaneTemplate))
+		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(scenario.ControlPlaneTemplate))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 
 		By("pointing it there by hand nevertheless")

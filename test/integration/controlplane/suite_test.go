@@ -10,10 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -52,19 +49,8 @@ var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 type said struct{ Status, Reason, Message string }
 
 func says(ctx context.Context, cluster *scenario.Cluster, condition string) (said, error) {
-	template := &infrav1.ElementalMachineTemplate{}
-	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, template)
-	found := conditions.Get(template, condition)
-	if err != nil || found == nil {
-		return said{}, err
-	}
-	return said{string(found.Status), found.Reason, found.Message}, nil
-}
-
-// reference is the template that the KubeadmControlPlane refers to.
-func reference(ctx context.Context, cluster *scenario.Cluster) (string, error) {
-	kcp, err := cluster.KubeadmControlPlane(ctx)
-	return kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name, err
+	found, err := cluster.TemplateCondition(ctx, scenario.ControlPlaneTemplate, condition)
+	return said{string(found.Status), found.Reason, found.Message}, err
 }
 
 // pointTo makes the KubeadmControlPlane refer to a template.

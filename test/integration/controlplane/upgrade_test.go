@@ -94,7 +94,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 	})
 
 	It("is refused with a surge, before anything changes, and continues without one", func(ctx SpecContext) {
-		former, err := reference(ctx, cluster)
+		former, err := cluster.ControlPlaneReference(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(setSurge(ctx, cluster, "1")).To(Succeed())
 		wanted := suite.Push(ctx, cluster, image.OS{})
@@ -103,7 +103,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
 			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,
 				"KubeadmControlPlane control-plane has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
-		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 
 		Expect(setSurge(ctx, cluster, "0")).To(Succeed())
@@ -113,7 +113,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 
 	It("is left alone while a host is down, and upgraded when it is back", func(ctx SpecContext) {
 		first, second := cluster.Lab.Host(cluster.ControlPlaneHostName(1)), cluster.Lab.Host(cluster.ControlPlaneHostName(2))
-		former, err := reference(ctx, cluster)
+		former, err := cluster.ControlPlaneReference(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
 		By("losing two hosts, and therefore the quorum")
@@ -139,7 +139,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
 			HaveField("Reason", infrav1.WaitingForQuietPointReason),
 			HaveField("Message", ContainSubstring("KubeadmControlPlane deletes such a Machine instead of updating it"))))
-		Consistently(reference, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
 
 		By("bringing the other back, too")
 		waive(ctx, cluster)

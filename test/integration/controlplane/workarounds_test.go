@@ -146,7 +146,7 @@ func oldest(ctx context.Context, cluster *scenario.Cluster) (*lab.Host, string) 
 func pointByHand(ctx context.Context, cluster *scenario.Cluster, os image.Image) (goBack func(context.Context)) {
 	GinkgoHelper()
 	restoreGuard := suite.WithoutGuard(ctx, cluster.Lab.Kube)
-	former, err := reference(ctx, cluster)
+	former, err := cluster.ControlPlaneReference(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	template := &infrav1.ElementalMachineTemplate{}
 	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, template)).To(Succeed())

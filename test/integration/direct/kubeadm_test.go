@@ -32,7 +32,7 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 	})
 	AfterEach(func(ctx SpecContext) {
 		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
-		Expect(reference(ctx, cluster)).To(Equal(scenario.ControlPlaneTemplate), "its reference is left alone")
+		Expect(cluster.ControlPlaneReference(ctx)).To(Equal(scenario.ControlPlaneTemplate), "its reference is left alone")
 		events := suite.Audit(cluster.Workload())
 		Expect(audit.Cordons(events)).To(BeEmpty(), "the only Node of a cluster is not cordoned")
 		Expect(audit.Evictions(events)).To(BeEmpty(), "and nothing is drained from it")
@@ -94,12 +94,6 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 		Expect(audit.Triggered(suite.Audit(theLab.Management))[before[0].Node]).To(HaveLen(triggered+1), "the host was triggered once")
 	})
 })
-
-// reference is the template that the KubeadmControlPlane refers to.
-func reference(ctx context.Context, cluster *scenario.Cluster) (string, error) {
-	kcp, err := cluster.KubeadmControlPlane(ctx)
-	return kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name, err
-}
 
 // killAtSteps kills the manager whenever the attempt for an image is seen at another step, until it has ended, and returns the
 // steps.

@@ -15,10 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -75,11 +72,6 @@ func updates(events []auditv1.Event) []string {
 type said struct{ Status, Reason string }
 
 func says(ctx context.Context, cluster *scenario.Cluster, name, condition string) (said, error) {
-	template := &infrav1.ElementalMachineTemplate{}
-	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, template)
-	found := conditions.Get(template, condition)
-	if err != nil || found == nil {
-		return said{}, err
-	}
-	return said{string(found.Status), found.Reason}, nil
+	found, err := cluster.TemplateCondition(ctx, name, condition)
+	return said{string(found.Status), found.Reason}, err
 }

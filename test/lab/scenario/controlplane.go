@@ -76,3 +76,9 @@ func (c *Cluster) ControlPlaneMachines(ctx context.Context) ([]clusterv1.Machine
 	machines, err := c.Machines(ctx)
 	return slices.DeleteFunc(machines, func(m clusterv1.Machine) bool { return !util.IsControlPlaneMachine(&m) }), err
 }
+
+// ControlPlaneReference is the template that the KubeadmControlPlane refers to.
+func (c *Cluster) ControlPlaneReference(ctx context.Context) (string, error) {
+	kcp, err := c.KubeadmControlPlane(ctx)
+	return kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name, err
+}

@@ -11,9 +11,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -106,4 +109,11 @@ func (c *Cluster) webReady(ctx context.Context) (bool, error) {
 func isUpdating(machine *clusterv1.Machine) bool {
 	_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
 	return updating
+}
+
+// TemplateCondition is a condition of an ElementalMachineTemplate; empty while it has none of that type.
+func (c *Cluster) TemplateCondition(ctx context.Context, name, condition string) (metav1.Condition, error) {
+	template := &infrav1.ElementalMachineTemplate{}
+	err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, template)
+	return ptr.Deref(conditions.Get(template, condition), metav1.Condition{}), err
 }
