@@ -37,6 +37,8 @@ type Lab struct {
 	Registry *image.Registry
 	// Core, Bootstrap and ControlPlane are Cluster API's managers; Provider is ours.
 	Core, Bootstrap, ControlPlane, Provider *capi.Provider
+	// RKE2 are the managers of CAPRKE2, with Options.RKE2 only.
+	RKE2 []*capi.Provider
 	// Managers are the replicas of our manager; Provider is the first one.
 	Managers []*capi.Provider
 
@@ -96,7 +98,7 @@ func (l *Lab) Stop() {
 	for _, host := range l.hosts {
 		_ = host.Stop()
 	}
-	for _, provider := range append(slices.Clone(l.Managers), l.ControlPlane, l.Bootstrap, l.Core) {
+	for _, provider := range slices.Concat(l.Managers, l.RKE2, []*capi.Provider{l.ControlPlane, l.Bootstrap, l.Core}) {
 		if provider != nil && provider.Process != nil {
 			provider.Process.Stop()
 		}

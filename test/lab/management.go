@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rke2"
 )
 
 func (l *Lab) startManagementCluster(ctx context.Context) error {
@@ -119,8 +120,7 @@ func (l *Lab) announce(ctx context.Context, provider *capi.Provider) error {
 }
 
 func (l *Lab) providers() []*capi.Provider {
-	all := []*capi.Provider{l.Core, l.Bootstrap, l.ControlPlane}
-	return append(all, l.Managers...)
+	return slices.Concat([]*capi.Provider{l.Core, l.Bootstrap, l.ControlPlane}, l.RKE2, l.Managers)
 }
 
 func (l *Lab) newProviders() error {
@@ -133,17 +133,35 @@ func (l *Lab) newProviders() error {
 	l.Core = newClusterAPI(core, "core.yaml")
 	l.Bootstrap = newClusterAPI(bootstrap, "bootstrap-kubeadm.yaml")
 	l.ControlPlane = newClusterAPI(controlPlane, "control-plane-kubeadm.yaml")
+	if err := l.newRKE2(); err != nil {
+		return err
+	}
 	if l.options.WithoutProvider {
 		return nil
 	}
 	if err := l.newManagers(); err != nil {
 		return err
 	}
-	for _, caller := range []*capi.Provider{l.Core, l.ControlPlane} {
+	for _, caller := range append([]*capi.Provider{l.Core, l.ControlPlane}, l.callersOfRKE2()...) {
 		caller.Args = append(caller.Args, l.clientArgs()...)
 	}
 	l.meterManagers()
 	return l.nameServices()
+}
+
+func (l *Lab) newRKE2() (err error) {
+	if l.options.RKE2 {
+		l.RKE2, err = rke2.Providers(l.env.Dir, l.options.gates(caprke2))
+	}
+	return err
+}
+
+// callersOfRKE2 is the manager of CAPRKE2 that calls hooks.
+func (l *Lab) callersOfRKE2() []*capi.Provider {
+	if !l.options.RKE2 {
+		return nil
+	}
+	return l.RKE2[len(l.RKE2)-1:]
 }
 
 func (l *Lab) registerExtension(ctx context.Context) error {

@@ -23,6 +23,8 @@ const (
 	core         = "capi-core"
 	bootstrap    = "capi-cabpk"
 	controlPlane = "capi-kcp"
+	// caprke2 stands for both managers of CAPRKE2.
+	caprke2 = "caprke2"
 )
 
 // Options of a lab.
@@ -48,6 +50,8 @@ type Options struct {
 	// KubeVirt installs KubeVirt on the workload clusters and lets hosts run virtual machines. It requires 'make
 	// tools-kubevirt'.
 	KubeVirt bool
+	// RKE2 runs the managers of CAPRKE2, Cluster API's provider for RKE2, too. It requires rke2.Dir.
+	RKE2 bool
 	// NodeSize is the allocatable capacity of a Node. Default kubelet.Allocatable().
 	NodeSize corev1.ResourceList
 	// Managers is the number of replicas of our manager, which elect a leader. Default one, without leader election.
@@ -111,7 +115,7 @@ func (o *Options) gates(manager string) string {
 	switch manager {
 	case core:
 		return "RuntimeSDK=true," + inPlace
-	case controlPlane:
+	case controlPlane, caprke2:
 		return inPlace
 	default:
 		return quick

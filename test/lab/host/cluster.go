@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -34,6 +35,7 @@ func (r *running) cloudInit() *cloudinit.Runner {
 	for _, name := range double.Names() {
 		commands[name] = r.doubled
 	}
+	commands["systemctl"] = r.systemctl
 	return &cloudinit.Runner{Disk: r.disk, Commands: commands, Log: r.console}
 }
 
@@ -128,8 +130,11 @@ func (r *running) report(join kubelet.Join) kubelet.Boot {
 		OSImage: r.system.Image.PrettyName(), KubeletVersion: r.system.KubeletVersion(),
 	}
 	orElse(&b.KubeletVersion, r.opts.KubeletVersion)
-	if r.etcd != nil {
+	switch {
+	case r.etcd != nil:
 		b.ControlPlane = &kubelet.ControlPlane{EtcdURL: r.etcd.ClientURL(), EtcdReady: r.etcd.Ready}
+	case join.Service == kubelet.RKE2Server:
+		b.ControlPlane = &kubelet.ControlPlane{EtcdReady: isRunning}
 	}
 	return b
 }
@@ -148,11 +153,12 @@ func (r *running) startKubelet() {
 	if err != nil || !ok {
 		return
 	}
+	service := cmp.Or(join.Service, units.Kubelet)
 	if !r.system.Healthy() {
-		r.unit(units.Kubelet, units.Failed)
+		r.unit(service, units.Failed)
 		return
 	}
-	r.unit(units.Kubelet, units.Active)
+	r.unit(service, units.Active)
 	if err := r.runKubelet(); err != nil {
 		_, _ = io.WriteString(r.console, err.Error()+"\n")
 	}

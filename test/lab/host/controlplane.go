@@ -70,7 +70,7 @@ func (r *running) runEtcd(member *etcd.Member) {
 
 // startEtcd starts the member that the host joined with in an earlier boot; kubeadm has started it in this one.
 func (r *running) startEtcd(join kubelet.Join) error {
-	if r.etcd != nil || !join.ControlPlane || r.opts.Kubelet == nil || r.opts.Etcd == "" {
+	if r.etcd != nil || !join.ControlPlane || join.Service == kubelet.RKE2Server || r.opts.Kubelet == nil || r.opts.Etcd == "" {
 		return nil
 	}
 	member, err := etcd.Load(r.etcdOptions(join))

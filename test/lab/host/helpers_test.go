@@ -62,6 +62,8 @@ func (k *fakeKubelet) Address(string) string { return "127.0.0.1" }
 
 func (k *fakeKubelet) UploadConfig(context.Context, []byte) error { return nil }
 
+func (k *fakeKubelet) CreateServing(context.Context) error { return nil }
+
 func (k *fakeKubelet) EtcdEndpoints(context.Context) ([]string, error) { return k.endpoints, nil }
 
 func (k *fakeKubelet) Log() []string {

@@ -89,6 +89,8 @@ type Kubelet interface {
 	UploadConfig(ctx context.Context, clusterConfiguration []byte) error
 	// EtcdEndpoints finds the etcd members of the cluster, as `kubeadm join` does.
 	EtcdEndpoints(ctx context.Context) ([]string, error)
+	// CreateServing makes the Secret that tells that RKE2 serves, as its first server does.
+	CreateServing(ctx context.Context) error
 }
 
 func (o *Options) complete() error {

@@ -57,7 +57,9 @@ type Options struct {
 	// the lab's API server stands in for an externally managed control plane. Only one cluster of a Namespace can have
 	// it.
 	ControlPlane int
-	// ControlPlaneMaxSurge of the KubeadmControlPlane. Default 0.
+	// RKE2 makes it an RKE2ControlPlane, in a lab with Options.RKE2.
+	RKE2 bool
+	// ControlPlaneMaxSurge of the control plane. Default 0.
 	ControlPlaneMaxSurge int
 	// Spare is the number of hosts that register and are not needed.
 	Spare int
@@ -153,6 +155,14 @@ func (c *Cluster) WorkloadKube() client.WithWatch {
 	return c.Lab.WorkloadKube
 }
 
+// kubernetesVersion of its nodes.
+func (c *Cluster) kubernetesVersion() string {
+	if c.Options.RKE2 {
+		return KubernetesVersion + "+rke2r1"
+	}
+	return KubernetesVersion
+}
+
 // HostName of the n-th host, from 1.
 func (c *Cluster) HostName(n int) string { return fmt.Sprintf("%s-node-%d", c.Options.Name, n) }
 
@@ -167,7 +177,7 @@ func (c *Cluster) PushImage(ctx context.Context, tag string, os image.OS) (image
 		os.Version = "Elemental OS " + tag
 	}
 	if os.KubeletVersion == "" {
-		os.KubeletVersion = KubernetesVersion
+		os.KubeletVersion = c.kubernetesVersion()
 	}
 	return c.Lab.Registry.Push(ctx, Repository+"/"+c.Options.Name, tag, os)
 }
@@ -233,7 +243,10 @@ func (c *Cluster) apply(ctx context.Context) error {
 	if err := c.ApplyManifest(ctx, "cluster.yaml.tmpl"); err != nil {
 		return err
 	}
-	if c.Options.ControlPlane > 0 {
+	switch {
+	case c.Options.RKE2:
+		return c.ApplyManifest(ctx, "control-plane-rke2.yaml.tmpl")
+	case c.Options.ControlPlane > 0:
 		return c.ApplyManifest(ctx, "control-plane.yaml.tmpl")
 	}
 	return c.Lab.InitializeControlPlane(ctx, c.Namespace(), c.Options.Name)
@@ -270,8 +283,8 @@ func (c *Cluster) render(name string) (string, error) {
 		"Name": c.Options.Name, "Namespace": c.Namespace(), "Host": c.Workload().Host(), "Port": c.Workload().Port(),
 		"Image": c.Image.URI(), "Pools": c.Options.Pools, "MaxSurge": c.Options.MaxSurge, "MaxUnavailable": c.Options.MaxUnavailable,
 		"Registration": registration, "Rack": rack,
-		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": KubernetesVersion,
-		"ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
+		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": c.kubernetesVersion(),
+		"RKE2": c.Options.RKE2, "ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
 	})
 	if err != nil {
 		return "", fmt.Errorf("rendering %s: %w", name, err)

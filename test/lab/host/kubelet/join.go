@@ -24,13 +24,15 @@ const joinFile = "var/lib/kubelet/lab-join.json"
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// Join is what kubeadm leaves on the host: how its kubelet registers. It survives reboots.
+// Join is what kubeadm or RKE2 leaves on the host: how its kubelet registers. It survives reboots.
 type Join struct {
 	NodeName     string            `json:"nodeName"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Taints       []corev1.Taint    `json:"taints,omitempty"`
 	ProviderID   string            `json:"providerID,omitempty"`
 	ControlPlane bool              `json:"controlPlane,omitempty"`
+	// Service is the unit that runs the kubelet, if it has none of its own.
+	Service string `json:"service,omitempty"`
 }
 
 // configuration is the part of kubeadm's InitConfiguration and JoinConfiguration that is used.

@@ -1,0 +1,57 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rke2_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rke2"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
+	patience = 3 * time.Minute
+	calm     = 8 * time.Second
+	look     = 200 * time.Millisecond
+)
+
+// theLab is shared by all specs.
+var theLab *lab.Lab
+
+func TestRKE2(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "RKE2")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	if rke2.Dir() == "" {
+		Skip("CAPRKE2 is not there: set " + rke2.DirEnv + " as in docs/testing.md")
+	}
+	theLab = suite.StartLab(ctx, lab.Options{RKE2: true})
+})
+
+var _ = AfterSuite(func() {
+	if theLab != nil {
+		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty(), "no Machine was ever deleted")
+	}
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
+
+// said is a condition of the control plane's template.
+type said struct{ Status, Reason, Message string }
+
+func says(ctx context.Context, cluster *scenario.Cluster, condition string) (said, error) {
+	found, err := cluster.TemplateCondition(ctx, scenario.ControlPlaneTemplate, condition)
+	return said{string(found.Status), found.Reason, found.Message}, err
+}
