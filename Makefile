@@ -161,7 +161,7 @@ RBAC_PATHS = $(patsubst %,paths=./%/...,$(wildcard controllers hooks internal))
 .PHONY: generate
 generate: ## Generate deep-copy functions for the API
 	@$(BUILD_TOOLS) controller-gen
-	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/rke2/...
 
 .PHONY: manifests
 manifests: ## Generate CRDs, the manager's ClusterRole and webhook configurations from markers

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,17 +95,21 @@ func (r *Reconciler) controlPlaneHosts(ctx context.Context, view *clusterview.Vi
 // controlPlaneSelector selects the hosts that the control plane may use: none while it is not known, and
 // any where it is of a kind that is not read.
 func (r *Reconciler) controlPlaneSelector(ctx context.Context, cluster *clusterv1.Cluster) (labels.Selector, error) {
-	if cluster.Spec.ControlPlaneRef.Kind != owner.KubeadmControlPlaneKind {
+	object := owner.NewControlPlane(cluster.Spec.ControlPlaneRef.Kind)
+	if object == nil {
 		return labels.Everything(), nil
 	}
-	kcp, err := existing.Get(ctx, r.Client, &controlplanev1.KubeadmControlPlane{}, cluster.Namespace, cluster.Spec.ControlPlaneRef.Name)
-	if meta.IsNoMatchError(err) || err == nil && (kcp == nil || !kcp.DeletionTimestamp.IsZero()) {
+	object, err := existing.Get(ctx, r.Client, object, cluster.Namespace, cluster.Spec.ControlPlaneRef.Name)
+	controlPlane, exists := owner.ForControlPlane(object)
+	switch {
+	case meta.IsNoMatchError(err) && cluster.Spec.ControlPlaneRef.Kind == owner.RKE2ControlPlaneKind: // of a version that is not read
+		return labels.Everything(), nil
+	case meta.IsNoMatchError(err) || err == nil && (!exists || !object.GetDeletionTimestamp().IsZero()):
 		return labels.Nothing(), nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	name := owner.TemplateName(owner.ForKubeadmControlPlane(kcp))
+	name := owner.TemplateName(controlPlane)
 	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, cluster.Namespace, name)
 	if err != nil {
 		return nil, err

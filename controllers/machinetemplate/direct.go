@@ -86,19 +86,19 @@ func (r *Reconciler) driverOf(ctx context.Context, machine *clusterv1.Machine, k
 	if choice, asked := known[key]; asked {
 		return choice, nil
 	}
-	choice, err := owner.DriverOf(ctx, r.Client, machine)
+	choice, err := r.Owners.DriverOf(ctx, machine)
 	if err == nil {
 		known[key] = choice
 	}
 	return choice, err
 }
 
-// upgradedBy is the driver by which a Machine of a KubeadmControlPlane, which may have either, is upgraded at the moment; empty if it is
+// upgradedBy is the driver by which a Machine of a control plane that may have either is upgraded at the moment; empty if it is
 // by none. The driver of the owner stays the same meanwhile.
 func (r *Reconciler) upgradedBy(ctx context.Context, machine direct.Machine) (infrav1.UpgradeDriver, error) {
 	controller := metav1.GetControllerOf(machine.Machine)
 	switch {
-	case controller == nil || controller.Kind != owner.KubeadmControlPlaneKind:
+	case controller == nil || owner.NewControlPlane(controller.Kind) == nil:
 		return "", nil
 	case owner.IsUpdating(machine.Machine) || owner.IsUpdating(machine.Elemental):
 		return infrav1.DriverClusterAPI, nil
@@ -117,7 +117,7 @@ func (r *Reconciler) isDirect(ctx context.Context, seen *observation, candidate 
 	if driver, known := seen.others.drivers[owner.Describe(candidate)]; known {
 		return driver == infrav1.DriverDirect, nil
 	}
-	choice, err := owner.DriverOfOwner(ctx, r.Client, candidate)
+	choice, err := r.Owners.DriverOfOwner(ctx, candidate)
 	return choice.Driver == infrav1.DriverDirect, err
 }
 

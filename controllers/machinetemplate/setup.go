@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -55,11 +54,11 @@ func (r *Reconciler) templatesOfMachineDeployment(ctx context.Context, object cl
 }
 
 func (r *Reconciler) templatesOfControlPlane(ctx context.Context, object client.Object) []reconcile.Request {
-	kcp, isControlPlane := object.(*controlplanev1.KubeadmControlPlane)
-	if !isControlPlane {
+	controlPlane, isOne := owner.ForControlPlane(object)
+	if !isOne {
 		return nil
 	}
-	return r.templatesOf(ctx, owner.ForKubeadmControlPlane(kcp))
+	return r.templatesOf(ctx, controlPlane)
 }
 
 // templatesOf finds the template that an owner belongs to: the one it is paused for, which may be gone, the one it refers

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,8 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-func judgeControlPlane(ctx context.Context, owners *owner.Owners, kcp *controlplanev1.KubeadmControlPlane) (Verdict, error) {
-	of := owner.ForKubeadmControlPlane(kcp)
+func judgeControlPlane(ctx context.Context, owners *owner.Owners, of owner.ControlPlane) (Verdict, error) {
 	machines, err := owners.Machines(ctx, of)
 	if err != nil {
 		return Verdict{}, err
@@ -27,31 +25,31 @@ func judgeControlPlane(ctx context.Context, owners *owner.Owners, kcp *controlpl
 	if err != nil {
 		return Verdict{}, err
 	}
-	verdict := Verdict{NotQuiet: unobserved(of, kcp.Status.ObservedGeneration, owners.Clock.Now()), returns: returns}
+	verdict := Verdict{NotQuiet: unobserved(of, of.ObservedGeneration(), owners.Clock.Now()), returns: returns}
 	for i := range machines {
 		if verdict.NotQuiet == "" {
-			verdict.NotQuiet = machineNotQuiet(&machines[i])
+			verdict.NotQuiet = machineNotQuiet(of, &machines[i])
 		}
 	}
 	return verdict, nil
 }
 
 // machineNotQuiet: of the Machines that a KubeadmControlPlane wants to change it takes an unhealthy one first, and
-// when only that one is unhealthy it deletes it instead of updating it. One that is being updated is left alone,
-// and the way out of a bad update is another reference. While one is being deleted it does nothing else.
-func machineNotQuiet(machine *clusterv1.Machine) string {
+// when only that one is unhealthy it deletes it instead of updating it; CAPRKE2 deletes it, too, when it takes it. One that is being
+// updated is left alone, and the way out of a bad update is another reference. While one is being deleted nothing else is done.
+func machineNotQuiet(of owner.ControlPlane, machine *clusterv1.Machine) string {
 	switch {
 	case owner.IsUpdating(machine), !machine.DeletionTimestamp.IsZero():
 		return ""
 	case !machine.Status.NodeRef.IsDefined():
 		return fmt.Sprintf("Machine %s has no Node yet", machine.Name)
 	}
-	if missing := owner.Unjudged(machine); missing != "" {
+	if missing := owner.Unjudged(of, machine); missing != "" {
 		return fmt.Sprintf("Machine %s has no condition %s yet", machine.Name, missing)
 	}
 	if unhealthy := owner.Unhealthy(machine); len(unhealthy) > 0 {
-		return fmt.Sprintf("Machine %s is unhealthy (%s), and KubeadmControlPlane deletes such a Machine instead of updating it: repair its node first",
-			machine.Name, strings.Join(unhealthy, ", "))
+		return fmt.Sprintf("Machine %s is unhealthy (%s), and %s deletes such a Machine instead of updating it: repair its node first",
+			machine.Name, strings.Join(unhealthy, ", "), of.Kind())
 	}
 	return ""
 }

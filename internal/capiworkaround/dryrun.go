@@ -17,21 +17,35 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;patch
 
 const (
 	elementalMachineKind = "ElementalMachine"
-	// kcpFieldManager is who KubeadmControlPlane applies as: what it has applied before and leaves out is removed.
-	kcpFieldManager = "capi-kubeadmcontrolplane"
 )
+
+// applier is who the provider of a control plane applies as, and what it does when the API server refuses.
+type applier struct {
+	// fieldManager: what it has applied before and leaves out is removed.
+	fieldManager string
+	// then is what becomes of the Machine.
+	then string
+}
+
+var appliers = map[string]applier{
+	owner.KubeadmControlPlaneKind: {"capi-kubeadmcontrolplane", "would delete Machine %s instead of updating it"},
+	// It tries again for ever. Source: canUpdateMachine of CAPRKE2 v0.25.
+	owner.RKE2ControlPlaneKind: {rke2.FieldManager, "could not update Machine %s"},
+}
 
 // RefusedUpdate says which ElementalMachine of a control plane the API server would not take as it is, or with the content
 // of a template; it is empty where it takes all, and for other owners. KubeadmControlPlane tries the same before it updates
 // a Machine in place: a webhook or a policy that refuses it has the Machine deleted, and no hook is asked.
 func RefusedUpdate(ctx context.Context, owners *owner.Owners, of owner.Owner, template *infrav1.ElementalMachineTemplate) (string, error) {
-	if of.Kind() != owner.KubeadmControlPlaneKind {
+	applier, isControlPlane := appliers[of.Kind()]
+	if !isControlPlane {
 		return "", nil
 	}
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template.Spec.Template.Spec)
@@ -43,19 +57,19 @@ func RefusedUpdate(ctx context.Context, owners *owner.Owners, of owner.Owner, te
 		return "", err
 	}
 	for i := range machines {
-		refusal, err := refusedUpdate(ctx, owners, &machines[i], template.Name, spec)
+		refusal, err := refusedUpdate(ctx, owners, applier, &machines[i], template.Name, spec)
 		if err != nil {
 			return "", fmt.Errorf("trying to update Machine %s: %w", machines[i].Name, err)
 		}
 		if refusal != "" {
-			return fmt.Sprintf("%s would delete Machine %s instead of updating it, because the API server refuses its ElementalMachine with "+
+			return fmt.Sprintf("%s "+applier.then+", because the API server refuses its ElementalMachine with "+
 				"the content of ElementalMachineTemplate %s: %s. Change the template, or what refuses it", owner.Describe(of), machines[i].Name, template.Name, refusal), nil
 		}
 	}
 	return "", nil
 }
 
-func refusedUpdate(ctx context.Context, owners *owner.Owners, machine *clusterv1.Machine, template string, spec map[string]any) (string, error) {
+func refusedUpdate(ctx context.Context, owners *owner.Owners, by applier, machine *clusterv1.Machine, template string, spec map[string]any) (string, error) {
 	reference := machine.Spec.InfrastructureRef
 	if !machine.DeletionTimestamp.IsZero() || !association.NamesElementalMachine(reference) {
 		return "", nil
@@ -66,7 +80,7 @@ func refusedUpdate(ctx context.Context, owners *owner.Owners, machine *clusterv1
 	if err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
-	if refusal, err := dryRun(ctx, owners.Client, current, current.GetAnnotations(), current.Object["spec"]); err != nil || refusal != "" {
+	if refusal, err := dryRun(ctx, owners.Client, by, current, current.GetAnnotations(), current.Object["spec"]); err != nil || refusal != "" {
 		return refusal, err
 	}
 	annotations := current.GetAnnotations()
@@ -74,11 +88,11 @@ func refusedUpdate(ctx context.Context, owners *owner.Owners, machine *clusterv1
 		annotations = map[string]string{}
 	}
 	annotations[clusterv1.TemplateClonedFromNameAnnotation] = template
-	return dryRun(ctx, owners.Client, current, annotations, spec)
+	return dryRun(ctx, owners.Client, by, current, annotations, spec)
 }
 
 // dryRun applies a spec to an ElementalMachine and stores nothing. The UID keeps it from making one that has just gone.
-func dryRun(ctx context.Context, writer client.Client, of *unstructured.Unstructured, annotations map[string]string, spec any) (string, error) {
+func dryRun(ctx context.Context, writer client.Client, by applier, of *unstructured.Unstructured, annotations map[string]string, spec any) (string, error) {
 	applied := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	applied.SetGroupVersionKind(of.GroupVersionKind())
 	applied.SetNamespace(of.GetNamespace())
@@ -87,7 +101,7 @@ func dryRun(ctx context.Context, writer client.Client, of *unstructured.Unstruct
 	applied.SetLabels(of.GetLabels())
 	applied.SetAnnotations(annotations)
 	err := writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied.DeepCopy()),
-		client.DryRunAll, client.ForceOwnership, client.FieldOwner(kcpFieldManager))
+		client.DryRunAll, client.ForceOwnership, client.FieldOwner(by.fieldManager))
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		return "", err
 	}

@@ -23,7 +23,7 @@ const lookEvery = 20 * time.Second
 
 // LookAgain is LookAgainAt the Machines of an owner, where that is a control plane.
 func LookAgain(ctx context.Context, owners *owner.Owners, of owner.Owner) error {
-	if of.Kind() != owner.KubeadmControlPlaneKind {
+	if !owner.IsControlPlane(of) {
 		return nil
 	}
 	machines, err := owners.Machines(ctx, of)

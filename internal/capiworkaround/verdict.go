@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,11 +50,11 @@ func Judge(ctx context.Context, owners *owner.Owners, of owner.Owner) (Verdict, 
 	if err != nil {
 		return Verdict{}, err
 	}
-	switch object := fresh.Object().(type) {
-	case *clusterv1.MachineDeployment:
-		return judgeMachineDeployment(ctx, owners, object)
-	case *controlplanev1.KubeadmControlPlane:
-		return judgeControlPlane(ctx, owners, object)
+	if controlPlane, isOne := fresh.(owner.ControlPlane); isOne {
+		return judgeControlPlane(ctx, owners, controlPlane)
+	}
+	if md, isOne := fresh.Object().(*clusterv1.MachineDeployment); isOne {
+		return judgeMachineDeployment(ctx, owners, md)
 	}
 	return Verdict{}, nil
 }

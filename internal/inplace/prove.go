@@ -5,23 +5,20 @@ package inplace
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/featuregates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-)
-
-// Values of Cluster API's provider label on the Deployments whose feature gates matter.
-const (
-	coreProvider         = "cluster-api"
-	controlPlaneProvider = "control-plane-kubeadm"
 )
 
 // +kubebuilder:rbac:groups=runtime.cluster.x-k8s.io,resources=extensionconfigs,verbs=list
@@ -57,11 +54,7 @@ func (p *Prover) ProveManagers(ctx context.Context, namespace string, owners ...
 	if err != nil {
 		return nil, err
 	}
-	providers := []string{coreProvider}
-	if slices.ContainsFunc(owners, isControlPlane) {
-		providers = append(providers, controlPlaneProvider)
-	}
-	for _, provider := range providers {
+	for _, provider := range providersOf(owners) {
 		found, err := p.proveGates(ctx, provider, extension)
 		if err != nil {
 			return nil, err
@@ -105,12 +98,19 @@ func Messages(problems []Problem) string {
 	return strings.Join(all, "; ")
 }
 
-func isControlPlane(candidate owner.Owner) bool {
-	return candidate.Kind() == owner.KubeadmControlPlaneKind
+// providersOf are the providers of Cluster API that update the Machines of owners.
+func providersOf(owners []owner.Owner) []string {
+	providers := []string{featuregates.Core}
+	for _, candidate := range owners {
+		if controlPlane, isOne := candidate.(owner.ControlPlane); isOne && !slices.Contains(providers, controlPlane.Provider()) {
+			providers = append(providers, controlPlane.Provider())
+		}
+	}
+	return providers
 }
 
 func unsupportedReason(candidate owner.Owner) string {
-	if isControlPlane(candidate) {
+	if owner.IsControlPlane(candidate) {
 		return infrav1.UnsupportedControlPlaneReason
 	}
 	return infrav1.UnsupportedStrategyReason
@@ -119,7 +119,7 @@ func unsupportedReason(candidate owner.Owner) string {
 // proveGates reads the feature gates of a provider's Deployments. What cannot be read counts as off,
 // unless the ExtensionConfig asserts the gates.
 func (p *Prover) proveGates(ctx context.Context, provider string, extension *runtimev1.ExtensionConfig) ([]Problem, error) {
-	deployments, err := p.providerDeployments(ctx, provider)
+	deployments, err := featuregates.Deployments(ctx, p.Live, provider)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (p *Prover) proveGates(ctx context.Context, provider string, extension *run
 	}
 	problems := []Problem{}
 	for i := range deployments {
-		if off := gatesOff(provider, &deployments[i].Spec.Template.Spec); len(off) > 0 {
+		if off := featuregates.Off(provider, &deployments[i].Spec.Template.Spec); len(off) > 0 {
 			problems = append(problems, Problem{infrav1.FeatureGatesOffReason, gatesAreOff(&deployments[i], off)})
 		}
 	}
@@ -139,7 +139,12 @@ func (p *Prover) proveGates(ctx context.Context, provider string, extension *run
 }
 
 func gatesUnknown(provider string) string {
-	return "The feature gates " + strings.Join(requiredGates(provider), " and ") + " cannot be read, because no Deployment is labelled " +
+	return "The feature gates " + strings.Join(featuregates.Required(provider), " and ") + " cannot be read, because no Deployment is labelled " +
 		clusterv1.ProviderNameLabel + "=" + provider + ": label it, or annotate our ExtensionConfig with " +
 		infrav1.FeatureGatesAnnotation + "=" + infrav1.FeatureGatesEnabled + " once they are on"
+}
+
+func gatesAreOff(deployment *appsv1.Deployment, off []string) string {
+	return fmt.Sprintf("Deployment %s/%s runs without the feature gates %s: set EXP_RUNTIME_SDK=true and EXP_IN_PLACE_UPDATES=true "+
+		"for clusterctl, or add them to its argument %s", deployment.Namespace, deployment.Name, strings.Join(off, " and "), featuregates.Flag)
 }

@@ -6,15 +6,17 @@ package owner
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/featuregates"
 )
 
 // Choice is what upgrades the hosts of an owner's Machines.
@@ -26,35 +28,39 @@ type Choice struct {
 	Owner string
 }
 
-// DriverOf chooses the driver for a Machine. Auto is Direct only where Cluster API is known not to update the Machines in place: a
-// KubeadmControlPlane accepts maxSurge 0 with three replicas or more, and control planes of other kinds compare the names of
-// templates only.
-func DriverOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (Choice, error) {
+// DriverOf chooses the driver for a Machine. Auto is Direct only where Cluster API is known not to update the Machines in place: see
+// DriverOfOwner, and control planes of kinds that compare the names of templates only.
+func (o *Owners) DriverOf(ctx context.Context, machine *clusterv1.Machine) (Choice, error) {
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
-		return driverOfOther(ctx, reader, machine, machineKind+" "+machine.Name)
+		return o.driverOfOther(ctx, machine, machineKind+" "+machine.Name)
 	}
 	of := controller.Kind + " " + controller.Name
-	switch controller.Kind {
-	case machineSetKind:
+	if controller.Kind == machineSetKind {
 		if machine.Labels[clusterv1.MachineDeploymentNameLabel] != "" {
 			return Choice{Driver: infrav1.DriverClusterAPI, Owner: of}, nil
 		}
 		return Choice{Owner: of, Problem: of +
 			" belongs to no MachineDeployment, without which Cluster API updates nothing: its Machines keep their OS. Upgrade their hosts by hand"}, nil
-	case KubeadmControlPlaneKind:
-		kcp, err := existing.Get(ctx, reader, &controlplanev1.KubeadmControlPlane{}, machine.Namespace, controller.Name)
-		if err != nil || kcp == nil {
-			return Choice{Owner: of, Problem: of + " does not exist"}, err
-		}
-		return DriverOfOwner(ctx, reader, ForKubeadmControlPlane(kcp))
 	}
-	return driverOfOther(ctx, reader, machine, of)
+	object := NewControlPlane(controller.Kind)
+	if object == nil {
+		return o.driverOfOther(ctx, machine, of)
+	}
+	object, err := existing.Get(ctx, o.Client, object, machine.Namespace, controller.Name)
+	if meta.IsNoMatchError(err) { // of a version of its provider that does not know updates in place
+		return o.driverOfOther(ctx, machine, of)
+	}
+	controlPlane, exists := ForControlPlane(object)
+	if err != nil || !exists {
+		return Choice{Owner: of, Problem: of + " does not exist"}, err
+	}
+	return o.DriverOfOwner(ctx, controlPlane)
 }
 
 // driverOfOther chooses the driver of a Machine whose owner is known not to be updated in place by Cluster API.
-func driverOfOther(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, of string) (Choice, error) {
-	option, where, err := driverOption(ctx, reader, machine.Namespace, machine.Spec.ClusterName)
+func (o *Owners) driverOfOther(ctx context.Context, machine *clusterv1.Machine, of string) (Choice, error) {
+	option, where, err := driverOption(ctx, o.Client, machine.Namespace, machine.Spec.ClusterName)
 	if err != nil || option != infrav1.DriverClusterAPI {
 		return Choice{Driver: infrav1.DriverDirect, Owner: of}, err
 	}
@@ -62,22 +68,41 @@ func driverOfOther(ctx context.Context, reader client.Reader, machine *clusterv1
 		"Set driver Auto or Direct", of, where)}, nil
 }
 
-// DriverOfOwner chooses the driver for the Machines of a MachineDeployment or a KubeadmControlPlane.
-func DriverOfOwner(ctx context.Context, reader client.Reader, of Owner) (Choice, error) {
+// DriverOfOwner chooses the driver for the Machines of a MachineDeployment or a control plane. Auto is Direct for a control plane with
+// fewer replicas than are updated in place, and for an RKE2ControlPlane whose provider is known to run without the feature gate. A gate
+// that cannot be read does not make it Direct: the rollout waits until it can.
+func (o *Owners) DriverOfOwner(ctx context.Context, of Owner) (Choice, error) {
 	choice := Choice{Driver: infrav1.DriverClusterAPI, Owner: Describe(of)}
-	kcp, isControlPlane := of.(kubeadmControlPlane)
+	controlPlane, isControlPlane := of.(ControlPlane)
 	if !isControlPlane {
 		return choice, nil
 	}
-	option, _, err := driverOption(ctx, reader, kcp.Namespace, of.ClusterName())
+	option, _, err := driverOption(ctx, o.Client, of.Object().GetNamespace(), of.ClusterName())
 	if err != nil {
 		return choice, err
 	}
-	isSmall := ptr.Deref(kcp.Spec.Replicas, 1) < minControlPlaneReplicas
-	if option == infrav1.DriverDirect || option == infrav1.DriverAuto && isSmall {
+	isDirect := option == infrav1.DriverDirect
+	if option == infrav1.DriverAuto {
+		if isDirect, err = o.isKnownToReplace(ctx, controlPlane); err != nil {
+			return choice, err
+		}
+	}
+	if isDirect {
 		choice.Driver = infrav1.DriverDirect
 	}
 	return choice, nil
+}
+
+// isKnownToReplace reports whether the provider of a control plane is known not to update its Machines in place. CAPRKE2 has the
+// feature gate since v0.25 only; KubeadmControlPlane always has it, and is to be given it.
+func (o *Owners) isKnownToReplace(ctx context.Context, of ControlPlane) (bool, error) {
+	if of.Replicas() < minControlPlaneReplicas || of.Kind() != RKE2ControlPlaneKind {
+		return of.Replicas() < minControlPlaneReplicas, nil
+	}
+	deployments, err := featuregates.Deployments(ctx, o.Live, of.Provider())
+	return slices.ContainsFunc(deployments, func(deployment appsv1.Deployment) bool {
+		return len(featuregates.Off(of.Provider(), &deployment.Spec.Template.Spec)) > 0
+	}), err
 }
 
 // driverOption of a Cluster, and where it is set. A Cluster that does not exist has the default.

@@ -35,7 +35,7 @@ var _ = DescribeTable("DriverOf", func(kind string, replicas int32, option infra
 	default:
 		machine.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "cp", Controller: ptr.To(true)}}
 	}
-	Expect(owner.DriverOf(ctx, ownersAt(0).Client, machine)).To(expected)
+	Expect(ownersAt(0).DriverOf(ctx, machine)).To(expected)
 },
 	Entry("a large KubeadmControlPlane", owner.KubeadmControlPlaneKind, int32(3), infrav1.DriverAuto, by(infrav1.DriverClusterAPI, "KubeadmControlPlane cp")),
 	Entry("a small one", owner.KubeadmControlPlaneKind, int32(2), infrav1.DriverAuto, by(infrav1.DriverDirect, "KubeadmControlPlane cp")),

@@ -10,10 +10,12 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
-// Conditions of a Machine that KubeadmControlPlane checks before it updates the next one. Source: preflight checks of
-// KubeadmControlPlane, Cluster API 1.14.
+// Conditions of a Machine that KubeadmControlPlane and CAPRKE2 check before they update the next one. Source: preflight checks of
+// KubeadmControlPlane, Cluster API 1.14, and of CAPRKE2 v0.25, whose etcd condition has the name of Cluster API's.
 var (
 	componentConditions = []string{
 		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
@@ -27,11 +29,11 @@ var (
 	}
 )
 
-// Unhealthy returns those of KubeadmControlPlane's conditions that a Machine has and that are not True, in a fixed
-// order. It is empty for a Machine of another kind of control plane.
+// Unhealthy returns those of these conditions that a Machine has and that are not True, in a fixed order. It is empty for a Machine of
+// another kind of control plane.
 func Unhealthy(machine *clusterv1.Machine) []string {
 	found := []string{}
-	for _, name := range slices.Concat(componentConditions, etcdConditions) {
+	for _, name := range slices.Concat(componentConditions, []string{rke2.AgentHealthyCondition}, etcdConditions) {
 		condition := conditions.Get(machine, name)
 		if condition != nil && condition.Status != metav1.ConditionTrue {
 			found = append(found, name)
@@ -40,10 +42,10 @@ func Unhealthy(machine *clusterv1.Machine) []string {
 	return found
 }
 
-// Unjudged is the first of the conditions that KubeadmControlPlane has not set on a Machine yet, or empty. Those of
-// etcd are ignored, because they are absent with external etcd.
-func Unjudged(machine *clusterv1.Machine) string {
-	for _, name := range componentConditions {
+// Unjudged is the first of the conditions that a control plane sets on every Machine and has not set on this one yet, or empty. Those
+// that KubeadmControlPlane sets for etcd are ignored, because they are absent with external etcd.
+func Unjudged(of ControlPlane, machine *clusterv1.Machine) string {
+	for _, name := range of.healthConditions() {
 		if conditions.Get(machine, name) == nil {
 			return name
 		}

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// minControlPlaneReplicas is the minimum at which a KubeadmControlPlane may have maxSurge 0, without which it replaces Machines.
+// minControlPlaneReplicas is the minimum at which a KubeadmControlPlane may have maxSurge 0, without which it replaces Machines, and at
+// which etcd keeps its majority while one node reboots.
 // Source: webhook of KubeadmControlPlane, Cluster API 1.14.
 const minControlPlaneReplicas = 3
 
@@ -25,7 +25,7 @@ func (o *Owners) ReplacesInstead(ctx context.Context, of Owner) (string, error) 
 	switch kind := of.(type) {
 	case machineDeployment:
 		return o.machineDeploymentReplaces(ctx, kind)
-	case kubeadmControlPlane:
+	case ControlPlane:
 		return o.controlPlaneReplaces(ctx, kind)
 	}
 	return Describe(of) + " is of a kind that is not known to update in place", nil
@@ -55,36 +55,34 @@ func (o *Owners) machineDeploymentReplaces(ctx context.Context, md machineDeploy
 	return "", nil
 }
 
-func (o *Owners) controlPlaneReplaces(ctx context.Context, kcp kubeadmControlPlane) (string, error) {
-	strategy := kcp.Spec.Rollout.Strategy
-	if replicas := ptr.Deref(kcp.Spec.Replicas, 1); replicas < minControlPlaneReplicas {
+func (o *Owners) controlPlaneReplaces(ctx context.Context, of ControlPlane) (string, error) {
+	strategy := of.strategy()
+	if replicas := of.Replicas(); replicas < minControlPlaneReplicas {
 		// Its maxSurge alone must not be changed: Cluster API would reject that.
-		return fmt.Sprintf("%s has spec.replicas %d and cannot be updated in place, "+
-			"because Cluster API accepts maxSurge 0 with %d replicas or more only: "+
+		return fmt.Sprintf("%s has spec.replicas %d and cannot be updated in place, %s: "+
 			"leave its reference as it is, set nodeUpgradeOption.driver Auto or Direct in its ElementalCluster and patch the ElementalMachineTemplate that it refers to, "+
-			"or set spec.replicas %d and spec.rollout.strategy.rollingUpdate.maxSurge 0",
-			Describe(kcp), replicas, minControlPlaneReplicas, minControlPlaneReplicas), nil
+			"or set spec.replicas %d and %s.rollingUpdate.maxSurge 0",
+			Describe(of), replicas, strategy.tooFew, minControlPlaneReplicas, strategy.field), nil
 	}
 	problems := []string{}
-	if strategy.Type != "" && strategy.Type != controlplanev1.RollingUpdateStrategyType {
-		problems = append(problems, fmt.Sprintf("has spec.rollout.strategy.type %s: set RollingUpdate", strategy.Type))
+	if strategy.kind != "" && strategy.kind != strategy.rolling {
+		problems = append(problems, fmt.Sprintf("has %s.type %s: set RollingUpdate", strategy.field, strategy.kind))
 	}
-	if !isZero(strategy.RollingUpdate.MaxSurge) {
-		problems = append(problems, fmt.Sprintf("has spec.rollout.strategy.rollingUpdate.maxSurge %s: set maxSurge 0",
-			describeSurge(strategy.RollingUpdate.MaxSurge)))
+	if !isZero(strategy.maxSurge) {
+		problems = append(problems, fmt.Sprintf("has %s.rollingUpdate.maxSurge %s: set maxSurge 0", strategy.field, describeSurge(strategy.maxSurge)))
 	}
 	if len(problems) > 0 {
-		return Describe(kcp) + " " + strings.Join(problems, "; "), nil
+		return Describe(of) + " " + strings.Join(problems, "; "), nil
 	}
-	if kcp.Spec.Rollout.After.IsZero() {
+	if strategy.after.IsZero() {
 		return "", nil
 	}
-	machines, err := o.MachineMetadata(ctx, kcp)
+	machines, err := o.MachineMetadata(ctx, of)
 	if err != nil {
 		return "", err
 	}
-	if anyBefore(machines, &kcp.Spec.Rollout.After) {
-		return afterMessage(kcp), nil
+	if anyBefore(machines, &strategy.after) {
+		return afterMessage(of), nil
 	}
 	return "", nil
 }

@@ -5,15 +5,17 @@ package owner
 
 import (
 	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // Kinds of owners.
 const (
 	MachineDeploymentKind   = "MachineDeployment"
 	KubeadmControlPlaneKind = "KubeadmControlPlane"
+	RKE2ControlPlaneKind    = rke2.ControlPlaneKind
 
 	machineSetKind = "MachineSet"
 	machineKind    = "Machine"
@@ -37,22 +39,4 @@ func (d machineDeployment) Kind() string          { return MachineDeploymentKind
 func (d machineDeployment) ClusterName() string   { return d.Spec.ClusterName }
 func (d machineDeployment) reference() *clusterv1.ContractVersionedObjectReference {
 	return &d.Spec.Template.Spec.InfrastructureRef
-}
-
-type kubeadmControlPlane struct {
-	*controlplanev1.KubeadmControlPlane
-}
-
-// ForKubeadmControlPlane returns a KubeadmControlPlane as an Owner.
-func ForKubeadmControlPlane(kcp *controlplanev1.KubeadmControlPlane) Owner {
-	return kubeadmControlPlane{kcp}
-}
-
-func (p kubeadmControlPlane) Object() client.Object { return p.KubeadmControlPlane }
-func (p kubeadmControlPlane) Kind() string          { return KubeadmControlPlaneKind }
-func (p kubeadmControlPlane) ClusterName() string {
-	return p.Labels[clusterv1.ClusterNameLabel]
-}
-func (p kubeadmControlPlane) reference() *clusterv1.ContractVersionedObjectReference {
-	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
 }

@@ -64,13 +64,17 @@ func ControlPlaneMachines(ctx context.Context, reader client.Reader, namespace, 
 	return list.Items, nil
 }
 
-// machineLabels are the labels that Cluster API sets on the Machines of an owner, and on their infrastructure Machines.
+// machineLabels are the labels that Cluster API sets on the Machines of an owner, and on their infrastructure Machines. CAPRKE2 does not
+// set the name of the control plane, of which a Cluster has one.
 func machineLabels(of Owner) client.MatchingLabels {
-	if of.Kind() == KubeadmControlPlaneKind {
+	switch of.Kind() {
+	case KubeadmControlPlaneKind:
 		return client.MatchingLabels{
 			clusterv1.ClusterNameLabel:             of.ClusterName(),
 			clusterv1.MachineControlPlaneNameLabel: format.MustFormatValue(of.Object().GetName()),
 		}
+	case RKE2ControlPlaneKind:
+		return client.MatchingLabels{clusterv1.ClusterNameLabel: of.ClusterName(), clusterv1.MachineControlPlaneLabel: ""}
 	}
 	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
 }

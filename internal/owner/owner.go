@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // ElementalMachineTemplateKind is the kind that owners refer to.
@@ -57,8 +58,11 @@ func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }
 
 // Resource of an owner's kind.
 func Resource(o Owner) schema.GroupResource {
-	if o.Kind() == KubeadmControlPlaneKind {
+	switch o.Kind() {
+	case KubeadmControlPlaneKind:
 		return schema.GroupResource{Group: controlplanev1.GroupVersion.Group, Resource: "kubeadmcontrolplanes"}
+	case RKE2ControlPlaneKind:
+		return schema.GroupResource{Group: rke2.GroupVersion.Group, Resource: rke2.ControlPlaneResource}
 	}
 	return schema.GroupResource{Group: clusterv1.GroupVersion.Group, Resource: "machinedeployments"}
 }

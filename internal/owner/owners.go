@@ -11,9 +11,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinesets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes;rke2controlplanes,verbs=get;list;watch;patch
 
 // Owners finds owners and changes their references.
 type Owners struct {
@@ -31,21 +31,24 @@ type Owners struct {
 	Live client.Reader
 	// Clock determines the age of an object's last write.
 	Clock clock.PassiveClock
+
+	absent absentKinds
 }
 
 // List returns the owners in a namespace that one of some ElementalMachineTemplates concerns, by kind and name: they refer to it,
 // this provider has pointed them to it last, or has paused them for it, whatever they refer to now. They are the cache's own, and
 // must not be changed.
 func (o *Owners) List(ctx context.Context, namespace string, templates ...string) ([]Owner, error) {
-	controlPlanes := &controlplanev1.KubeadmControlPlaneList{}
-	err := o.Client.List(ctx, controlPlanes, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("listing KubeadmControlPlanes: %w", err)
-	}
 	wanted, found := sets.New(templates...), map[string]Owner{}
-	for i := range controlPlanes.Items {
-		if candidate := ForKubeadmControlPlane(&controlPlanes.Items[i]); wanted.HasAny(templatesOf(candidate)...) {
-			found[Describe(candidate)] = candidate
+	for _, kind := range controlPlaneKinds {
+		controlPlanes, err := o.controlPlanes(ctx, kind, namespace)
+		if err != nil {
+			return nil, err
+		}
+		for _, candidate := range controlPlanes {
+			if wanted.HasAny(templatesOf(candidate)...) {
+				found[Describe(candidate)] = candidate
+			}
 		}
 	}
 	for template := range wanted {
@@ -62,6 +65,31 @@ func (o *Owners) List(ctx context.Context, namespace string, templates ...string
 	return slices.SortedFunc(maps.Values(found), byName), nil
 }
 
+// controlPlanes of a kind; none while its CRD is not installed.
+func (o *Owners) controlPlanes(ctx context.Context, kind controlPlaneKind, namespace string) ([]ControlPlane, error) {
+	if o.absent.isKnown(kind.name, o.Clock.Now()) {
+		return nil, nil
+	}
+	list, found := kind.newList(), []ControlPlane{}
+	err := o.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+	if meta.IsNoMatchError(err) {
+		o.absent.note(kind.name, o.Clock.Now())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", kind.name, err)
+	}
+	err = meta.EachListItem(list, func(object runtime.Object) error {
+		if one, isObject := object.(client.Object); isObject {
+			if controlPlane, isOne := ForControlPlane(one); isOne {
+				found = append(found, controlPlane)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
 // Reload returns the current version of an owner from the API server.
 func (o *Owners) Reload(ctx context.Context, stale Owner) (Owner, error) {
 	key := client.ObjectKeyFromObject(stale.Object())
@@ -69,10 +97,12 @@ func (o *Owners) Reload(ctx context.Context, stale Owner) (Owner, error) {
 	switch stale.Kind() {
 	case MachineDeploymentKind:
 		fresh = ForMachineDeployment(&clusterv1.MachineDeployment{})
-	case KubeadmControlPlaneKind:
-		fresh = ForKubeadmControlPlane(&controlplanev1.KubeadmControlPlane{})
 	default:
-		return nil, fmt.Errorf("reading %s: unknown kind of owner", Describe(stale))
+		controlPlane, isOne := ForControlPlane(NewControlPlane(stale.Kind()))
+		if !isOne {
+			return nil, fmt.Errorf("reading %s: unknown kind of owner", Describe(stale))
+		}
+		fresh = controlPlane
 	}
 	if err := o.Live.Get(ctx, key, fresh.Object()); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", Describe(stale), err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,7 +71,7 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 	if controller == nil {
 		return fmt.Sprintf("Machine %s has no owner that determines its OS: %s", machine.Name, kinds)
 	}
-	if controller.Kind != machineSetKind && controller.Kind != KubeadmControlPlaneKind {
+	if controller.Kind != machineSetKind && NewControlPlane(controller.Kind) == nil {
 		return fmt.Sprintf("cannot determine the OS that %s %s, the owner of Machine %s, wants: %s", controller.Kind, controller.Name, machine.Name, kinds)
 	}
 	the := fmt.Sprintf("%s %s, the owner of Machine %s,", controller.Kind, controller.Name, machine.Name)
@@ -114,17 +113,17 @@ func ownersReference(ctx context.Context, reader client.Reader, machine *cluster
 		return nil, nil
 	}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: controller.Name}
-	switch controller.Kind {
-	case machineSetKind:
+	if controller.Kind == machineSetKind {
 		return wantedByMachineSet(ctx, reader, key)
-	case KubeadmControlPlaneKind:
-		kcp := &controlplanev1.KubeadmControlPlane{}
-		if err := reader.Get(ctx, key, kcp); err != nil {
-			return nil, existing.UnlessAbsent(err, "reading KubeadmControlPlane "+key.Name)
-		}
-		return ForKubeadmControlPlane(kcp).reference(), nil
 	}
-	return nil, nil
+	controlPlane, isOne := ForControlPlane(NewControlPlane(controller.Kind))
+	if !isOne {
+		return nil, nil
+	}
+	if err := reader.Get(ctx, key, controlPlane.Object()); err != nil {
+		return nil, existing.UnlessAbsent(err, "reading "+controller.Kind+" "+key.Name)
+	}
+	return controlPlane.reference(), nil
 }
 
 // wantedByMachineSet reads the MachineDeployment, because a MachineSet keeps the template that it was created for.

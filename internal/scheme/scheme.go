@@ -14,6 +14,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // New makes a scheme of every kind that the provider reads or writes.
@@ -21,7 +22,7 @@ func New() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme,
-		controlplanev1.AddToScheme, runtimev1.AddToScheme, kubevirtv1.AddToScheme, infrav1.AddToScheme,
+		controlplanev1.AddToScheme, runtimev1.AddToScheme, kubevirtv1.AddToScheme, infrav1.AddToScheme, rke2.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}

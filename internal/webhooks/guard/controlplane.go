@@ -21,7 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// otherControlPlanes validates control planes of other kinds than KubeadmControlPlane, by Cluster API's contract of control planes:
+// otherControlPlanes validates control planes of other kinds than KubeadmControlPlane and RKE2ControlPlane, by Cluster API's contract of control planes:
 // where the template reference is depends on the version of the contract.
 type otherControlPlanes struct {
 	guard   *Guard

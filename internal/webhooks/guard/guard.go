@@ -16,12 +16,14 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // Paths that the API server calls; config/webhook/guard.yaml has the same.
 const (
 	MachineDeploymentPath   = "/guard-machinedeployment"
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
+	RKE2ControlPlanePath    = "/guard-rke2controlplane"
 	ControlPlanePath        = "/guard-controlplane"
 	MachinePath             = "/guard-machine"
 )
@@ -42,6 +44,7 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 		&validator[*clusterv1.MachineDeployment]{guard: g, owner: owner.ForMachineDeployment}))
 	server.Register(KubeadmControlPlanePath, admission.WithValidator(mgr.GetScheme(),
 		&validator[*controlplanev1.KubeadmControlPlane]{guard: g, owner: owner.ForKubeadmControlPlane}))
+	server.Register(RKE2ControlPlanePath, admission.WithValidator(mgr.GetScheme(), &validator[*rke2.ControlPlane]{guard: g, owner: owner.ForRKE2ControlPlane}))
 	server.Register(ControlPlanePath, &admission.Webhook{Handler: &otherControlPlanes{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
 	server.Register(MachinePath, admission.WithValidator(mgr.GetScheme(), &lastMachine{guard: g}))
 	return nil

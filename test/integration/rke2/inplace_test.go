@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -33,5 +34,10 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		attempts, err := cluster.Attempts(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for i := range attempts {
+			Expect(attempts[i].Spec.Driver).To(Equal(infrav1.DriverClusterAPI))
+		}
 	})
 })

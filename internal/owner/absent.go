@@ -1,0 +1,32 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner
+
+import (
+	"sync"
+	"time"
+)
+
+// absentKinds are the kinds whose CRD was not installed a moment ago. Whoever lists such a kind asks the API server which kinds it
+// has, each time. Once its CRD is installed the watch of WatchControlPlanes wakes whoever is to list it again.
+type absentKinds struct {
+	mu    sync.Mutex
+	since map[string]time.Time
+}
+
+func (a *absentKinds) note(kind string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.since == nil {
+		a.since = map[string]time.Time{}
+	}
+	a.since[kind] = now
+}
+
+func (a *absentKinds) isKnown(kind string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	since, isAbsent := a.since[kind]
+	return isAbsent && now.Sub(since) < lookForControlPlanes
+}
