@@ -4,10 +4,18 @@
 package rke2_test
 
 import (
+	"context"
+	"slices"
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -17,6 +25,7 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 	var (
 		cluster *scenario.Cluster
 		before  []scenario.Identity
+		began   time.Time
 	)
 
 	BeforeAll(func(ctx SpecContext) {
@@ -26,6 +35,8 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
+	BeforeEach(func() { began = time.Now() })
+
 	AfterEach(func(ctx SpecContext) {
 		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
 	})
@@ -34,10 +45,105 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
-		attempts, err := cluster.Attempts(ctx)
+		expectOneByOne(cluster, began)
+		expectDriver(ctx, cluster, wanted, infrav1.DriverClusterAPI, 3)
+	})
+
+	It("stops at a bad image on one node, and continues with the next good one", func(ctx SpecContext) {
+		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
+		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
+		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		for i := range attempts {
-			Expect(attempts[i].Spec.Driver).To(Equal(infrav1.DriverClusterAPI))
-		}
+		Consistently(cluster.Attempts, calm, look).WithContext(ctx).ShouldNot(ContainElement(
+			And(HaveField("Spec.ImageURI", bad.URI()), HaveField("Spec.HostName", Not(Equal(attempt.Spec.HostName))))), "no other host is touched")
+
+		good := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, good)).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, good)).To(Succeed())
+		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}), "the bad image was offered to one host only")
+		expectOneByOne(cluster, began)
+	})
+
+	It("is refused with a surge, before anything changes, and continues without one", func(ctx SpecContext) {
+		former, err := cluster.ControlPlaneReference(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.PatchControlPlane(ctx, surge("1"))).To(Succeed())
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
+			Equal(said{"True", infrav1.UnsupportedControlPlaneReason, "RKE2ControlPlane control-plane has spec.rolloutStrategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
+		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
+
+		By("pointing it elsewhere by hand")
+		Expect(cluster.CopyControlPlaneTemplate(ctx, "by-hand", wanted)).To(Succeed())
+		Expect(cluster.PointControlPlane(ctx, "by-hand")).To(MatchError(ContainSubstring("its Machines would be replaced and their hosts reset, instead of updated in place")))
+
+		Expect(cluster.PatchControlPlane(ctx, surge("0"))).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		expectOneByOne(cluster, began)
+	})
+
+	It("is left alone while a host is down, and upgraded when it is back", func(ctx SpecContext) {
+		host := theLab.Host(cluster.ControlPlaneHostName(1))
+		former, err := cluster.ControlPlaneReference(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(host.PowerOff(ctx)).To(Succeed())
+		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1), "CAPRKE2 sees it")
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).NotTo(Succeed())
+
+		By("waiving the preflight checks, so that only the wait for a quiet point holds it")
+		waive(ctx, cluster, `["NodeReady","OtherNodes","ControlPlaneQuorum"]`)
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
+			HaveField("Reason", infrav1.WaitingForQuietPointReason),
+			HaveField("Message", ContainSubstring("RKE2ControlPlane deletes such a Machine instead of updating it"))))
+		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
+
+		waive(ctx, cluster, "null")
+		Expect(host.PowerOn(ctx)).To(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 	})
 })
+
+func surge(value string) string {
+	return `{"rolloutStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":` + value + `}}}`
+}
+
+func waive(ctx context.Context, cluster *scenario.Cluster, checks string) {
+	GinkgoHelper()
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", scenario.ControlPlaneTemplate,
+		"--type", "merge", "--patch", `{"spec":{"skipPreflight":`+checks+`}}`)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// unhealthy lists the Machines that CAPRKE2 does not find healthy.
+func unhealthy(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	machines, err := cluster.ControlPlaneMachines(ctx)
+	found := []string{}
+	for i := range machines {
+		if len(owner.Unhealthy(&machines[i])) > 0 {
+			found = append(found, machines[i].Name)
+		}
+	}
+	return found, err
+}
+
+// expectOneByOne asserts what the workload cluster's audit log must show since a time.
+func expectOneByOne(cluster *scenario.Cluster, since time.Time) {
+	GinkgoHelper()
+	events := slices.DeleteFunc(suite.Audit(cluster.Workload()), func(event auditv1.Event) bool { return event.StageTimestamp.Time.Before(since) })
+	cordons := audit.Cordons(events)
+	Expect(cordons).To(HaveLen(cluster.Options.ControlPlane), "every node was cordoned")
+	Expect(audit.MaxOverlap(cordons)).To(Equal(1), "one node at a time")
+	Expect(audit.MaxOverlap(audit.Downtimes(events))).To(Equal(1), "one node is down at a time")
+}
+
+// expectDriver asserts by which driver the attempts for an image were made, and how many there are.
+func expectDriver(ctx context.Context, cluster *scenario.Cluster, wanted image.Image, driver infrav1.UpgradeDriver, count int) {
+	GinkgoHelper()
+	attempts, err := cluster.Attempts(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	attempts = slices.DeleteFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.ImageURI != wanted.URI() })
+	Expect(attempts).To(And(HaveLen(count), HaveEach(HaveField("Spec.Driver", driver)), HaveEach(HaveField("Status.Phase", infrav1.UpgradeSucceeded))))
+}

@@ -23,7 +23,7 @@ const startTimeout = 2 * time.Minute
 type Provider struct {
 	// Name of the provider, also its user in the audit log.
 	Name string
-	// User in the audit log, if it is one of several replicas, which all share it.
+	// User in the audit log, if it is not the name: one of several replicas, which all share it, or a service account.
 	User string
 	// Binary of its manager.
 	Binary string

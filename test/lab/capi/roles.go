@@ -23,7 +23,7 @@ const (
 // in a real cluster.
 func (p *Provider) kubeconfig(ctx context.Context, env Env) (string, error) {
 	if len(p.Roles) == 0 {
-		return env.Management.WriteKubeconfig(p.Name)
+		return env.Management.WriteKubeconfig(cmp.Or(p.User, p.Name))
 	}
 	roles, err := Load(p.Roles...)
 	if err != nil {

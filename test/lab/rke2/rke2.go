@@ -18,6 +18,9 @@ import (
 // DirEnv is the environment variable with the folder of CAPRKE2's managers and CRDs.
 const DirEnv = "CAPRKE2_DIR"
 
+// controlPlaneUser is the service account of the control plane manager, as in a real cluster: our webhooks ask who deletes a Machine.
+const controlPlaneUser = "system:serviceaccount:rke2-control-plane-system:rke2-control-plane-manager"
+
 //go:embed manifests.yaml
 var manifests []byte
 
@@ -41,10 +44,12 @@ func Providers(dir, gates string) ([]*capi.Provider, error) {
 			Args: []string{"--feature-gates=" + gates, "--diagnostics-address=0", "--leader-elect=false", "--v=4"},
 		}
 	}
-	return []*capi.Provider{
+	providers := []*capi.Provider{
 		newProvider("caprke2-bootstrap", "bootstrap-manager", crds...),
 		newProvider("caprke2-control-plane", "control-plane-manager", others),
-	}, nil
+	}
+	providers[1].User = controlPlaneUser
+	return providers, nil
 }
 
 // writeCRDs writes the CRDs with the label of Cluster API's contract, which CAPRKE2's own build adds.

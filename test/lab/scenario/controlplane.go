@@ -5,14 +5,19 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
@@ -77,8 +82,43 @@ func (c *Cluster) ControlPlaneMachines(ctx context.Context) ([]clusterv1.Machine
 	return slices.DeleteFunc(machines, func(m clusterv1.Machine) bool { return !util.IsControlPlaneMachine(&m) }), err
 }
 
-// ControlPlaneReference is the template that the KubeadmControlPlane refers to.
+// controlPlaneKind of the cluster.
+func (c *Cluster) controlPlaneKind() string {
+	if c.Options.RKE2 {
+		return owner.RKE2ControlPlaneKind
+	}
+	return owner.KubeadmControlPlaneKind
+}
+
+// ControlPlaneReference is the template that the control plane refers to.
 func (c *Cluster) ControlPlaneReference(ctx context.Context) (string, error) {
-	kcp, err := c.KubeadmControlPlane(ctx)
-	return kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name, err
+	object := owner.NewControlPlane(c.controlPlaneKind())
+	if err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: ControlPlane}, object); err != nil {
+		return "", err
+	}
+	controlPlane, _ := owner.ForControlPlane(object)
+	return owner.TemplateName(controlPlane), nil
+}
+
+// PatchControlPlane patches the spec of the control plane.
+func (c *Cluster) PatchControlPlane(ctx context.Context, spec string) error {
+	return c.patch(ctx, strings.ToLower(c.controlPlaneKind()), ControlPlane, `{"spec":`+spec+`}`)
+}
+
+// PointControlPlane makes the control plane refer to a template, as somebody does who rotates templates.
+func (c *Cluster) PointControlPlane(ctx context.Context, template string) error {
+	return c.PatchControlPlane(ctx, `{"machineTemplate":{"spec":{"infrastructureRef":{"name":"`+template+`"}}}}`)
+}
+
+// CopyControlPlaneTemplate makes a template of a name that wants an image, otherwise like that of the control plane.
+func (c *Cluster) CopyControlPlaneTemplate(ctx context.Context, name string, os image.Image) error {
+	of := &infrav1.ElementalMachineTemplate{}
+	if err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: ControlPlaneTemplate}, of); err != nil {
+		return err
+	}
+	of.ObjectMeta = metav1.ObjectMeta{Namespace: c.Namespace(), Name: name}
+	of.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
+		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
+	}
+	return c.Lab.Kube.Create(ctx, of)
 }
