@@ -33,6 +33,9 @@
 //   - Seen: in the source, when control planes were first upgraded on the lab, on hosts with a real etcd.
 //   - Fails when mended, for the first: test/integration/controlplane, "deletes the only Machine that is unhealthy instead of
 //     updating it (Judge and WaitForControlPlane)". For the second none does.
+//   - CAPRKE2 v0.25 deletes such a Machine, too, where it is the oldest (controlplane/internal/controllers/inplace.go,
+//     tryInPlaceUpdate). Fails when mended, where CAPRKE2 can be had: test/integration/rke2, "deletes the only Machine that is
+//     unhealthy instead of updating it (Judge and WaitForControlPlane)".
 //
 // # LookAgain
 //
@@ -48,7 +51,7 @@
 //     the API server refuses that, it deletes the Machine (inplace_canupdatemachine.go, createRequest).
 //   - Seen: on the lab, with a policy that refuses the wanted image.
 //   - Fails when mended: test/integration/controlplane, "deletes a Machine whose update the API server refuses
-//     (RefusedUpdate)".
+//     (RefusedUpdate)". CAPRKE2 does not: it tries again for ever, and the update is refused where that can be seen.
 //
 // # UpdateMarks
 //

@@ -226,6 +226,7 @@ var _ = Describe("List", func() {
 		owners := ownersAt(0)
 		owners.Client = withoutControlPlanes{c, &meta.NoKindMatchError{}}
 		Expect(owners.List(ctx, namespace, "t")).To(HaveLen(1))
+		owners = ownersAt(0)
 		owners.Client = withoutControlPlanes{c, apierrors.NewInternalError(context.DeadlineExceeded)}
 		_, err := owners.List(ctx, namespace, "t")
 		Expect(err).To(MatchError(ContainSubstring("listing KubeadmControlPlanes")))

@@ -73,9 +73,11 @@ var _ = DescribeTable("Unknown reports why it is unknown what an owner wants:", 
 	Entry("there is no owner", Equal("Machine m has no owner that determines its OS: "+
 		"nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { machine.OwnerReferences = nil }),
-	Entry("the owner is of another kind", Equal("cannot determine the OS that RKE2ControlPlane cp, the owner of Machine m, wants: "+
+	Entry("the owner is of another kind", Equal("cannot determine the OS that KThreesControlPlane cp, the owner of Machine m, wants: "+
 		"nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"),
-		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) { ownedBy(machine, "RKE2ControlPlane", "cp") }),
+		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) {
+			ownedBy(machine, "KThreesControlPlane", "cp")
+		}),
 	Entry("the MachineSet does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
 		"recreate it, or delete the Machine"), func(*clusterv1.Machine, *clusterv1.MachineSet) {}),
 	Entry("the MachineDeployment does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+

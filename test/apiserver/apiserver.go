@@ -80,6 +80,7 @@ func Start(webhooks ...string) (*Server, error) {
 			filepath.Join(root, "config", "crd", "bases"),
 			filepath.Join(clusterAPI, "core", "config", "crd", "bases"),
 			filepath.Join(clusterAPI, "controlplane", "kubeadm", "config", "crd", "bases"),
+			filepath.Join(root, "internal", "rke2", "testdata"),
 		},
 	}
 	for _, file := range webhooks {

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // OS wants an image.
@@ -110,6 +111,19 @@ func Machine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
 	}
 }
 
+// RKE2Machine of an existing RKE2ControlPlane; its ElementalMachine has the same name.
+func RKE2Machine(of *rke2.ControlPlane, name string) *clusterv1.Machine {
+	cluster := of.Labels[clusterv1.ClusterNameLabel]
+	return &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: of.Namespace, Name: name,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: ""},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(of, rke2.GroupVersion.WithKind(rke2.ControlPlaneKind))},
+		},
+		Spec: machineSpec(cluster, Reference("ElementalMachine", name)),
+	}
+}
+
 // ControlPlaneMachine of an existing KubeadmControlPlane; its ElementalMachine has the same name.
 func ControlPlaneMachine(kcp *controlplanev1.KubeadmControlPlane, name string) *clusterv1.Machine {
 	cluster := kcp.Labels[clusterv1.ClusterNameLabel]
@@ -157,6 +171,20 @@ func KubeadmControlPlane(namespace, name, cluster, template string) *controlplan
 				Type:          controlplanev1.RollingUpdateStrategyType,
 				RollingUpdate: controlplanev1.KubeadmControlPlaneRolloutStrategyRollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(0))},
 			}},
+		},
+	}
+}
+
+// RKE2ControlPlane that updates in place: 3 replicas, maxSurge 0.
+func RKE2ControlPlane(namespace, name, cluster, template string) *rke2.ControlPlane {
+	return &rke2.ControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+		Spec: rke2.ControlPlaneSpec{
+			Replicas:        ptr.To[int32](3),
+			MachineTemplate: rke2.MachineTemplate{Spec: rke2.MachineTemplateSpec{InfrastructureRef: Reference("ElementalMachineTemplate", template)}},
+			RolloutStrategy: &rke2.RolloutStrategy{
+				Type: rke2.RollingUpdateStrategyType, RollingUpdate: &rke2.RollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(0))},
+			},
 		},
 	}
 }

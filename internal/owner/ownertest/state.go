@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // Observe updates the status of an owner or MachineSet as its controller does after reconciling it: observedGeneration,
@@ -31,6 +33,8 @@ func Observe(ctx context.Context, c client.Client, object client.Object, machine
 		kind.Status.ObservedGeneration, kind.Status.Replicas = kind.Generation, ptr.To(machines)
 	case *controlplanev1.KubeadmControlPlane:
 		kind.Status.ObservedGeneration, kind.Status.Replicas = kind.Generation, ptr.To(machines)
+	case *rke2.ControlPlane:
+		kind.Status.ObservedGeneration = kind.Generation
 	default:
 		return fmt.Errorf("%T is no owner", object)
 	}

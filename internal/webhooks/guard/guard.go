@@ -25,6 +25,7 @@ const (
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
 	RKE2ControlPlanePath    = "/guard-rke2controlplane"
 	ControlPlanePath        = "/guard-controlplane"
+	DirectUnderWayPath      = "/guard-controlplane-under-way"
 	MachinePath             = "/guard-machine"
 )
 
@@ -46,6 +47,7 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 		&validator[*controlplanev1.KubeadmControlPlane]{guard: g, owner: owner.ForKubeadmControlPlane}))
 	server.Register(RKE2ControlPlanePath, admission.WithValidator(mgr.GetScheme(), &validator[*rke2.ControlPlane]{guard: g, owner: owner.ForRKE2ControlPlane}))
 	server.Register(ControlPlanePath, &admission.Webhook{Handler: &otherControlPlanes{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
+	server.Register(DirectUnderWayPath, &admission.Webhook{Handler: &directUnderWay{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
 	server.Register(MachinePath, admission.WithValidator(mgr.GetScheme(), &lastMachine{guard: g}))
 	return nil
 }

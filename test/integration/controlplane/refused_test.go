@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -25,7 +24,7 @@ func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift fu
 	GinkgoHelper()
 	const message = "this image is not allowed here"
 	kube := cluster.Lab.Kube
-	lift = refuse(ctx, kube, "allowed-images", admissionv1.Update, infrav1.GroupVersion.WithResource("elementalmachines"), admissionv1.Validation{
+	lift = suite.Refuse(ctx, kube, "allowed-images", admissionv1.Update, infrav1.GroupVersion.WithResource("elementalmachines"), admissionv1.Validation{
 		Expression: `object.spec.osVersionManagement.osVersion.imageUri != "` + uri + `"`, Message: message,
 	})
 	machines := &infrav1.ElementalMachineList{}
@@ -35,41 +34,6 @@ func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift fu
 		return kube.Patch(ctx, machines.Items[0].DeepCopy(), client.RawPatch("application/merge-patch+json",
 			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+uri+`"}}}}`)), client.DryRunAll)
 	}, patience, look).Should(MatchError(ContainSubstring(message)))
-	return lift
-}
-
-// refuse installs a policy that refuses operations for which an expression is false.
-func refuse(ctx context.Context, kube client.Client, name string, operation admissionv1.OperationType, resource schema.GroupVersionResource,
-	validation admissionv1.Validation,
-) (lift func(context.Context)) {
-	GinkgoHelper()
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{operation},
-					Rule: admissionv1.Rule{
-						APIGroups: []string{resource.Group}, APIVersions: []string{"*"}, Resources: []string{resource.Resource},
-					},
-				}}},
-			},
-			Validations: []admissionv1.Validation{validation},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
-	Expect(kube.Create(ctx, policy)).To(Succeed())
-	Expect(kube.Create(ctx, binding)).To(Succeed())
-	lift = func(ctx context.Context) {
-		Expect(client.IgnoreNotFound(kube.Delete(ctx, binding))).To(Succeed())
-		Expect(client.IgnoreNotFound(kube.Delete(ctx, policy))).To(Succeed())
-	}
-	DeferCleanup(lift)
 	return lift
 }
 

@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -24,7 +23,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -52,7 +50,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "alone", Workload: workload, ControlPlane: 3})
 		kept, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		keepMachines(ctx, cluster)
+		suite.KeepMachines(ctx, cluster)
 	})
 
 	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(kept)) })
@@ -80,7 +78,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 	})
 
 	It("deletes the only Machine that is unhealthy instead of updating it (Judge and WaitForControlPlane)", func(ctx SpecContext) {
-		deletionsRefused := refusedFromNow()
+		deletionsRefused := suite.RefusedFromNow(theLab)
 		goBack := pointByHand(ctx, cluster, suite.Push(ctx, cluster, image.OS{}))
 		Eventually(deletionsRefused, patience, look).Should(HaveEach(cluster.Namespace()+"/"+down), mended("judgeControlPlane and WaitForControlPlane"))
 
@@ -95,7 +93,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 	})
 
 	It("deletes a Machine whose update the API server refuses (RefusedUpdate)", func(ctx SpecContext) {
-		deletionsRefused := refusedFromNow()
+		deletionsRefused := suite.RefusedFromNow(theLab)
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		lift := forbid(ctx, cluster, wanted.URI())
 		goBack := pointByHand(ctx, cluster, wanted)
@@ -104,29 +102,6 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 		lift(ctx)
 	})
 })
-
-// keepMachines refuses all deletions of Machines until the container of specs ends.
-func keepMachines(ctx context.Context, cluster *scenario.Cluster) {
-	GinkgoHelper()
-	const message = "Machines are kept"
-	refuse(ctx, cluster.Lab.Kube, "keep-machines", admissionv1.Delete, clusterv1.GroupVersion.WithResource("machines"),
-		admissionv1.Validation{Expression: "false", Message: message})
-	machines, err := cluster.ControlPlaneMachines(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	Eventually(func() error { return cluster.Lab.Kube.Delete(ctx, machines[0].DeepCopy(), client.DryRunAll) }, patience, look).Should(
-		MatchError(ContainSubstring(message)))
-}
-
-// refusedFromNow returns a function that lists the Machines that somebody tried to delete since then.
-func refusedFromNow() func() []string {
-	GinkgoHelper()
-	refused := func() []string {
-		GinkgoHelper()
-		return audit.RefusedDeletions(suite.Audit(theLab.Management), "machines")
-	}
-	known := len(refused())
-	return func() []string { return refused()[known:] }
-}
 
 // oldest Machine of the control plane, which KubeadmControlPlane updates first where no component is unhealthy for certain, and
 // its host.

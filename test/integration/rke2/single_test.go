@@ -60,6 +60,10 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		_, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
+
+		By("changing the control plane while its host reboots")
+		Eventually(cluster.Attempts, patience, look).WithContext(ctx).Should(ContainElement(HaveField("Status.Step", Or(Equal("Reboot"), Equal("Assess")))))
+		Expect(cluster.PatchControlPlane(ctx, `{"version":"v1.36.4+rke2r1"}`)).To(MatchError(ContainSubstring("the spec cannot be changed now")))
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		rolledOut(ctx)
 		expectDriver(ctx, cluster, wanted, infrav1.DriverDirect, 1)
@@ -84,6 +88,7 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		Expect(cluster.CopyControlPlaneTemplate(ctx, "another", suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
 		Expect(cluster.PointControlPlane(ctx, "another")).To(MatchError(ContainSubstring("its Machines would be replaced and their hosts reset")))
 
+		deletionsRefused := suite.RefusedFromNow(theLab)
 		By("raising its version, about which CAPRKE2 asks whether it can be updated in place")
 		Expect(cluster.PatchControlPlane(ctx, `{"version":"v1.36.4+rke2r1"}`)).To(Succeed())
 		Eventually(cluster.Kubectl, patience, look).WithContext(ctx).
@@ -98,12 +103,6 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		restore(ctx)
 	})
 })
-
-// deletionsRefused are the Machines that somebody tried to delete.
-func deletionsRefused() []string {
-	GinkgoHelper()
-	return audit.RefusedDeletions(suite.Audit(theLab.Management), "machines")
-}
 
 // withoutExtension takes our ExtensionConfig away.
 func withoutExtension(ctx context.Context) (restore func(context.Context)) {

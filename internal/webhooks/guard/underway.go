@@ -1,0 +1,96 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get
+
+// directUnderWay keeps the spec of a control plane of any kind as it is while driver Direct upgrades the host of one of its Machines, of
+// which its provider knows nothing: a rollout that began then would replace Machines while a node is down.
+type directUnderWay struct {
+	guard   *Guard
+	decoder admission.Decoder
+}
+
+// Handle denies a change of the spec but for the replicas from Admit, which precedes the cordon, until the attempt has ended.
+func (v *directUnderWay) Handle(ctx context.Context, request admission.Request) admission.Response {
+	before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	if err := errors.Join(v.decoder.DecodeRaw(request.OldObject, before), v.decoder.DecodeRaw(request.Object, after)); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(rolledOutBy(before), rolledOutBy(after)) {
+		return admission.Allowed("")
+	}
+	attempt, err := v.guard.underWay(ctx, after)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusInternalServerError, err)
+	case attempt != nil:
+		return admission.Denied(fmt.Sprintf("the spec cannot be changed now: ElementalHostUpgrade %s upgrades the host of Machine %s, "+
+			"and a rollout would replace Machines meanwhile. Retry when it has ended, or set its spec.cancel", attempt.Name, attempt.Spec.MachineName))
+	}
+	return admission.Allowed("")
+}
+
+// rolledOutBy is the part of a control plane's spec whose change may begin a rollout.
+func rolledOutBy(controlPlane *unstructured.Unstructured) any {
+	spec, _, _ := unstructured.NestedMap(controlPlane.Object, "spec")
+	delete(spec, "replicas")
+	return spec
+}
+
+// underWay is the attempt of driver Direct that holds a slot for a Machine of a control plane; nil if there is none.
+func (g *Guard) underWay(ctx context.Context, controlPlane *unstructured.Unstructured) (*infrav1.ElementalHostUpgrade, error) {
+	doing := fmt.Sprintf("checking whether a host of %s %s is being upgraded", controlPlane.GetKind(), controlPlane.GetName())
+	slots, err := g.slots(ctx, controlPlane.GetNamespace(), clusterNameOf(controlPlane))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	for _, slot := range slots {
+		attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, controlPlane.GetNamespace(), slot.Upgrade)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doing, err)
+		}
+		if !slot.ControlPlane || attempt == nil || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
+			continue
+		}
+		machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, controlPlane.GetNamespace(), attempt.Spec.MachineName)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doing, err)
+		}
+		if machine != nil && metav1.IsControlledBy(machine, controlPlane) {
+			return attempt, nil
+		}
+	}
+	return nil, nil
+}
+
+// slots of a Cluster that are taken; none of one with another infrastructure provider, or that does not exist.
+func (g *Guard) slots(ctx context.Context, namespace, name string) ([]infrav1.UpgradeSlot, error) {
+	cluster, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Cluster{}, namespace, name)
+	if err != nil || cluster == nil || !association.NamesElementalCluster(cluster.Spec.InfrastructureRef) {
+		return nil, err
+	}
+	elemental, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalCluster{}, namespace, cluster.Spec.InfrastructureRef.Name)
+	if err != nil || elemental == nil {
+		return nil, err
+	}
+	return elemental.Status.UpgradeSlots, nil
+}
