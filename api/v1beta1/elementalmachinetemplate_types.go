@@ -58,6 +58,23 @@ type ElementalMachineTemplateStatus struct {
 	// upToDateMachines is the number of those Machines that run the OS of the template.
 	// +optional
 	UpToDateMachines *int32 `json:"upToDateMachines,omitempty"`
+
+	// owners of the Machines, by name, with what upgrades their hosts; the first 256.
+	// +optional
+	// +listType=map
+	// +listMapKey=owner
+	// +kubebuilder:validation:MaxItems=256
+	Owners []TemplateOwner `json:"owners,omitempty"`
+}
+
+// TemplateOwner is an owner of Machines that were made from a template.
+type TemplateOwner struct {
+	// owner is its kind and name, as in "MachineDeployment workers". A Machine without an owner is its own.
+	Owner string `json:"owner"`
+	// driver is what upgrades its hosts when the template is patched: ClusterAPI or Direct. It is absent where nothing does, see
+	// condition RolloutBlocked, and stays the same while one of its Machines is being upgraded.
+	// +optional
+	Driver UpgradeDriver `json:"driver,omitempty"`
 }
 
 // ElementalMachineTemplate is a template of ElementalMachines. Of spec.template.spec only osVersionManagement may be

@@ -90,8 +90,8 @@ type NodeUpgradeOption struct {
 
 	// driver defines what upgrades Machines that no MachineDeployment manages. ClusterAPI: Cluster API updates them in place; those that
 	// it cannot update keep their OS, and the template's condition RolloutBlocked says so. Direct: this provider upgrades their hosts when
-	// their template is patched, and leaves their owner and its reference alone. Auto, the default: ClusterAPI for a KubeadmControlPlane
-	// with three or more replicas, and Direct for all others. It does not apply to Machines of MachineSets. It applies at once, but to
+	// their template is patched, and leaves their owner and its reference alone. Auto, the default: ClusterAPI for a control plane
+	// with three or more replicas whose provider can update Machines in place, and Direct for all others. It does not apply to Machines of MachineSets. It applies at once, but to
 	// an owner one of whose Machines is being upgraded. Attempts have it in spec.driver.
 	// +optional
 	// +kubebuilder:default=Auto

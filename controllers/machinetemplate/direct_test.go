@@ -34,6 +34,9 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.elemental("cp").Annotations).To(And(
 			HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"), HaveKey(infrav1.DirectOSAnnotation)))
 		Expect(w.attempts()).To(BeEmpty(), "what is found is not rolled out")
+		Expect(get(w.template).Status.Owners).To(Equal([]infrav1.TemplateOwner{
+			{Owner: "K3sControlPlane cp", Driver: infrav1.DriverDirect}, {Owner: "Machine alone", Driver: infrav1.DriverDirect},
+		}))
 
 		w.patch(imageB)
 		w.reconcileTemplate()

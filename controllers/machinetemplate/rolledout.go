@@ -5,6 +5,8 @@ package machinetemplate
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -35,8 +37,23 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 		}
 	}
 	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate
+	seen.template.Status.Owners = reportedOwners(seen)
 	seen.template.Status.Machines, seen.template.Status.UpToDateMachines = &all, &upToDate
 	return nil
+}
+
+// reportedOwners of the template's Machines, by name, with what upgrades their hosts.
+func reportedOwners(seen *observation) []infrav1.TemplateOwner {
+	const most = 256 // as in the API
+	drivers := maps.Clone(seen.others.drivers)
+	for _, candidate := range seen.owners {
+		drivers[owner.Describe(candidate)] = infrav1.DriverClusterAPI
+	}
+	found := make([]infrav1.TemplateOwner, 0, len(drivers))
+	for _, name := range slices.Sorted(maps.Keys(drivers)) {
+		found = append(found, infrav1.TemplateOwner{Owner: name, Driver: drivers[name]})
+	}
+	return found[:min(most, len(found))]
 }
 
 // reportRolledOut sums up what the other conditions and the Machines say. Clones are not rolled out by themselves.
