@@ -24,8 +24,8 @@ const (
 	stepDrain         = "Drain"
 	stepDetachVolumes = "DetachVolumes"
 	stepTrigger       = "Trigger"
-	stepReboot        = "Reboot"
-	stepAssess        = "Assess"
+	stepReboot        = attempts.StepReboot
+	stepAssess        = attempts.StepAssess
 	stepUncordon      = "Uncordon"
 	stepRestoreVMs    = "RestoreVMs"
 	stepSettle        = "Settle"

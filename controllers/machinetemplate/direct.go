@@ -13,7 +13,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -22,13 +21,9 @@ import (
 // observeOthers finds the Machines of the family whose owners are not rolled out by a reference.
 func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error {
 	seen.others = newOthers()
-	choices, found := map[string]owner.Choice{}, []other{}
-	for _, name := range append(slices.Sorted(maps.Keys(seen.clones)), seen.template.Name) {
-		machines, err := r.othersMadeFrom(ctx, seen, name, choices)
-		if err != nil {
-			return err
-		}
-		found = append(found, machines...)
+	found, err := r.find(ctx, seen)
+	if err != nil {
+		return err
 	}
 	for i := range found {
 		driver, err := r.upgradedBy(ctx, found[i].Machine)
@@ -46,51 +41,18 @@ func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error
 	return nil
 }
 
-// othersMadeFrom are the Machines that were made from a template of a name, and are not of a MachineDeployment.
-func (r *Reconciler) othersMadeFrom(ctx context.Context, seen *observation, template string, choices map[string]owner.Choice) ([]other, error) {
-	content := seen.template
-	if clone := seen.clones[template]; clone != nil {
-		content = clone
-	}
-	machines, err := r.madeFrom(ctx, seen.template.Namespace, template)
-	found := []other{}
-	for i := range machines {
-		elemental := &machines[i]
-		if elemental.Labels[clusterv1.MachineDeploymentNameLabel] != "" || !elemental.DeletionTimestamp.IsZero() {
-			continue
-		}
-		machine, err := clusterview.New(r.Client, clusterview.ClusterOf(elemental)).MachineOf(ctx, elemental)
+// find the Machines that were made from the clones or the template itself, and are not of a MachineDeployment.
+func (r *Reconciler) find(ctx context.Context, seen *observation) ([]direct.Candidate, error) {
+	finder, found := direct.NewFinder(r.Owners), []direct.Candidate{}
+	for _, name := range slices.Sorted(maps.Keys(seen.clones)) {
+		machines, err := finder.MadeFrom(ctx, seen.clones[name])
 		if err != nil {
 			return nil, err
 		}
-		if machine == nil || !machine.DeletionTimestamp.IsZero() {
-			continue
-		}
-		choice, err := r.driverOf(ctx, machine, choices)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, other{choice: choice, Machine: direct.Machine{
-			Machine: machine, Elemental: elemental.DeepCopy(), Owner: choice.Owner, MadeWith: osversion.Hash(osversion.OfTemplate(content)),
-		}})
+		found = append(found, machines...)
 	}
-	return found, err
-}
-
-// driverOf chooses the driver of a Machine. Each owner is asked once.
-func (r *Reconciler) driverOf(ctx context.Context, machine *clusterv1.Machine, known map[string]owner.Choice) (owner.Choice, error) {
-	key := machine.Name
-	if controller := metav1.GetControllerOf(machine); controller != nil {
-		key = controller.Kind + " " + controller.Name
-	}
-	if choice, asked := known[key]; asked {
-		return choice, nil
-	}
-	choice, err := r.Owners.DriverOf(ctx, machine)
-	if err == nil {
-		known[key] = choice
-	}
-	return choice, err
+	machines, err := finder.MadeFrom(ctx, seen.template)
+	return append(found, machines...), err
 }
 
 // upgradedBy is the driver by which a Machine of a control plane that may have either is upgraded at the moment; empty if it is

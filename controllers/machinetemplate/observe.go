@@ -5,11 +5,8 @@ package machinetemplate
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -176,19 +173,9 @@ func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation)
 	if recorded == seen.hash || !known && template.Generation == 1 {
 		return false, nil
 	}
-	machines, err := r.madeFrom(ctx, template.Namespace, template.Name)
+	machines, err := clusterview.MadeFrom(ctx, r.Client, template.Namespace, template.Name)
 	wanted := osversion.OfTemplate(template)
 	return slices.ContainsFunc(machines, func(machine infrav1.ElementalMachine) bool {
 		return !osversion.Same(machine.Spec.OSVersionManagement, wanted)
 	}), err
-}
-
-// madeFrom are the ElementalMachines that were made from a template of a name. They are the cache's own, and must not be changed.
-func (r *Reconciler) madeFrom(ctx context.Context, namespace, template string) ([]infrav1.ElementalMachine, error) {
-	machines := &infrav1.ElementalMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(namespace),
-		client.MatchingFields{clusterview.ByTemplate: template}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template, err)
-	}
-	return machines.Items, nil
 }

@@ -14,12 +14,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// other is a Machine of the template's family that no MachineDeployment manages.
-type other struct {
-	direct.Machine
-	choice owner.Choice
-}
-
 // others are the Machines of the template's family that no MachineDeployment manages.
 type others struct {
 	// direct are those that driver Direct upgrades, and notDirect are the others.
@@ -41,10 +35,10 @@ func newOthers() others {
 }
 
 // add a Machine, by the driver of its owner.
-func (o *others) add(machine other, isBehind bool) {
+func (o *others) add(machine direct.Candidate, isBehind bool) {
 	driver, known := o.drivers[machine.Owner]
 	if !known {
-		driver = machine.choice.Driver
+		driver = machine.Choice.Driver
 		o.drivers[machine.Owner] = driver
 	}
 	switch driver {
@@ -55,7 +49,7 @@ func (o *others) add(machine other, isBehind bool) {
 		return
 	default:
 		o.notDirect = append(o.notDirect, machine.Machine)
-		o.unsupported[machine.Owner] = machine.choice.Problem
+		o.unsupported[machine.Owner] = machine.Choice.Problem
 		o.behind[machine.Owner] = o.behind[machine.Owner] || isBehind
 	}
 	o.all++

@@ -37,6 +37,16 @@ func OnElementalMachine(ctx context.Context, cache client.Reader, namespace, nam
 	return found.Items, nil
 }
 
+// OnHost are all attempts on an ElementalHost, ended ones too, from the manager's cache. They must not be changed.
+func OnHost(ctx context.Context, cache client.Reader, namespace, name string) ([]infrav1.ElementalHostUpgrade, error) {
+	found := &infrav1.ElementalHostUpgradeList{}
+	err := cache.List(ctx, found, client.InNamespace(namespace), client.MatchingFields{ByHost: name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades of ElementalHost %s: %w", name, err)
+	}
+	return found.Items, nil
+}
+
 // Newest of some attempts; nil if there is none.
 func Newest(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
 	return NewestWhere(among, func(*infrav1.ElementalHostUpgrade) bool { return true })

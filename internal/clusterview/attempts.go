@@ -46,3 +46,8 @@ func (v *View) Attempt(ctx context.Context, name string) (*infrav1.ElementalHost
 	}
 	return found, nil
 }
+
+// AttemptsOnHost are all attempts on a host of a name, ended ones too, also those of other Clusters that it served.
+func (v *View) AttemptsOnHost(ctx context.Context, host string) ([]infrav1.ElementalHostUpgrade, error) {
+	return attempts.OnHost(ctx, v.reader, v.cluster.Namespace, host)
+}

@@ -30,3 +30,13 @@ func sourceOfTemplate(object client.Object) []string {
 	}
 	return named(rollout.LabelValue(object.GetName()))
 }
+
+// MadeFrom are the ElementalMachines that were last made from a template of a name. They must not be changed.
+func MadeFrom(ctx context.Context, cache client.Reader, namespace, template string) ([]infrav1.ElementalMachine, error) {
+	machines := &infrav1.ElementalMachineList{}
+	err := cache.List(ctx, machines, client.InNamespace(namespace), client.MatchingFields{ByTemplate: template}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing the ElementalMachines made from ElementalMachineTemplate %s: %w", template, err)
+	}
+	return machines.Items, nil
+}

@@ -30,15 +30,15 @@ func (v *View) IsUnderWay(ctx context.Context, of owner.Owner) (bool, error) {
 		if !owner.Made(of, machine.Labels) {
 			continue
 		}
-		if direct, err := v.isDirectUnderWay(ctx, machine); err != nil || direct || isBehind(of, machine) {
+		if direct, err := v.IsDirectUnderWay(ctx, machine); err != nil || direct || isBehind(of, machine) {
 			return true, err
 		}
 	}
 	return false, nil
 }
 
-// isDirectUnderWay reports whether driver Direct is bringing a machine to the content of a clone, or has not succeeded to.
-func (v *View) isDirectUnderWay(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
+// IsDirectUnderWay reports whether driver Direct is bringing a machine to the content of a clone, or has not succeeded to.
+func (v *View) IsDirectUnderWay(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
 	if !owner.IsDirect(machine) {
 		return false, nil
 	}

@@ -29,6 +29,9 @@ const (
 	soon = time.Second
 )
 
+// MaxConcurrent is how many Machines of a template are upgraded at a time in each Cluster.
+const MaxConcurrent = 1
+
 // Namespaces tells which namespaces have opted in to upgrades in place.
 type Namespaces interface {
 	// NotOptedIn says, from a live read, why a namespace has not opted in, and what to change; empty where it has.
@@ -105,7 +108,7 @@ func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
 	}
 	all, failed := Result{}, []error{}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		slices.SortFunc(clusters[name].machines, controlPlaneFirst)
+		slices.SortFunc(clusters[name].machines, func(a, b Machine) int { return InOrder(a.Machine, b.Machine) })
 		result, err := clusters[name].run(ctx)
 		if err != nil {
 			failed = append(failed, err)
@@ -117,10 +120,11 @@ func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
 	return all, errors.Join(failed...)
 }
 
-func controlPlaneFirst(a, b Machine) int {
-	isFirst := util.IsControlPlaneMachine(a.Machine)
-	if isFirst == util.IsControlPlaneMachine(b.Machine) {
-		return cmp.Compare(a.Machine.Name, b.Machine.Name)
+// InOrder compares two Machines by the order in which they are upgraded: control planes first, and then by name.
+func InOrder(a, b *clusterv1.Machine) int {
+	isFirst := util.IsControlPlaneMachine(a)
+	if isFirst == util.IsControlPlaneMachine(b) {
+		return cmp.Compare(a.Name, b.Name)
 	}
 	if isFirst {
 		return -1

@@ -22,7 +22,7 @@ func checkOtherNodes(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	switch {
 	case len(s.Nodes) == 1:
 		return warn("Node/"+subject.Node.Name, "is the only Node of its cluster: it is neither cordoned nor drained, "+
-			"and all that runs on it is down until its host has rebooted")
+			"and all that runs on it is down until its host has rebooted ("+s.outage(subject)+")")
 	case len(others.notReady) > 0:
 		return block("Node/"+names(others.notReady), "is not Ready: the cluster must not lose another node")
 	case len(others.strangers) > 0:

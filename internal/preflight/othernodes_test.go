@@ -4,6 +4,8 @@
 package preflight
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +23,9 @@ var _ = DescribeTable("a check of the other nodes", func(expected []string, chan
 },
 	Entry("all well", nil, withNode(other, func(*corev1.Node) {})),
 	Entry("there is no other", []string{"Warn Node/n: is the only Node of its cluster: it is neither cordoned nor drained, " +
-		"and all that runs on it is down until its host has rebooted"}, func(s *Snapshot, _ *Subject) { s.Nodes = s.Nodes[:1] }),
+		"and all that runs on it is down until its host has rebooted (for how long is not known yet)"}, alone),
+	Entry("there is no other, and it was upgraded before", []string{"Warn Node/n: is the only Node of its cluster: it is neither cordoned nor drained, " +
+		"and all that runs on it is down until its host has rebooted (about 3 minutes, as in its last upgrade)"}, alone, tookBefore(170*time.Second)),
 	Entry("the node itself is not Ready", nil, notReady),
 	Entry("another is not Ready", []string{"Block Node/node-x: is not Ready: the cluster must not lose another node"}, withNode(other, down)),
 	Entry("another is not Ready, and its attempt holds a slot", nil, withNode(other, downFor("u2/1")), withSlot("u2/1")),
@@ -48,6 +52,14 @@ var _ = DescribeTable("a check of the other nodes", func(expected []string, chan
 	Entry("another is cordoned", []string{"Warn Node/node-x: is cordoned and takes no Pods from the node that is drained"},
 		withNode(other, func(node *corev1.Node) { node.Spec.Unschedulable = true })),
 )
+
+// alone leaves the subject's Node only.
+func alone(s *Snapshot, _ *Subject) { s.Nodes = s.Nodes[:1] }
+
+// tookBefore is how long the last upgrade of the subject's host took.
+func tookBefore(took time.Duration) change {
+	return func(s *Snapshot, subject *Subject) { s.Outages = map[string]time.Duration{subject.Host.Name: took} }
+}
 
 func down(node *corev1.Node) { node.Status.Conditions = nil }
 
@@ -81,16 +93,18 @@ var _ = DescribeTable("a check of the quorum", func(machines, unhealthy int, exp
 	Expect(findings(checkQuorum, changes...)).To(HaveExactElements(expected))
 },
 	Entry("one of three", 3, 0, nil),
-	Entry("the only one", 1, 0, []string{"Block Cluster/c: has 1 control plane nodes and etcd needs 1 of them while this one is down: " +
-		"its API will be down while the host reboots. Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster e to permit that, or have a control plane of 3 or more"},
-		ofElementalCluster(false)),
-	Entry("the only one, with consent", 1, 0, []string{"Warn Cluster/c: has 1 control plane nodes and etcd needs 1 of them while this one is down: " +
-		"its API will be down while the host reboots, which allowQuorumLoss permits"}, ofElementalCluster(true)),
-	Entry("one of two, with consent", 2, 0, []string{"Warn Cluster/c: has 2 control plane nodes and etcd needs 2 of them while this one is down: " +
-		"its API will be down while the host reboots, which allowQuorumLoss permits"}, ofElementalCluster(true)),
+	Entry("the only one", 1, 0, []string{"Block Cluster/c: loses its API while Node n is down (for how long is not known yet): " +
+		"etcd has no majority without it. Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster e to permit that"}, ofElementalCluster(false)),
+	Entry("the only one, with consent", 1, 0, []string{"Warn Cluster/c: loses its API while Node n is down (for how long is not known yet): " +
+		"etcd has no majority without it, which allowQuorumLoss permits"}, ofElementalCluster(true)),
+	Entry("one of two, with consent", 2, 0, []string{"Warn Cluster/c: loses its API while Node n is down (about 40 seconds, as in its last upgrade): " +
+		"etcd has no majority without it, which allowQuorumLoss permits"}, ofElementalCluster(true), tookBefore(40*time.Second)),
 	Entry("one of two, with one that is down, whatever is permitted", 2, 1, []string{"Block Cluster/c: has 2 control plane nodes and etcd needs 2 of them " +
 		"while this one is down, but the Node of Machine cp-1 is not Ready: bring them back first"}, ofElementalCluster(true)),
-	Entry("the only one, when an upgrade is requested", 1, 0, nil, requested),
+	Entry("the only one, when an upgrade is requested", 1, 0, []string{"Warn Cluster/c: loses its API while Node n is down (for how long is not known yet): " +
+		"etcd has no majority without it. Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster e to permit that"}, ofElementalCluster(false), requested),
+	Entry("the only one, when an upgrade is requested, with consent", 1, 0, []string{"Warn Cluster/c: loses its API while Node n is down (about 2 minutes, " +
+		"as in its last upgrade): etcd has no majority without it, which allowQuorumLoss permits"}, ofElementalCluster(true), requested, tookBefore(2*time.Minute)),
 	Entry("a worker, beside only one", 1, 0, nil, func(_ *Snapshot, subject *Subject) {
 		subject.Machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	}),

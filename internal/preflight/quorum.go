@@ -31,18 +31,25 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	if len(machines)-1-len(unhealthy) >= majority {
 		return pass()
 	}
-	if subject.Attempt == "" && len(unhealthy) == 0 {
-		return pass() // an attempt of driver Direct says what is to be permitted, and where Cluster API updates the Machines there are more
-	}
-	message := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
 	if len(unhealthy) > 0 {
-		return block("Cluster/"+s.Cluster.Name, message+", but "+strings.Join(unhealthy, ", ")+": bring them back first")
+		return block("Cluster/"+s.Cluster.Name, fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down, but %s: bring them back first",
+			len(machines), majority, strings.Join(unhealthy, ", ")))
 	}
-	if s.allowsQuorumLoss() {
-		return warn("Cluster/"+s.Cluster.Name, message+": its API will be down while the host reboots, which allowQuorumLoss permits")
+	return s.judgeQuorumLoss(subject)
+}
+
+// judgeQuorumLoss says what it means that a control plane of one or two has no majority without a node. A request is not refused for the
+// want of consent: the attempt waits for it.
+func (s *Snapshot) judgeQuorumLoss(subject *Subject) []infrav1.PreflightResult {
+	judge, remedy := block, ". Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster "+s.Cluster.Spec.InfrastructureRef.Name+" to permit that"
+	switch {
+	case s.allowsQuorumLoss():
+		judge, remedy = warn, ", which allowQuorumLoss permits"
+	case subject.Attempt == "":
+		judge = warn
 	}
-	return block("Cluster/"+s.Cluster.Name, message+": its API will be down while the host reboots. "+
-		"Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster "+s.Cluster.Spec.InfrastructureRef.Name+" to permit that, or have a control plane of 3 or more")
+	return judge("Cluster/"+s.Cluster.Name, fmt.Sprintf("loses its API while Node %s is down (%s): etcd has no majority without it%s",
+		subject.Node.Name, s.outage(subject), remedy))
 }
 
 // allowsQuorumLoss reports whether an operator accepts that etcd has no majority while a host reboots. It is read as it is now, and

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -91,6 +92,35 @@ var _ = Describe("Read", Ordered, func() {
 		s := read(ctx, 0)
 		Expect(s.Attempts).To(HaveExactElements(HaveField("Name", "of-c")))
 		Expect(s.attempt("of-c")).NotTo(BeNil())
+	})
+
+	It("finds how long the last upgrades of a small control plane took, and of no other host", func(ctx SpecContext) {
+		ended := metav1.NewTime(now.Add(time.Minute))
+		for name, labels := range map[string]map[string]string{
+			"plane": {clusterv1.MachineControlPlaneLabel: ""}, "hostless": {clusterv1.MachineControlPlaneLabel: ""}, "worker": {},
+		} {
+			labels[clusterv1.ClusterNameLabel] = "c"
+			machine := &clusterv1.Machine{ObjectMeta: meta(name), Spec: clusterv1.MachineSpec{
+				ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("b")}, InfrastructureRef: ownertest.Reference("ElementalMachine", name),
+			}}
+			host := &infrav1.ElementalHost{ObjectMeta: meta(name)}
+			machine.Labels, host.Labels, host.Spec.MachineRef = labels, labels, &corev1.ObjectReference{Namespace: namespace, Name: name}
+			former := attemptstest.New(namespace, "former-"+name, "c", name, "i")
+			create(ctx, machine, former)
+			former.Status.Steps = []infrav1.UpgradeStepStatus{
+				{Name: attempts.StepReboot, StartedAt: metav1.NewTime(now)}, {Name: attempts.StepAssess, StartedAt: ended, FinishedAt: &ended},
+			}
+			Expect(live.Status().Update(ctx, former)).To(Succeed())
+			if name != "hostless" {
+				create(ctx, host)
+			}
+			DeferCleanup(func(ctx SpecContext) {
+				for _, object := range []client.Object{machine, host, former} {
+					Expect(client.IgnoreNotFound(live.Delete(ctx, object))).To(Succeed())
+				}
+			})
+		}
+		Expect(read(ctx, 0).Outages).To(Equal(map[string]time.Duration{"plane": time.Minute}))
 	})
 
 	It("finds the template that a clone was made from", func(ctx SpecContext) {

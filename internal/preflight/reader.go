@@ -62,6 +62,9 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	if err := readCordoners(ctx, from.View, s); err != nil {
 		return nil, err
 	}
+	if err := readOutages(ctx, from.View, s); err != nil {
+		return nil, err
+	}
 	s.Services, err = r.services(ctx, from)
 	return s, err
 }

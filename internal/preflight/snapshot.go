@@ -36,6 +36,9 @@ type Snapshot struct {
 	// Sources.LiveControlPlane.
 	StaticPods []corev1.Pod
 	Renewed    map[string]time.Time
+	// Outages are how long nodes were out of service in their last upgrades, by the name of the host, where something is down
+	// meanwhile; zero where that is not known.
+	Outages map[string]time.Duration
 	Services
 }
 

@@ -41,7 +41,7 @@ func (o *Outlook) Plan() []string {
 	if o.Unreachable {
 		return []string{Cut(workload.Unreached(o.Cluster.Name, nil) + ". The upgrade will be checked before each node")}
 	}
-	lines := []string{Cut(fmt.Sprintf("Cluster %s: %d nodes to upgrade, %d at a time", o.Cluster.Name, len(o.Subjects), o.Options.MaxConcurrent))}
+	lines := []string{Cut(fmt.Sprintf("Cluster %s: %s to upgrade, %d at a time", o.Cluster.Name, countNodes(len(o.Subjects)), o.Options.MaxConcurrent))}
 	for i, subject := range o.Subjects {
 		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s%s", i+1, subject.Node.Name, o.pauses(subject), tellDecisions(o.Decisions[subject.Node.Name]))))
 	}
@@ -49,6 +49,13 @@ func (o *Outlook) Plan() []string {
 		lines = append(lines, Cut(word(result.Verdict)+" "+Name(result)))
 	}
 	return lines
+}
+
+func countNodes(count int) string {
+	if count == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", count)
 }
 
 // pauses says what a person has to do before the node goes.

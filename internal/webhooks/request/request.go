@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
@@ -89,16 +88,16 @@ func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 	return after.DeletionTimestamp.IsZero() && !rollout.IsClone(after) && !osversion.Same(was, is)
 }
 
-// look previews the rollout in all clusters with owners of the template. A topology rolls out its own templates. The handling of virtual
-// machines is only reported on a dry run.
+// look previews the rollout in all clusters with Machines that it would reach. The handling of virtual machines is only reported on a dry
+// run.
 func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachineTemplate, foresee bool) ([]*outlook.Outlook, error) {
-	owners, err := v.ownersOf(ctx, template)
+	reached, err := v.reach(ctx, template)
 	if err != nil {
 		return nil, err
 	}
 	views := []*outlook.Outlook{}
-	for _, of := range owners {
-		seen, err := v.Outlook.OfOwner(ctx, of, template.Spec.Template.Spec.OSVersionManagement, 0, template)
+	for _, preview := range reached {
+		seen, err := preview(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -112,31 +111,22 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 		}
 		views = append(views, seen)
 	}
+	shareUnderWay(views)
 	return views, nil
 }
 
-func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]owner.Owner, error) {
-	family, err := clusterview.Family(ctx, v.Client, template.Namespace, rollout.LabelValue(template.Name))
-	if err != nil {
-		return nil, err
-	}
-	names := sets.New(template.Name)
-	for i := range family {
-		if rollout.IsClone(&family[i]) {
-			names.Insert(family[i].Name)
+// shareUnderWay has a rollout that has not ended for some Machines of a Cluster count for all that the template reaches there: another
+// image is the way out of it, and what it has left behind is in the way of all.
+func shareUnderWay(views []*outlook.Outlook) {
+	underWay := sets.New[string]()
+	for _, seen := range views {
+		if seen.UnderWay {
+			underWay.Insert(seen.Cluster.Name)
 		}
 	}
-	concerned, err := v.Owners.List(ctx, template.Namespace, sets.List(names)...)
-	if err != nil {
-		return nil, err
+	for _, seen := range views {
+		seen.UnderWay = underWay.Has(seen.Cluster.Name)
 	}
-	using := []owner.Owner{}
-	for _, candidate := range concerned {
-		if names.Has(owner.TemplateName(candidate)) && !owner.IsTopologyOwned(candidate) {
-			using = append(using, candidate)
-		}
-	}
-	return using, nil
 }
 
 // answer returns the plan, on a dry run, and what blocks.

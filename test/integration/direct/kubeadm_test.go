@@ -59,6 +59,7 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 		attempt, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Spec.Driver).To(Equal(infrav1.DriverDirect))
+		Expect(attempt.Status.Message).To(ContainSubstring("loses its API while Node single-cp-1 is down (for how long is not known yet)"))
 
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
@@ -68,8 +69,10 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 	It("falls back from a bad image, stops, and continues with the next good one", func(ctx SpecContext) {
 		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
-		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+		ended, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
+		Expect(ended.Status.Preflight).To(ContainElement(HaveField("Message",
+			MatchRegexp(`^loses its API while Node single-cp-1 is down \(about [0-9]+ (second|minute)s?, as in its last upgrade\)`))))
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
 			Should(Equal(said{"True", infrav1.AttemptNotSucceededReason}))
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,9 +44,9 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "edge", Workload: workload, Workers: 1, Spare: 3})
 		copyTemplate(ctx, cluster, template)
 		for _, name := range []string{controlPlane, another} {
-			createMachine(ctx, cluster, name, template, k3sControlPlane(ctx, cluster))
+			createMachine(ctx, cluster, name, template, k3sControlPlane(ctx, cluster), copiedBootstrap(ctx, cluster, name))
 		}
-		createMachine(ctx, cluster, alone, template, nil)
+		createMachine(ctx, cluster, alone, template, nil, copiedBootstrap(ctx, cluster, alone))
 		running := []string{}
 		Eventually(func(g Gomega) {
 			machines, err := cluster.Machines(ctx)
@@ -62,6 +63,23 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 			Should(Equal(said{"True", infrav1.RolledOutReason}))
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("are checked when the template is patched", func(ctx SpecContext) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: identityOf(ctx, cluster, alone).Node}}
+		setUnschedulable := func(value string) {
+			Expect(cluster.WorkloadKube().Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"unschedulable":`+value+`}}`)))).To(Succeed())
+		}
+		try := func(ctx context.Context) error {
+			_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", template, "--type", "merge", "--dry-run=server",
+				"--patch", `{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"oci://registry.test/os:v2"}}}}}}`)
+			return err
+		}
+		setUnschedulable("true")
+		Eventually(try, patience, look).WithContext(ctx).Should(MatchError(ContainSubstring(
+			"Node/" + node.Name + ": was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start [NodeSchedulable]")))
+		setUnschedulable("null")
+		Eventually(try, patience, look).WithContext(ctx).Should(Succeed())
 	})
 
 	It("are upgraded one after the other, control planes first, when the template is patched", func(ctx SpecContext) {
@@ -116,11 +134,9 @@ func k3sControlPlane(ctx context.Context, cluster *scenario.Cluster) *metav1.Own
 	return metav1.NewControllerRef(of, of.GroupVersionKind())
 }
 
-// createMachine makes a Machine with its ElementalMachine as providers of control planes do, with the bootstrap data of a worker.
-func createMachine(ctx context.Context, cluster *scenario.Cluster, name, template string, controller *metav1.OwnerReference) {
+// createMachine makes a Machine with its ElementalMachine as providers of control planes do.
+func createMachine(ctx context.Context, cluster *scenario.Cluster, name, template string, controller *metav1.OwnerReference, bootstrap clusterv1.Bootstrap) {
 	GinkgoHelper()
-	workers, err := cluster.PoolMachines(ctx, scenario.Deployment)
-	Expect(err).NotTo(HaveOccurred())
 	of := &infrav1.ElementalMachineTemplate{}
 	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: template}, of)).To(Succeed())
 	labels := map[string]string{clusterv1.ClusterNameLabel: cluster.Options.Name}
@@ -130,8 +146,7 @@ func createMachine(ctx context.Context, cluster *scenario.Cluster, name, templat
 		machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
 	machine.Spec = clusterv1.MachineSpec{
-		ClusterName: cluster.Options.Name, Version: scenario.KubernetesVersion,
-		Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(copyBootstrap(ctx, &workers[0], name))},
+		ClusterName: cluster.Options.Name, Version: scenario.KubernetesVersion, Bootstrap: bootstrap,
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: name,
 		},
@@ -150,12 +165,17 @@ func createMachine(ctx context.Context, cluster *scenario.Cluster, name, templat
 	Expect(theLab.Kube.Create(ctx, machine)).To(Succeed())
 }
 
-// copyBootstrap data of a worker, which its KubeadmConfig owns.
-func copyBootstrap(ctx context.Context, worker *clusterv1.Machine, name string) string {
+// copiedBootstrap is the data of a worker, which its KubeadmConfig owns.
+func copiedBootstrap(ctx context.Context, cluster *scenario.Cluster, name string) clusterv1.Bootstrap {
 	GinkgoHelper()
+	workers, err := cluster.PoolMachines(ctx, scenario.Deployment)
+	Expect(err).NotTo(HaveOccurred())
 	secret := &corev1.Secret{}
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: worker.Namespace, Name: ptr.Deref(worker.Spec.Bootstrap.DataSecretName, "")}, secret)).To(Succeed())
-	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: worker.Namespace, Name: name + "-bootstrap", Labels: secret.Labels}, Type: secret.Type, Data: secret.Data}
+	of := ptr.Deref(workers[0].Spec.Bootstrap.DataSecretName, "")
+	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: of}, secret)).To(Succeed())
+	made := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name + "-bootstrap", Labels: secret.Labels}, Type: secret.Type, Data: secret.Data,
+	}
 	Expect(theLab.Kube.Create(ctx, made)).To(Succeed())
-	return made.Name
+	return clusterv1.Bootstrap{DataSecretName: &made.Name}
 }

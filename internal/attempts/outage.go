@@ -1,0 +1,52 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempts
+
+import (
+	"time"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Steps between which the node of an attempt is down.
+const (
+	// StepReboot begins when the host is triggered.
+	StepReboot = "Reboot"
+	// StepAssess ends when the node is found as good as it was before.
+	StepAssess = "Assess"
+)
+
+// Outage is how long the node of the newest of some attempts was out of service for which that is known: from the trigger until its boot
+// was assessed, which includes writing the image. One that took longer than its timeouts waited for a person, and is no measure. It is
+// zero if there is none.
+func Outage(among []infrav1.ElementalHostUpgrade) time.Duration {
+	last := NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool {
+		timeouts := upgrade.Spec.Options.Timeouts
+		took := outageOf(upgrade)
+		return took > 0 && took <= timeouts.Reboot()+timeouts.Assessment()
+	})
+	if last == nil {
+		return 0
+	}
+	return outageOf(last)
+}
+
+// outageOf an attempt; zero if it has not come that far.
+func outageOf(upgrade *infrav1.ElementalHostUpgrade) time.Duration {
+	triggered, assessed := step(upgrade, StepReboot), step(upgrade, StepAssess)
+	if triggered == nil || assessed == nil || assessed.FinishedAt == nil {
+		return 0
+	}
+	return assessed.FinishedAt.Sub(triggered.StartedAt.Time)
+}
+
+// step of an attempt that has begun; nil if it has not.
+func step(upgrade *infrav1.ElementalHostUpgrade, name string) *infrav1.UpgradeStepStatus {
+	for i := range upgrade.Status.Steps {
+		if upgrade.Status.Steps[i].Name == name {
+			return &upgrade.Status.Steps[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// Candidate is a Machine of a template's family that no MachineDeployment manages, with what upgrades it.
+type Candidate struct {
+	Machine
+	Choice owner.Choice
+}
+
+// Finder finds the Machines that a template may reach without a reference of their owners. It asks each owner once, and is for one
+// reconcile or request.
+type Finder struct {
+	owners  *owner.Owners
+	choices map[string]owner.Choice
+}
+
+// NewFinder reads through the cache of owners, which has the indexes of package clusterview.
+func NewFinder(owners *owner.Owners) *Finder {
+	return &Finder{owners: owners, choices: map[string]owner.Choice{}}
+}
+
+// MadeFrom are the Machines that were made from a template, whose owners are not MachineDeployments. Those that are being deleted are left
+// out.
+func (f *Finder) MadeFrom(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]Candidate, error) {
+	machines, err := clusterview.MadeFrom(ctx, f.owners.Client, template.Namespace, template.Name)
+	if err != nil {
+		return nil, err
+	}
+	hash, found := osversion.Hash(osversion.OfTemplate(template)), []Candidate{}
+	for i := range machines {
+		machine, err := f.machineOf(ctx, &machines[i])
+		if err != nil {
+			return nil, err
+		}
+		if machine == nil {
+			continue
+		}
+		choice, err := f.driverOf(ctx, machine)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Candidate{Choice: choice, Machine: Machine{
+			Machine: machine, Elemental: machines[i].DeepCopy(), Owner: choice.Owner, MadeWith: hash,
+		}})
+	}
+	return found, nil
+}
+
+// machineOf an ElementalMachine; nil if it has none, one of the two is being deleted, or it is of a MachineDeployment.
+func (f *Finder) machineOf(ctx context.Context, elemental *infrav1.ElementalMachine) (*clusterv1.Machine, error) {
+	if elemental.Labels[clusterv1.MachineDeploymentNameLabel] != "" || !elemental.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	machine, err := clusterview.New(f.owners.Client, clusterview.ClusterOf(elemental)).MachineOf(ctx, elemental)
+	if err != nil || machine == nil || !machine.DeletionTimestamp.IsZero() {
+		return nil, err
+	}
+	return machine, nil
+}
+
+// driverOf chooses the driver of a Machine.
+func (f *Finder) driverOf(ctx context.Context, machine *clusterv1.Machine) (owner.Choice, error) {
+	key := machine.Name
+	if controller := metav1.GetControllerOf(machine); controller != nil {
+		key = controller.Kind + " " + controller.Name
+	}
+	if choice, asked := f.choices[key]; asked {
+		return choice, nil
+	}
+	choice, err := f.owners.DriverOf(ctx, machine)
+	if err == nil {
+		f.choices[key] = choice
+	}
+	return choice, err
+}

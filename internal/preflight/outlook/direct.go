@@ -1,0 +1,58 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outlook
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+)
+
+// OfDirect looks at those Machines of a Cluster that driver Direct upgrades, by the names of their ElementalMachines, and do not run what
+// is wanted yet. Waivers are the template's.
+func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machines sets.Set[string], wanted infrav1.OSVersionManagement,
+	maxAge time.Duration, templates ...client.Object,
+) (*Outlook, error) {
+	view := clusterview.New(v.Client, cluster)
+	elementals, err := elementalMachines(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	underWay, err := isAnyUnderWay(ctx, view, elementals, machines)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := v.look(ctx, cluster, view, maxAge, templates, func(machine *clusterv1.Machine) bool {
+		elemental := elementals[machine.Spec.InfrastructureRef.Name]
+		return elemental != nil && machines.Has(elemental.Name) && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
+	})
+	if seen != nil {
+		seen.UnderWay, seen.Options.MaxConcurrent = underWay, direct.MaxConcurrent
+		slices.SortStableFunc(seen.Subjects, func(a, b *preflight.Subject) int { return direct.InOrder(a.Machine, b.Machine) })
+	}
+	return seen, err
+}
+
+// isAnyUnderWay reports whether driver Direct is bringing one of some machines to another OS, or has not succeeded to.
+func isAnyUnderWay(ctx context.Context, view *clusterview.View, elementals map[string]*infrav1.ElementalMachine, machines sets.Set[string]) (bool, error) {
+	for name := range machines {
+		if elementals[name] == nil {
+			continue
+		}
+		if underWay, err := view.IsDirectUnderWay(ctx, elementals[name]); err != nil || underWay {
+			return underWay, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,190 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct_test
+
+import (
+	"context"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+// waitsForConsent asserts that the attempt for an image waits for consent to the loss of the API, and that its node is left alone.
+func waitsForConsent(ctx context.Context, cluster *scenario.Cluster, wanted image.Image, of scenario.Identity) {
+	GinkgoHelper()
+	attempt, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "loses its API while Node "+of.Node+" is down")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(attempt.Status.Message).To(ContainSubstring("Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster " + cluster.Options.Name))
+	Consistently(func(ctx context.Context) (scenario.Marks, error) {
+		marks, err := cluster.Marks(ctx, of)
+		marks.Slots = 0 // others may have them
+		return marks, err
+	}, calm, look).WithContext(ctx).Should(Equal(scenario.Clean))
+}
+
+// countTriggers of each host so far.
+func countTriggers() map[string]int {
+	GinkgoHelper()
+	found := map[string]int{}
+	for host, times := range audit.Triggered(suite.Audit(theLab.Management)) {
+		found[host] = len(times)
+	}
+	return found
+}
+
+var _ = Describe("A KubeadmControlPlane of one with a single worker", Ordered, func() {
+	var (
+		cluster         *scenario.Cluster
+		plane, worker   scenario.Identity
+		before          []scenario.Identity
+		allowQuorumLoss = func(ctx context.Context, option string) {
+			GinkgoHelper()
+			Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":`+option+`}`)).To(Succeed())
+		}
+	)
+	BeforeAll(func(ctx SpecContext) {
+		workload, err := theLab.StartWorkload(ctx, "pair")
+		Expect(err).NotTo(HaveOccurred())
+		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "pair", Workload: workload, ControlPlane: 1, ControlPlaneMaxSurge: 1, Workers: 1})
+		before, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for _, identity := range before {
+			if identity.Node == cluster.ControlPlaneHostName(1) {
+				plane = identity
+			} else {
+				worker = identity
+			}
+		}
+		Expect(cluster.WorkloadKube().Create(ctx, suite.Web(2))).To(Succeed())
+	})
+	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(before)) })
+
+	It("waits for consent without keeping its worker, and is cordoned and drained as there is another Node", func(ctx SpecContext) {
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		waitsForConsent(ctx, cluster, wanted, plane)
+		forWorker := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchImage(ctx, forWorker)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, forWorker)).To(Succeed())
+		Expect(countTriggers()).NotTo(HaveKey(plane.Node))
+
+		allowQuorumLoss(ctx, "true")
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		cordoned := audit.Cordons(suite.Audit(cluster.Workload()))
+		Expect(cordoned).To(And(HaveKey(plane.Node), HaveKey(worker.Node)))
+		Expect(audit.MaxOverlap(cordoned)).To(Equal(1))
+	})
+
+	It("waits again once the consent is withdrawn", func(ctx SpecContext) {
+		triggered := countTriggers()
+		allowQuorumLoss(ctx, "false")
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		waitsForConsent(ctx, cluster, wanted, plane)
+		Expect(countTriggers()).To(Equal(triggered))
+	})
+})
+
+// Its provider is played: see the other specs of a K3s control plane.
+var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func() {
+	const template = scenario.Template
+	var (
+		cluster *scenario.Cluster
+		before  []scenario.Identity
+	)
+	BeforeAll(func(ctx SpecContext) {
+		workload, err := theLab.StartWorkload(ctx, "duo")
+		Expect(err).NotTo(HaveOccurred())
+		cluster = suite.NewCluster(ctx, theLab, scenario.Options{
+			Name: "duo", Workload: workload, Pools: []scenario.Pool{{Name: scenario.Deployment}}, Spare: 2,
+		})
+		for _, name := range []string{"cp-1", "cp-2"} {
+			createBootstrapped(ctx, cluster, name, template)
+		}
+		Eventually(cluster.Identities, patience, look).WithContext(ctx).Should(HaveEach(HaveField("Node", Not(BeEmpty()))))
+		for _, name := range []string{"cp-1", "cp-2"} {
+			promote(ctx, cluster, name)
+		}
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
+			Should(Equal(said{"True", infrav1.RolledOutReason}))
+		before, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(before).To(HaveLen(2))
+	})
+	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(before)) })
+
+	It("is not touched without consent, goes on with it, and stops between the two when it is withdrawn", func(ctx SpecContext) {
+		first, second := identityOf(ctx, cluster, "cp-1"), identityOf(ctx, cluster, "cp-2")
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		waitsForConsent(ctx, cluster, wanted, first)
+		Expect(countTriggers()).NotTo(Or(HaveKey(first.Node), HaveKey(second.Node)))
+
+		By("giving consent until the first has begun")
+		held := suite.HoldHost(theLab.Host(first.Node), infrav1.HostUpgradeApplying)
+		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
+		Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience, look).WithContext(ctx).Should(BeClosed())
+		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":false}`)).To(Succeed())
+		held.Release(string(infrav1.HostUpgradeApplying))
+		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
+		Expect(err).NotTo(HaveOccurred())
+		waitsForConsent(ctx, cluster, wanted, second)
+
+		By("giving it again")
+		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
+		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
+			Should(Equal(said{"True", infrav1.RolledOutReason}))
+		cordoned := audit.Cordons(suite.Audit(cluster.Workload()))
+		Expect(cordoned).To(And(HaveKey(first.Node), HaveKey(second.Node)), "each has another Node to be drained to")
+		Expect(audit.MaxOverlap(cordoned)).To(Equal(1))
+		Expect(countTriggers()).To(And(HaveKeyWithValue(first.Node, 1), HaveKeyWithValue(second.Node, 1)))
+	})
+})
+
+// identityOf a Machine.
+func identityOf(ctx context.Context, cluster *scenario.Cluster, machine string) scenario.Identity {
+	GinkgoHelper()
+	of := &clusterv1.Machine{}
+	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: machine}, of)).To(Succeed())
+	all, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	at := slices.IndexFunc(all, func(identity scenario.Identity) bool { return identity.MachineUID == string(of.UID) })
+	Expect(at).NotTo(BeNumerically("<", 0), machine)
+	return all[at]
+}
+
+// createBootstrapped makes a Machine with its ElementalMachine, and a KubeadmConfig by which it joins.
+func createBootstrapped(ctx context.Context, cluster *scenario.Cluster, name, template string) {
+	GinkgoHelper()
+	config := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cluster.Namespace(), Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster.Options.Name},
+	}}
+	Expect(theLab.Kube.Create(ctx, config)).To(Succeed())
+	createMachine(ctx, cluster, name, template, nil, clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
+		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "KubeadmConfig", Name: name,
+	}})
+}
+
+// promote a Machine that has joined to the control plane.
+func promote(ctx context.Context, cluster *scenario.Cluster, name string) {
+	GinkgoHelper()
+	machine := &clusterv1.Machine{}
+	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, machine)).To(Succeed())
+	joined := machine.DeepCopy()
+	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	machine.OwnerReferences = []metav1.OwnerReference{*k3sControlPlane(ctx, cluster)}
+	Expect(theLab.Kube.Patch(ctx, machine, client.MergeFrom(joined))).To(Succeed())
+	Expect(machine.Status.NodeRef.Name).NotTo(BeEmpty())
+}
