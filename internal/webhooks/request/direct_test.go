@@ -98,7 +98,6 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 		Expect(w.ask(ctx, "v2")).To(Succeed())
 	},
 		Entry("of a K3s control plane", controlledBy(of, "KThreesControlPlane")),
-		Entry("of a K3s control plane", controlledBy(of, "KThreesControlPlane")),
 		Entry("without an owner", nil),
 	)
 
