@@ -289,6 +289,15 @@ var _ = Describe("An attempt", func() {
 		Expect(machine.Marker().Phase).To(Equal(wire.PhaseFetching))
 	})
 
+	It("says in its last report before the reboot that it goes on without the API", func() {
+		marker := upgrade.Marker{Attempt: "a1", Phase: wire.PhaseRebooting}
+		Expect(marker.Wire().Message).To(ContainSubstring("reports as soon as it reaches it again"))
+		marker.Message = "choosing the next boot failed"
+		Expect(marker.Wire().Message).To(Equal(marker.Message), "what is wrong is not hidden")
+		marker.Phase, marker.Message = wire.PhaseAssessing, ""
+		Expect(marker.Wire().Message).To(BeEmpty())
+	})
+
 	It("keeps facts about the host when its report is dropped", func() {
 		w.live(dir, wanted("a1"))
 		w.live(dir, nil)

@@ -84,14 +84,20 @@ func (m Marker) Finished() bool { return slices.Contains(endPhases, m.Phase) }
 // InFlight reports whether the attempt can no longer be undone and has not ended.
 func (m Marker) InFlight() bool { return slices.Contains(inFlightPhases, m.Phase) }
 
+// lastWords are the message of the last report before the reboot. The API that it is sent to may run on this host.
+const lastWords = "the image is written and the host reboots; it needs no Elemental API to go on, and reports as soon as it reaches it again"
+
 // Wire is the attempt as it is reported; nil when there is none.
 func (m Marker) Wire() *wire.Attempt {
 	if m.Attempt == "" {
 		return nil
 	}
 	phase := m.Phase
-	if phase == PhaseReverting {
+	switch {
+	case phase == PhaseReverting:
 		phase = wire.PhaseAssessing
+	case phase == wire.PhaseRebooting && m.Message == "":
+		m.Message = lastWords
 	}
 	return &wire.Attempt{
 		Attempt: m.Attempt, Phase: phase, Digest: m.Digest, ImageBytes: m.ImageBytes, FreeBytes: m.FreeBytes,

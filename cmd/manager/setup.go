@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
@@ -135,7 +137,7 @@ func addControllers(
 		&hostupgrade.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Clusters: workloads,
 			Owners: wantedByOwners{owners}, Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
-			Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
+			Started: time.Now(), Self: workload.SelfOf(os.Getenv), Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
 		},
 		&nodepause.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: connector,

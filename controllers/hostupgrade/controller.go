@@ -67,6 +67,10 @@ type Reconciler struct {
 	Owners Owners
 	// Namespaces tells which have opted in: in one that has not any more no slot is taken, and no host triggered.
 	Namespaces Namespaces
+	// Started is when the manager was started: what hosts did before they may not have reported yet. Default: long ago.
+	Started time.Time
+	// Self is the Pod that the manager runs in. Default: none, and no message says that it is on the Node that reboots.
+	Self workload.Self
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock is the time.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/cluster-api/util"
 
@@ -89,17 +90,29 @@ func (o *observation) returned() bool {
 	return o.host.Status.OS.BootID != "" && o.host.Status.OS.BootID != report.FromBootID
 }
 
+// hearing is how long all hosts have to report once there is an Elemental API again: two of the longest waits of agents for one.
+const hearing = 2 * time.Minute
+
 // lost reports whether the host has been waited for as long as it may take. One that is back and assesses its boot may take
-// the time for that, and for the reboot into its former OS that may follow.
+// the time for that, and for the reboot into its former OS that may follow. A manager that has just started has not heard yet of what
+// happened before; what was lost until then stays lost.
 func (o *observation) lost() bool {
 	timeouts := o.options.Timeouts
 	switch {
+	case o.mayBeUnheard() > 0 && o.upgrade.Status.Phase != infrav1.UpgradeHostLost:
+		return false
 	case !o.returned():
 		return o.now.Sub(o.enteredAt(stepReboot)) >= timeouts.Reboot()
 	case o.hostReport().Phase == infrav1.HostUpgradeAssessing:
 		return o.now.Sub(o.enteredAt(stepAssess)) >= timeouts.Assessment()+timeouts.Reboot()
 	}
 	return false
+}
+
+// mayBeUnheard is for how long hosts may still not have reported what they did before the manager was started: no longer than a reboot
+// may take.
+func (o *observation) mayBeUnheard() time.Duration {
+	return max(0, min(hearing, o.options.Timeouts.Reboot())-o.now.Sub(o.started))
 }
 
 // hasNothingToDo reports whether the host runs what the attempt asks for although it has not been told to

@@ -77,6 +77,36 @@ var _ = Describe("A host that was lost", func() {
 	})
 })
 
+var _ = Describe("A controller that was away for longer than a reboot may take", func() {
+	const late, hearing = 31 * time.Minute, 2 * time.Minute
+	It("gives the host the time to report before it takes it for lost", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.stopAt = infrav1.HostUpgradeRebooting
+		w.drive(ctx, nil)
+		w.clock.SetTime(w.clock.Now().Add(late))
+		w.restart()
+		w.reconciler.Started = w.clock.Now()
+		w.rest(ctx)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
+		Expect(w.marks(ctx).SkipRemediation).To(BeTrue())
+
+		w.clock.SetTime(w.clock.Now().Add(hearing))
+		w.rest(ctx)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeHostLost))
+		Expect(w.marks(ctx).SkipRemediation).To(BeFalse())
+	})
+
+	It("leaves a host lost that was so before", func(ctx SpecContext) {
+		w := lose(ctx, "HostLost")
+		counted := ends()
+		w.restart()
+		w.reconciler.Started = w.clock.Now()
+		w.rest(ctx)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeHostLost))
+		Expect(since(counted, ends())).To(BeEmpty(), "it is counted once")
+	})
+})
+
 var _ = Describe("A host that was lost while it assessed its boot", func() {
 	var w *world
 

@@ -47,6 +47,7 @@ type Namespaces interface {
 // observation is all that one reconcile decides on. Objects that do not exist are nil.
 type observation struct {
 	now     time.Time
+	started time.Time
 	upgrade *infrav1.ElementalHostUpgrade
 	// attempt is the id in every mark of this attempt.
 	attempt string
@@ -102,6 +103,7 @@ func (o *observation) wasMoved() bool { return o.attempt != firstID(o.upgrade) }
 func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {
 	o := &observation{
 		now:     r.Clock.Now(),
+		started: r.Started,
 		upgrade: upgrade,
 		attempt: attemptOf(upgrade),
 		options: upgrade.Spec.Options.WithDefaults(),

@@ -28,8 +28,8 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.End(string(infrav1.UpgradeHostLost), "%s: look at its console; its slot is kept until it returns, "+
 			"its Machine is deleted, or spec.release is set%s", o.loss(), o.stoppedVMs()), nil
 	}
-	left := o.options.Timeouts.Reboot() - o.now.Sub(o.enteredAt(stepReboot))
-	return sequence.Wait(min(left, pollHost), "%s", rebootMessage(o, o.hostReport().Phase)), nil
+	left := max(o.options.Timeouts.Reboot()-o.now.Sub(o.enteredAt(stepReboot)), o.mayBeUnheard())
+	return sequence.Wait(min(left, pollHost), "%s%s", rebootMessage(o, o.hostReport().Phase), r.withSelf(ctx, o)), nil
 }
 
 // loss says what a lost host has failed to do.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 var _ = Describe("An upgrade of the only Node of a cluster", func() {
@@ -60,6 +61,18 @@ var _ = Describe("An upgrade of the only Node of a cluster", func() {
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))
 		Expect(w.agent.applied).To(HaveLen(1))
+	})
+
+	It("says that the management cluster goes away with it, where the manager's own Pod runs on it", func(ctx SpecContext) {
+		const said = "this management cluster runs on it"
+		w := alone(ctx)
+		pod := get(ctx, w, "web", &corev1.Pod{})
+		w.reconciler.Self = workload.Self{Key: client.ObjectKeyFromObject(pod), UID: "that of the same name elsewhere"}
+		w.drive(ctx, w.isAt(ctx, "Reboot"))
+		Expect(w.status(ctx).Message).NotTo(ContainSubstring(said))
+		w.reconciler.Self.UID = pod.UID
+		w.rest(ctx)
+		Expect(w.status(ctx).Message).To(ContainSubstring(said))
 	})
 
 	It("is decided by the Nodes that exist: another one that is not Ready is one too", func(ctx SpecContext) {

@@ -22,7 +22,7 @@ long_suites() { awk '!/^#/ && NF { print $2, $1 }' hack/test/long-suites.txt | s
 # longest_first prints the suites' packages. A suite that is not named here runs last.
 longest_first() {
   local left_out=" ${LEAVE_OUT:-} " first name
-  first="kills ends several $(long_suites | tr '\n' ' ')rollout contract pause"
+  first="kills ends directkills several $(long_suites | tr '\n' ' ')rollout contract pause"
   [ -z "${ALONGSIDE:-}" ] || echo "$ALONGSIDE"
   for name in $first; do
     case $left_out in *" $name "*) continue ;; esac

@@ -40,7 +40,7 @@ func (l *Lab) installControlPlaneStandIn(ctx context.Context) error {
 
 // InitializeControlPlane sets the status of a LabControlPlane to initialized, as its provider would.
 func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string) error {
-	plane, err := l.controlPlane(ctx, namespace, name)
+	plane, err := l.ControlPlaneStandIn(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (l *Lab) InitializeControlPlane(ctx context.Context, namespace, name string
 
 // ControlPlaneVersion is the desired version of a LabControlPlane; empty if it has none.
 func (l *Lab) ControlPlaneVersion(ctx context.Context, namespace, name string) (string, error) {
-	plane, err := l.controlPlane(ctx, namespace, name)
+	plane, err := l.ControlPlaneStandIn(ctx, namespace, name)
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +72,8 @@ func (l *Lab) ControlPlaneVersion(ctx context.Context, namespace, name string) (
 	return version, nil
 }
 
-func (l *Lab) controlPlane(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+// ControlPlaneStandIn is a LabControlPlane.
+func (l *Lab) ControlPlaneStandIn(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	plane := &unstructured.Unstructured{}
 	plane.SetGroupVersionKind(controlPlaneKind())
 	plane.SetNamespace(namespace)

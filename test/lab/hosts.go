@@ -112,6 +112,7 @@ func (l *Lab) addHost(ctx context.Context, workload *kube.Cluster, options host.
 	options.Double = filepath.Join(l.options.Root, "bin", "lab", "hostdouble")
 	options.Agent = filepath.Join(l.options.Root, "bin", "elemental-agent")
 	options.Etcd = l.options.tool("etcd")
+	options.OnEvent = l.onHostEvent
 	added, err := host.New(ctx, options)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,8 @@ type Lab struct {
 	meter    meter
 	// workloads are the workload clusters besides the first.
 	workloads []*Workload
+	// self is what runs on a host of the lab; see HostOn.
+	self selfHosted
 }
 
 // Start starts a lab. If it fails, it stops what it has started.
@@ -98,11 +100,7 @@ func (l *Lab) Stop() {
 	for _, host := range l.hosts {
 		_ = host.Stop()
 	}
-	for _, provider := range slices.Concat(l.Managers, l.RKE2, []*capi.Provider{l.ControlPlane, l.Bootstrap, l.Core}) {
-		if provider != nil && provider.Process != nil {
-			provider.Process.Stop()
-		}
-	}
+	l.stopManagers()
 	l.stopClusters()
 	l.services.close()
 	l.meter.close()
@@ -111,6 +109,14 @@ func (l *Lab) Stop() {
 	}
 	if l.options.temporary {
 		_ = os.RemoveAll(l.options.Dir)
+	}
+}
+
+func (l *Lab) stopManagers() {
+	for _, provider := range slices.Concat(l.Managers, l.RKE2, []*capi.Provider{l.ControlPlane, l.Bootstrap, l.Core}) {
+		if provider != nil && provider.Process != nil {
+			provider.Process.Stop()
+		}
 	}
 }
 
@@ -125,7 +131,7 @@ func (l *Lab) stopClusters() {
 		workload.Cluster.Stop()
 	}
 	for _, cluster := range []*kube.Cluster{l.Workload, l.Management} {
-		if cluster != nil {
+		if cluster != nil { // stopped twice if it is both
 			cluster.Stop()
 		}
 	}

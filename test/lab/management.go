@@ -23,10 +23,14 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Management, err = kube.Start(ctx, kube.Options{
+	options := kube.Options{
 		Name: "management", Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: []string{"garbage-collector-controller", "namespace-controller"}, Died: l.died,
-	})
+	}
+	if l.options.SelfHosted {
+		options.Controllers, options.Pods, options.PodStages = workloadControllers(), true, l.options.manifest("kwok-stages.yaml")
+	}
+	l.Management, err = kube.Start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -40,6 +44,9 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	}
 	if _, err := l.Management.WriteKubeconfig("admin"); err != nil {
 		return err
+	}
+	if l.options.SelfHosted {
+		l.Workload, l.WorkloadKube = l.Management, l.Kube
 	}
 	l.env = capi.Env{Management: l.Management, Client: l.Kube, Dir: dir, Died: l.died}
 	l.progress("management API server ready")

@@ -44,6 +44,9 @@ type Options struct {
 	WithoutProvider bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool
+	// SelfHosted makes the management cluster the workload cluster, too. Lab.HostOn then moves everything that runs in it
+	// to a host.
+	SelfHosted bool
 	// WorkloadAccount connects workload clusters as the ServiceAccount of config/workload, limited to its role.
 	// Default: as a cluster administrator.
 	WorkloadAccount bool

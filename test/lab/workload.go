@@ -52,7 +52,7 @@ func workloadControllers() []string {
 }
 
 func (l *Lab) startWorkload(ctx context.Context) error {
-	if l.options.WithoutWorkload {
+	if l.options.WithoutWorkload || l.options.SelfHosted {
 		return nil
 	}
 	workload, err := l.newWorkload(ctx, "workload")
@@ -139,6 +139,9 @@ func (l *Lab) NodeOf(cluster *kube.Cluster, name string) (host.Kubelet, error) {
 	}
 	if found := l.kubeVirtOf(cluster); found != nil {
 		return found.Kubelet(node), nil
+	}
+	if l.options.SelfHosted {
+		return ownNode{Kubelet: node, lab: l}, nil
 	}
 	return node, nil
 }

@@ -99,7 +99,7 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 })
 
 // killAtSteps kills the manager whenever the attempt for an image is seen at another step, until it has ended, and returns the
-// steps.
+// steps. The suite directkills kills it after each write.
 func killAtSteps(ctx context.Context, cluster *scenario.Cluster, wanted image.Image) []string {
 	GinkgoHelper()
 	steps := []string{}

@@ -10,15 +10,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -39,28 +34,8 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 		before  []scenario.Identity
 	)
 	BeforeAll(func(ctx SpecContext) {
-		workload, err := theLab.StartWorkload(ctx, "edge")
-		Expect(err).NotTo(HaveOccurred())
-		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "edge", Workload: workload, Workers: 1, Spare: 3})
-		copyTemplate(ctx, cluster, template)
-		for _, name := range []string{controlPlane, another} {
-			createMachine(ctx, cluster, name, template, k3sControlPlane(ctx, cluster), copiedBootstrap(ctx, cluster, name))
-		}
-		createMachine(ctx, cluster, alone, template, nil, copiedBootstrap(ctx, cluster, alone))
-		running := []string{}
-		Eventually(func(g Gomega) {
-			machines, err := cluster.Machines(ctx)
-			g.Expect(err).NotTo(HaveOccurred())
-			running = running[:0]
-			for i := range machines {
-				if machines[i].Status.Phase == "Running" {
-					running = append(running, machines[i].Name)
-				}
-			}
-			g.Expect(running).To(ContainElements(controlPlane, another, alone))
-		}, patience, look).Should(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
-			Should(Equal(said{"True", infrav1.RolledOutReason}))
+		cluster = newStandIn(ctx, "edge", template, []string{controlPlane, another}, alone)
+		var err error
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
 	})
@@ -88,8 +63,7 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 		_, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "allowQuorumLoss")
 		Expect(err).NotTo(HaveOccurred(), "two members of etcd have no majority without one")
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
-			Should(Equal(said{"True", infrav1.RolledOutReason}))
+		Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())
 
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 		attempts, err := cluster.Attempts(ctx)
@@ -115,67 +89,3 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 		Consistently(cluster.Attempts, calm, look).WithContext(ctx).Should(HaveLen(3))
 	})
 })
-
-// copyTemplate makes a template of a name like that of the workers.
-func copyTemplate(ctx context.Context, cluster *scenario.Cluster, name string) {
-	GinkgoHelper()
-	of := &infrav1.ElementalMachineTemplate{}
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Template}, of)).To(Succeed())
-	made := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: name}, Spec: *of.Spec.DeepCopy()}
-	Expect(theLab.Kube.Create(ctx, made)).To(Succeed())
-}
-
-// k3sControlPlane is the owner of the Machines. The lab's own kind has the name of the Cluster.
-func k3sControlPlane(ctx context.Context, cluster *scenario.Cluster) *metav1.OwnerReference {
-	GinkgoHelper()
-	of := &unstructured.Unstructured{}
-	of.SetGroupVersionKind(schema.GroupVersionKind{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: "LabControlPlane"})
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.Options.Name}, of)).To(Succeed())
-	return metav1.NewControllerRef(of, of.GroupVersionKind())
-}
-
-// createMachine makes a Machine with its ElementalMachine as providers of control planes do.
-func createMachine(ctx context.Context, cluster *scenario.Cluster, name, template string, controller *metav1.OwnerReference, bootstrap clusterv1.Bootstrap) {
-	GinkgoHelper()
-	of := &infrav1.ElementalMachineTemplate{}
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: template}, of)).To(Succeed())
-	labels := map[string]string{clusterv1.ClusterNameLabel: cluster.Options.Name}
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name, Labels: labels}}
-	if controller != nil {
-		machine.OwnerReferences = []metav1.OwnerReference{*controller}
-		machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
-	}
-	machine.Spec = clusterv1.MachineSpec{
-		ClusterName: cluster.Options.Name, Version: scenario.KubernetesVersion, Bootstrap: bootstrap,
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: name,
-		},
-	}
-	elemental := &infrav1.ElementalMachine{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: cluster.Namespace(), Name: name, Labels: machine.Labels,
-			Annotations: map[string]string{
-				clusterv1.TemplateClonedFromNameAnnotation:      template,
-				clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.GroupVersion.WithKind(owner.ElementalMachineTemplateKind).GroupKind().String(),
-			},
-		},
-		Spec: *of.Spec.Template.Spec.DeepCopy(),
-	}
-	Expect(theLab.Kube.Create(ctx, elemental)).To(Succeed())
-	Expect(theLab.Kube.Create(ctx, machine)).To(Succeed())
-}
-
-// copiedBootstrap is the data of a worker, which its KubeadmConfig owns.
-func copiedBootstrap(ctx context.Context, cluster *scenario.Cluster, name string) clusterv1.Bootstrap {
-	GinkgoHelper()
-	workers, err := cluster.PoolMachines(ctx, scenario.Deployment)
-	Expect(err).NotTo(HaveOccurred())
-	secret := &corev1.Secret{}
-	of := ptr.Deref(workers[0].Spec.Bootstrap.DataSecretName, "")
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: of}, secret)).To(Succeed())
-	made := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name + "-bootstrap", Labels: secret.Labels}, Type: secret.Type, Data: secret.Data,
-	}
-	Expect(theLab.Kube.Create(ctx, made)).To(Succeed())
-	return clusterv1.Bootstrap{DataSecretName: &made.Name}
-}

@@ -117,8 +117,7 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 		for _, name := range []string{"cp-1", "cp-2"} {
 			promote(ctx, cluster, name)
 		}
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
-			Should(Equal(said{"True", infrav1.RolledOutReason}))
+		Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(before).To(HaveLen(2))
@@ -144,8 +143,7 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 
 		By("giving it again")
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
-			Should(Equal(said{"True", infrav1.RolledOutReason}))
+		Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())
 		cordoned := audit.Cordons(suite.Audit(cluster.Workload()))
 		Expect(cordoned).To(And(HaveKey(first.Node), HaveKey(second.Node)), "each has another Node to be drained to")
 		Expect(audit.MaxOverlap(cordoned)).To(Equal(1))
@@ -172,9 +170,9 @@ func createBootstrapped(ctx context.Context, cluster *scenario.Cluster, name, te
 		Namespace: cluster.Namespace(), Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster.Options.Name},
 	}}
 	Expect(theLab.Kube.Create(ctx, config)).To(Succeed())
-	createMachine(ctx, cluster, name, template, nil, clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
+	Expect(cluster.CreateMachineWith(ctx, name, template, nil, clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
 		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "KubeadmConfig", Name: name,
-	}})
+	}})).To(Succeed())
 }
 
 // promote a Machine that has joined to the control plane.
@@ -182,9 +180,11 @@ func promote(ctx context.Context, cluster *scenario.Cluster, name string) {
 	GinkgoHelper()
 	machine := &clusterv1.Machine{}
 	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, machine)).To(Succeed())
+	controller, err := cluster.ControlPlaneStandIn(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	joined := machine.DeepCopy()
 	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
-	machine.OwnerReferences = []metav1.OwnerReference{*k3sControlPlane(ctx, cluster)}
+	machine.OwnerReferences = []metav1.OwnerReference{*controller}
 	Expect(theLab.Kube.Patch(ctx, machine, client.MergeFrom(joined))).To(Succeed())
 	Expect(machine.Status.NodeRef.Name).NotTo(BeEmpty())
 }

@@ -59,6 +59,8 @@ type Cluster struct {
 	port      int
 	authority *pki.Authority
 	processes []*process.Process
+	etcd      *process.Process
+	etcdURL   string
 	// APIServer can be killed and restarted.
 	APIServer *process.Process
 }
@@ -154,6 +156,9 @@ func (c *Cluster) makeCertificates(context.Context) error {
 
 // tls is a file among the cluster's certificates.
 func (c *Cluster) tls(name string) string { return filepath.Join(c.path("tls"), name) }
+
+// CAFile is a file with the certificate of the cluster's authority.
+func (c *Cluster) CAFile() string { return c.tls("ca.crt") }
 
 // Kubeconfig creates a kubeconfig for a user of the group system:masters. The user's name appears in the audit log.
 func (c *Cluster) Kubeconfig(user string) ([]byte, error) { return c.kubeconfig(user, admins) }

@@ -80,7 +80,8 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 
 func (c *Cluster) startEtcd(ctx context.Context, client, peer int) error {
 	clientURL, peerURL := fmt.Sprintf("http://127.0.0.1:%d", client), fmt.Sprintf("http://127.0.0.1:%d", peer)
-	etcd, err := c.run("etcd",
+	var err error
+	c.etcd, err = c.run("etcd",
 		"--data-dir="+c.path("etcd"),
 		"--listen-client-urls="+clientURL, "--advertise-client-urls="+clientURL,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL,
@@ -89,9 +90,14 @@ func (c *Cluster) startEtcd(ctx context.Context, client, peer int) error {
 	if err != nil {
 		return err
 	}
+	c.etcdURL = clientURL
+	return c.awaitEtcd(ctx)
+}
+
+func (c *Cluster) awaitEtcd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return etcd.AwaitOK(ctx, clientURL+"/health", nil)
+	return c.etcd.AwaitOK(ctx, c.etcdURL+"/health", nil)
 }
 
 func (c *Cluster) awaitAPIServer(ctx context.Context) error {

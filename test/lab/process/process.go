@@ -161,6 +161,13 @@ func (p *Process) Restart() error {
 	}
 }
 
+// SetEnv replaces what is added to the environment, from the next Restart on.
+func (p *Process) SetEnv(env []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spec.Env = env
+}
+
 func (p *Process) signal(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

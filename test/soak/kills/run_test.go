@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/killtable"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
@@ -35,10 +36,10 @@ type run struct {
 func upgradeWorker(ctx context.Context, room int) int {
 	GinkgoHelper()
 	r := newRun(ctx)
-	Expect(scene.begin(room, func() error { return cluster.PatchImage(ctx, r.wanted) })).To(Succeed())
+	Expect(scene.Begin(room, func() error { return cluster.PatchImage(ctx, r.wanted) })).To(Succeed())
 	err := cluster.AwaitPool(ctx, scenario.Deployment, r.wanted)
-	kills, _, left, failure := scene.look()
-	By(fmt.Sprintf("run %d, in which were killed:\n%s", scene.run, strings.Join(kills, "\n")))
+	kills, _, left, failure := scene.Look()
+	By(fmt.Sprintf("run %d, in which were killed:\n%s", scene.Run(), strings.Join(kills, "\n")))
 	Expect(failure).NotTo(HaveOccurred())
 	Expect(err).NotTo(HaveOccurred())
 	r.expectSucceeded(ctx)
@@ -52,8 +53,8 @@ func newRun(ctx context.Context) *run {
 	Expect(err).NotTo(HaveOccurred())
 	gatherGuests(ctx)
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed(), "there is something to drain")
-	Eventually(func() bool { return scene.isUp(manager) }, patience, look).Should(BeTrue(), "the manager is up")
-	wanted, err := cluster.PushImage(ctx, fmt.Sprintf("k%d", scene.run+1), image.OS{})
+	Eventually(scene.IsManagerUp, patience, look).Should(BeTrue(), "the manager is up")
+	wanted, err := cluster.PushImage(ctx, fmt.Sprintf("k%d", scene.Run()+1), image.OS{})
 	Expect(err).NotTo(HaveOccurred())
 	host := theLab.Host(worker.Node)
 	return &run{wanted: wanted, began: time.Now(), before: identities, host: host, boots: len(host.Boots()), starts: guestStarts()}
@@ -65,7 +66,7 @@ func (r *run) expectSucceeded(ctx context.Context) {
 	Eventually(r.ends, patience, look).WithContext(ctx).Should(ConsistOf(infrav1.UpgradeSucceeded), "one attempt, and it succeeded")
 	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(worker).Should(Equal(scenario.Clean))
 	Eventually(r.hostSays, patience, look).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
-	Expect(readDisk(r.host).marker).To(BeEmpty(), "the agent has no marker")
+	Expect(killtable.Marker(r.host)).To(BeEmpty(), "the agent has no marker")
 	Expect(cluster.Identities(ctx)).To(Equal(r.before), "Machine, Node and provider ID are the same")
 	expectGuestsBack(ctx, r.starts, r.began)
 }

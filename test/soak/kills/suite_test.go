@@ -13,9 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/killtable"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
@@ -24,10 +23,7 @@ const (
 	// patience is the timeout for what has to happen soon.
 	patience = 90 * time.Second
 	look     = 50 * time.Millisecond
-	blink    = 5 * time.Millisecond
 
-	management = "management"
-	workload   = "workload"
 	// refuge is the pool of a worker that is not upgraded, to which virtual machines can be
 	// migrated.
 	refuge = "refuge"
@@ -37,8 +33,9 @@ var (
 	theLab  *lab.Lab
 	cluster *scenario.Cluster
 	worker  scenario.Identity
-	// scene is the stage of all side effects.
-	scene *stage
+	// scene is the stage of all side effects, and table has the kills.
+	scene *killtable.Stage
+	table *killtable.Table
 )
 
 func TestKills(t *testing.T) {
@@ -77,16 +74,11 @@ func theWorker(ctx SpecContext) scenario.Identity {
 // openStage makes all side effects of the manager and the agent pass through the stage.
 func openStage(ctx SpecContext) {
 	GinkgoHelper()
-	host := theLab.Host(worker.Node)
-	scene = newStage(newVictims(theLab, host), newTable(inFocus(readEdges(committed))))
-	gate, err := admission.Open(scene.write)
+	table = killtable.NewTable(killtable.InFocus(killtable.ReadEdges(committed)), killtable.EachProcess())
+	opened, closeStage, err := killtable.Open(ctx, theLab, cluster, theLab.Host(worker.Node), table)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(gate.Close)
-	Expect(gate.Guard(ctx, management, theLab.Management, theLab.Kube, lab.ManagerUser)).To(Succeed())
-	Expect(gate.Guard(ctx, workload, theLab.Workload, theLab.WorkloadKube, theLab.WorkloadUser())).To(Succeed())
-	place, err := rendezvous.Open(host.Path(), scene.call)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(place.Close)
+	DeferCleanup(closeStage)
+	scene = opened
 }
 
 var _ = AfterSuite(func() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kills_test
+package killtable
 
 import (
 	"context"

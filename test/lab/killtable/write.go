@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kills_test
+package killtable
 
 import (
 	"slices"
@@ -26,14 +26,14 @@ func isOurs(w *admission.Write) bool {
 }
 
 // edgesOf a write: one for each change.
-func edgesOf(w *admission.Write) []edge {
-	edges := []edge{}
+func edgesOf(w *admission.Write) []Edge {
+	edges := []Edge{}
 	for _, effect := range w.Effects() {
 		name := w.Cluster + " " + w.Resource + " " + effect
 		if isEvictionOfGuest(w) {
 			name += ofGuest
 		}
-		edges = append(edges, edge(name))
+		edges = append(edges, Edge(name))
 	}
 	return edges
 }
@@ -44,7 +44,7 @@ func isEvictionOfGuest(w *admission.Write) bool {
 
 // momentsOf a write: before it is stored, and after. For an eviction, KubeVirt's webhook is called concurrently with
 // ours and acts on it; the moment before is therefore that of the manager's dry run.
-func momentsOf(w *admission.Write, edges []edge) (firsts, lasts []cell) {
+func momentsOf(w *admission.Write, edges []Edge) (firsts, lasts []cell) {
 	if !isEvictionOfGuest(w) || w.Trial {
 		firsts = cells(edges, before)
 	}
@@ -55,14 +55,14 @@ func momentsOf(w *admission.Write, edges []edge) (firsts, lasts []cell) {
 }
 
 // isReport reports whether the manager records a report of the agent, which is also a side effect of the agent.
-func isReport(w *admission.Write, edges []edge) bool {
+func isReport(w *admission.Write, edges []Edge) bool {
 	return w.Resource == "elementalhosts/status" && strings.Contains(string(edges[len(edges)-1]), " status.")
 }
 
 // tellsEnd reports whether the manager records that the attempt has ended on the host, or was forgotten there. The host
 // runs no command after that, which would be the next moment.
-func tellsEnd(edges []edge) bool {
-	return slices.ContainsFunc(edges, func(e edge) bool {
+func tellsEnd(edges []Edge) bool {
+	return slices.ContainsFunc(edges, func(e Edge) bool {
 		return e == management+" elementalhosts/status status.upgrade.phase=nothing" ||
 			e == management+" elementalhosts/status status.upgrade.phase=Succeeded"
 	})

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kills_test
+package killtable
 
 import (
 	"encoding/json"
@@ -17,8 +17,14 @@ import (
 // workDir is the agent's state directory.
 const workDir = "/var/lib/elemental/agent"
 
-// reboot is the edge of the host itself.
-const reboot edge = "host reboot"
+// ofHost begins the edges of the host, of which the reboot is one.
+const (
+	ofHost      = "host "
+	reboot Edge = ofHost + "reboot"
+)
+
+// Marker is the content of the agent's marker; empty without one.
+func Marker(host *lab.Host) string { return readDisk(host).marker }
 
 // disk is what the agent has written to its disk, and how often the host has booted: its side effects besides
 // commands.
@@ -39,16 +45,16 @@ func readDisk(host *lab.Host) disk {
 }
 
 // since lists the side effects on the host since then.
-func (d disk) since(then disk) []edge {
-	set := map[edge]bool{}
+func (d disk) since(then disk) []Edge {
+	set := map[Edge]bool{}
 	if d.boots > then.boots {
 		set[reboot] = true
 	}
 	if d.known != then.known {
-		set["host known images"] = true
+		set[ofHost+"known images"] = true
 	}
 	for _, changed := range markerChanges(unmarshal(then.marker), unmarshal(d.marker)) {
-		set[edge("host marker "+changed)] = true
+		set[Edge("host marker "+changed)] = true
 	}
 	return sortedEdges(set)
 }
@@ -71,7 +77,7 @@ func markerChanges(was, is map[string]any) []string {
 }
 
 // command is the edge of a call, without what differs between hosts.
-func command(host *lab.Host, argv []string) edge {
+func command(host *lab.Host, argv []string) Edge {
 	words := slices.Clone(argv)
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], host.Path(), "")
@@ -79,7 +85,7 @@ func command(host *lab.Host, argv []string) edge {
 			words[i] = name // the IDs of snapshots differ in each upgrade
 		}
 	}
-	return edge("host " + strings.Join(words, " "))
+	return Edge(ofHost + strings.Join(words, " "))
 }
 
 // unmarshal parses an object; a missing file is an empty one.

@@ -1,22 +1,26 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kills_test
+package killtable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 const (
-	// killsAtOnce is the maximum number of kills in one upgrade.
-	killsAtOnce = 20
+	// KillsAtOnce is the maximum number of kills in one upgrade.
+	KillsAtOnce = 20
 	// hold is how long a side effect waits for a victim to restart: less than the timeout of API servers
 	// (admission.Patience).
 	hold = 10 * time.Second
@@ -24,12 +28,19 @@ const (
 	// until then if a process may be dead.
 	calm      = 100 * time.Millisecond
 	reporting = 3 * time.Second
+
+	// patience is the timeout for what has to happen soon.
+	patience = 90 * time.Second
+	blink    = 5 * time.Millisecond
+
+	management = "management"
+	workload   = "workload"
 )
 
-// stage serializes all side effects, and kills processes at them.
-type stage struct {
+// Stage serializes all side effects, and kills processes at them.
+type Stage struct {
 	*victims
-	table *table
+	table *Table
 	// turn is held by the side effect that is being processed.
 	turn chan struct{}
 
@@ -44,20 +55,39 @@ type stage struct {
 	// reporting is how long a report may take.
 	reporting time.Duration
 	// recorded edges of this run, and when the last of them was a write.
-	recorded map[edge]bool
+	recorded map[Edge]bool
 	wrote    time.Time
 	failure  error
 }
 
-func newStage(v *victims, t *table) *stage {
-	return &stage{victims: v, table: t, turn: make(chan struct{}, 1), recorded: map[edge]bool{}, disk: readDisk(v.host)}
+// Open makes all side effects of the manager, and of the host of one node, pass through a stage. Until it is closed nobody else may hold
+// the host.
+func Open(ctx context.Context, l *lab.Lab, cluster *scenario.Cluster, host *lab.Host, t *Table) (*Stage, func() error, error) {
+	v := newVictims(l, host)
+	s := &Stage{victims: v, table: t, turn: make(chan struct{}, 1), recorded: map[Edge]bool{}, disk: readDisk(v.host)}
+	gate, err := admission.Open(s.write)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = errors.Join(
+		gate.Guard(ctx, management, l.Management, l.Kube, lab.ManagerUser),
+		gate.Guard(ctx, workload, cluster.Workload(), cluster.WorkloadKube(), l.WorkloadUser()),
+	)
+	if err != nil {
+		return nil, nil, errors.Join(err, gate.Close())
+	}
+	place, err := rendezvous.Open(host.Path(), s.call)
+	if err != nil {
+		return nil, nil, errors.Join(err, gate.Close())
+	}
+	return s, func() error { return errors.Join(place.Close(), gate.Close()) }, nil
 }
 
-func (s *stage) take() { s.turn <- struct{}{} }
-func (s *stage) give() { <-s.turn }
+func (s *Stage) take() { s.turn <- struct{}{} }
+func (s *Stage) give() { <-s.turn }
 
 // takeUnless takes the turn, and gives up when ctx ends.
-func (s *stage) takeUnless(ctx context.Context) bool {
+func (s *Stage) takeUnless(ctx context.Context) bool {
 	select {
 	case s.turn <- struct{}{}:
 		return true
@@ -67,7 +97,7 @@ func (s *stage) takeUnless(ctx context.Context) bool {
 }
 
 // write is called by the API servers.
-func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict {
+func (s *Stage) write(ctx context.Context, w *admission.Write) admission.Verdict {
 	edges := edgesOf(w)
 	if len(edges) == 0 || !isOurs(w) {
 		return admission.Verdict{}
@@ -107,7 +137,7 @@ func (s *stage) write(ctx context.Context, w *admission.Write) admission.Verdict
 
 // call is called by the commands of the host. What the agent has written to its disk since the previous one was its
 // last side effect before this one.
-func (s *stage) call(moment rendezvous.Moment) {
+func (s *Stage) call(moment rendezvous.Moment) {
 	if moment.HalfWay {
 		return
 	}
@@ -119,7 +149,7 @@ func (s *stage) call(moment rendezvous.Moment) {
 	if s.isDead(agent, seen) {
 		return
 	}
-	called := []edge{command(s.host, moment.Argv)}
+	called := []Edge{command(s.host, moment.Argv)}
 	if moment.Done {
 		s.strikeOnce(cells(called, after))
 		return
@@ -130,7 +160,7 @@ func (s *stage) call(moment rendezvous.Moment) {
 }
 
 // onDisk are the moments after what the agent has written to its disk since the last look.
-func (s *stage) onDisk() []cell {
+func (s *Stage) onDisk() []cell {
 	is := readDisk(s.host)
 	done := is.since(s.disk)
 	s.disk = is
@@ -140,12 +170,12 @@ func (s *stage) onDisk() []cell {
 
 // awaitReport makes the host as slow as real ones, where that decides what is written: its report of a phase has been
 // processed before it continues. It does not wait for dead processes.
-func (s *stage) awaitReport() {
+func (s *Stage) awaitReport() {
 	phase := fmt.Sprint(unmarshal(readDisk(s.host).marker)["phase"])
 	if !slices.Contains([]string{wire.PhaseFetching, wire.PhaseApplying, wire.PhaseRebooting, wire.PhaseAssessing}, phase) {
 		return
 	}
-	said := edge(management + " elementalhosts/status status.upgrade.phase=" + phase)
+	said := Edge(management + " elementalhosts/status status.upgrade.phase=" + phase)
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 	defer cancel()
 	_ = await(ctx, func() bool {
@@ -156,20 +186,22 @@ func (s *stage) awaitReport() {
 }
 
 // patience is the timeout for reports.
-func (s *stage) patience() time.Duration {
+func (s *Stage) patience() time.Duration {
 	s.take()
 	defer s.give()
 	return s.reporting
 }
 
-func (s *stage) record(edges ...edge) {
+func (s *Stage) record(edges ...Edge) {
 	for _, e := range edges {
-		s.recorded[e] = true
+		if s.table.isOfHost() || !strings.HasPrefix(string(e), ofHost) {
+			s.recorded[e] = true
+		}
 	}
 }
 
 // cells of either victim.
-func cells(edges []edge, at side) []cell {
+func cells(edges []Edge, at side) []cell {
 	all := []cell{}
 	for _, e := range edges {
 		all = append(all, cell{e, manager, at}, cell{e, agent, at})
@@ -177,7 +209,7 @@ func cells(edges []edge, at side) []cell {
 	return all
 }
 
-func (s *stage) strikeOnce(at []cell) {
+func (s *Stage) strikeOnce(at []cell) {
 	if who, found := s.choose(context.Background(), at); found {
 		s.strike(who, at)
 	}
@@ -185,7 +217,7 @@ func (s *stage) strikeOnce(at []cell) {
 
 // choose chooses the victim at these cells: one whose kill is new, and which has started since its last kill. It
 // waits for a victim that is restarting; none is chosen when ctx ends.
-func (s *stage) choose(ctx context.Context, at []cell) (who victim, found bool) {
+func (s *Stage) choose(ctx context.Context, at []cell) (who victim, found bool) {
 	candidates := []victim{}
 	for _, c := range at {
 		if s.room > 0 && s.table.wants(c) {
@@ -208,7 +240,7 @@ func (s *stage) choose(ctx context.Context, at []cell) (who victim, found bool) 
 	return who, err == nil
 }
 
-func (s *stage) strike(who victim, at []cell) {
+func (s *Stage) strike(who victim, at []cell) {
 	ctx, cancel := context.WithTimeout(context.Background(), hold)
 	defer cancel()
 	if err := s.kill(ctx, who); err != nil {
@@ -224,12 +256,12 @@ func (s *stage) strike(who victim, at []cell) {
 	}
 }
 
-// begin starts the next run, without kills in the meantime.
-func (s *stage) begin(room int, start func() error) error {
+// Begin starts the next run, without kills in the meantime.
+func (s *Stage) Begin(room int, start func() error) error {
 	s.take()
 	defer s.give()
 	s.run++
-	s.kills, s.room, s.recorded = nil, room, map[edge]bool{}
+	s.kills, s.room, s.recorded = nil, room, map[Edge]bool{}
 	s.reporting = reporting
 	if room == 0 {
 		s.reporting = patience
@@ -237,8 +269,18 @@ func (s *stage) begin(room int, start func() error) error {
 	return start()
 }
 
-// look returns the kills of the run, and the edges that occurred in it.
-func (s *stage) look() (kills []string, recorded []edge, room int, err error) {
+// Run counts the upgrades.
+func (s *Stage) Run() int {
+	s.take()
+	defer s.give()
+	return s.run
+}
+
+// IsManagerUp reports whether the manager has started since its last kill.
+func (s *Stage) IsManagerUp() bool { return s.isUp(manager) }
+
+// Look returns the kills of the run, and the edges that occurred in it.
+func (s *Stage) Look() (kills []string, recorded []Edge, room int, err error) {
 	s.take()
 	defer s.give()
 	return s.kills, sortedEdges(s.recorded), s.room, s.failure

@@ -1,0 +1,99 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package directkills_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/killtable"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// patience is the timeout for what has to happen soon.
+	patience = 90 * time.Second
+	look     = 50 * time.Millisecond
+
+	// alone is the Machine that nobody owns, and the template that it was made from.
+	alone = "alone"
+	// guest is a virtual machine on it that cannot be migrated.
+	guest = "guest"
+)
+
+var (
+	theLab  *lab.Lab
+	cluster *scenario.Cluster
+	// node is that of the Machine.
+	node scenario.Identity
+	// scene is the stage of all side effects, and table has the kills.
+	scene *killtable.Stage
+	table *killtable.Table
+)
+
+func TestDirectKills(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "DirectKills")
+}
+
+// The node has something to do at each step: it is paused, and a virtual machine and Pods have to leave it.
+var _ = BeforeSuite(func(ctx SpecContext) {
+	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "direct", Workers: 1, Spare: 1})
+	Expect(cluster.CopyTemplate(ctx, alone)).To(Succeed())
+	Expect(cluster.CreateMachine(ctx, alone, alone, nil)).To(Succeed())
+	Expect(cluster.AwaitMachines(ctx, alone)).To(Succeed())
+	Expect(cluster.AwaitRolledOut(ctx, alone)).To(Succeed())
+	node = identityOf(ctx, alone)
+	Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+node.Node+`"]}}`)).To(Succeed())
+	web := suite.Web(2)
+	web.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Node}
+	Expect(theLab.WorkloadKube.Create(ctx, web)).To(Succeed())
+	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
+	_, err := cluster.CreateVM(ctx, vm.Spec{
+		Name: guest, Require: node.Node, Labels: map[string]string{infrav1.VMPolicyLabel: string(infrav1.VMPolicyShutdownAndRestore)},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	openStage(ctx)
+})
+
+func identityOf(ctx SpecContext, name string) scenario.Identity {
+	GinkgoHelper()
+	machine := &clusterv1.Machine{}
+	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, machine)).To(Succeed())
+	identities, err := cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	at := slices.IndexFunc(identities, func(i scenario.Identity) bool { return i.MachineUID == string(machine.UID) })
+	Expect(at).To(BeNumerically(">=", 0))
+	return identities[at]
+}
+
+func openStage(ctx SpecContext) {
+	GinkgoHelper()
+	table = killtable.NewTable(killtable.InFocus(killtable.ReadEdges(committed)), killtable.ManagerAlone())
+	opened, closeStage, err := killtable.Open(ctx, theLab, cluster, theLab.Host(node.Node), table)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(closeStage)
+	scene = opened
+}
+
+var _ = AfterSuite(func() {
+	if theLab != nil {
+		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty())
+	}
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
