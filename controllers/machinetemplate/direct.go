@@ -30,6 +30,9 @@ func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error
 		if err != nil {
 			return err
 		}
+		if driver == "" && found[i].Choice.IsAuto {
+			driver = seen.rolledOutBy(found[i].Machine)
+		}
 		if driver != "" {
 			seen.others.drivers[found[i].Owner] = driver
 		}
@@ -53,6 +56,21 @@ func (r *Reconciler) find(ctx context.Context, seen *observation) ([]direct.Cand
 	}
 	machines, err := finder.MadeFrom(ctx, seen.template)
 	return append(found, machines...), err
+}
+
+// rolledOutBy is the driver by which a rollout that has not ended reaches a Machine; empty if there is none. What Auto chooses for its owner
+// stays the same until then, whatever becomes of feature gates and replicas: a rollout that somebody has stopped would go on by the other
+// way, and what has Machines replaced would not be reported.
+func (o *observation) rolledOutBy(machine direct.Machine) infrav1.UpgradeDriver {
+	if o.clones[owner.DirectTemplate(machine.Elemental)] != nil {
+		return infrav1.DriverDirect
+	}
+	for _, of := range o.concerned {
+		if owner.Describe(of) == machine.Owner && o.clones[owner.TemplateName(of)] != nil && owner.MadeFrom(machine.Elemental) != owner.TemplateName(of) {
+			return infrav1.DriverClusterAPI
+		}
+	}
+	return ""
 }
 
 // upgradedBy is the driver by which a Machine of a control plane that may have either is upgraded at the moment; empty if it is

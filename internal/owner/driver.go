@@ -24,6 +24,8 @@ type Choice struct {
 	// Driver is ClusterAPI or Direct; empty if nothing upgrades them, and Problem says why and what to change.
 	Driver  infrav1.UpgradeDriver
 	Problem string
+	// IsAuto says that nobody has chosen it: it depends on what the owner and its provider are like.
+	IsAuto bool
 	// Owner with its kind, such as "KubeadmControlPlane cp". A Machine without an owner is its own.
 	Owner string
 }
@@ -82,7 +84,7 @@ func (o *Owners) DriverOfOwner(ctx context.Context, of Owner) (Choice, error) {
 		return choice, err
 	}
 	isDirect := option == infrav1.DriverDirect
-	if option == infrav1.DriverAuto {
+	if choice.IsAuto = option == infrav1.DriverAuto; choice.IsAuto {
 		if isDirect, err = o.isKnownToReplace(ctx, controlPlane); err != nil {
 			return choice, err
 		}

@@ -51,5 +51,5 @@ var _ = DescribeTable("DriverOf", func(kind string, replicas int32, option infra
 )
 
 func by(driver infrav1.UpgradeDriver, of string) types.GomegaMatcher {
-	return Equal(owner.Choice{Driver: driver, Owner: of})
+	return And(HaveField("Driver", driver), HaveField("Owner", of), HaveField("Problem", ""))
 }
