@@ -39,8 +39,8 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 	if closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace); err != nil || closed != "" {
 		return sequence.Wait(pollSlots, "%s", closed), err
 	}
-	if why := o.ownerRollsOut(); why != "" {
-		return sequence.Wait(pollSlots, "%s", why), nil
+	if why, err := r.ownerRollsOut(ctx, o); err != nil || why != "" {
+		return sequence.Wait(pollSlots, "%s", why), err
 	}
 	live, err := r.liveSlots(ctx, o)
 	if err != nil {

@@ -6,7 +6,6 @@ package hostupgrade
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -82,23 +82,11 @@ type observation struct {
 	watched []drainwatch.Kind
 }
 
-// attemptOf is the id of an attempt. It is new for every ElementalHostUpgrade, even of the same name, and stays with one
-// that "clusterctl move" takes to another management cluster, which gives it another UID.
-func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string {
-	if id := upgrade.Annotations[infrav1.AttemptAnnotation]; strings.HasPrefix(id, upgrade.Name+"/") {
-		return id
-	}
-	return firstID(upgrade)
-}
-
-// firstID is the id that an attempt gets where it is created. After a move it has another UID, and keeps its id.
-func firstID(upgrade *infrav1.ElementalHostUpgrade) string {
-	const uidLength = 8
-	return upgrade.Name + "/" + string(upgrade.UID)[:min(uidLength, len(upgrade.UID))]
-}
+// attemptOf is the id of an attempt.
+func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string { return attempts.ID(upgrade) }
 
 // wasMoved reports whether the attempt began on another management cluster, where its report stayed.
-func (o *observation) wasMoved() bool { return o.attempt != firstID(o.upgrade) }
+func (o *observation) wasMoved() bool { return o.attempt != attempts.FirstID(o.upgrade) }
 
 func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {
 	o := &observation{

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -70,20 +69,23 @@ func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string
 	if err != nil || closed != "" {
 		return closed, err
 	}
-	if why := o.ownerRollsOut(); why != "" {
-		return why, nil
+	if why, err := r.ownerRollsOut(ctx, o); err != nil || why != "" {
+		return why, err
 	}
 	return r.unwantedNow(ctx, o), nil
 }
 
-// ownerRollsOut says that the owner of a Machine that Cluster API does not update in place is about to replace it. The Machine was read
+// ownerRollsOut says that the owner of a Machine that Cluster API does not update in place may be about to replace it. The Machine was read
 // by this reconcile.
-func (o *observation) ownerRollsOut() string {
-	if owner.IsUpdating(o.machine) || !conditions.IsFalse(o.machine, clusterv1.MachineUpToDateCondition) {
-		return ""
+func (r *Reconciler) ownerRollsOut(ctx context.Context, o *observation) (string, error) {
+	if owner.IsUpdating(o.machine) {
+		return "", nil
 	}
-	return fmt.Sprintf("the owner of Machine %s rolls out another change, as the Machine's condition UpToDate is False: %s. "+
-		"Revert that change, or set spec.cancel of this ElementalHostUpgrade", o.machine.Name, conditions.GetMessage(o.machine, clusterv1.MachineUpToDateCondition))
+	why, err := owner.RollsOut(ctx, r.APIReader, o.machine)
+	if err != nil || why == "" {
+		return "", err
+	}
+	return why + ". Revert that change, or set spec.cancel of this ElementalHostUpgrade", nil
 }
 
 // unwantedNow reads once more what the owner of the Machine wants, and says why that is not this attempt's OS, or not known to

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +44,12 @@ func machineNotQuiet(of owner.ControlPlane, machine *clusterv1.Machine) string {
 		return ""
 	case !machine.Status.NodeRef.IsDefined():
 		return fmt.Sprintf("Machine %s has no Node yet", machine.Name)
+	}
+	for _, annotation := range []string{clusterv1.DeleteMachineAnnotation, clusterv1.RemediateMachineAnnotation} {
+		if metav1.HasAnnotation(machine.ObjectMeta, annotation) {
+			return fmt.Sprintf("Machine %s has the annotation %s, and %s deletes such a Machine instead of updating it: remove the annotation, or delete the Machine",
+				machine.Name, annotation, of.Kind())
+		}
 	}
 	if missing := owner.Unjudged(of, machine); missing != "" {
 		return fmt.Sprintf("Machine %s has no condition %s yet", machine.Name, missing)

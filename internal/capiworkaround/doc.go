@@ -33,7 +33,7 @@
 //   - Seen: in the source, when control planes were first upgraded on the lab, on hosts with a real etcd.
 //   - Fails when mended, for the first: test/integration/controlplane, "deletes the only Machine that is unhealthy instead of
 //     updating it (Judge and WaitForControlPlane)". For the second none does.
-//   - CAPRKE2 v0.25 deletes such a Machine, too, where it is the oldest (controlplane/internal/controllers/inplace.go,
+//   - CAPRKE2 v0.25 deletes such a Machine, too, where it takes it: the oldest of the failure domain with the most (controlplane/internal/controllers/inplace.go,
 //     tryInPlaceUpdate). Fails when mended, where CAPRKE2 can be had: test/integration/rke2, "deletes the only Machine that is
 //     unhealthy instead of updating it (Judge and WaitForControlPlane)".
 //

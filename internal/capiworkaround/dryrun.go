@@ -44,9 +44,12 @@ var appliers = map[string]applier{
 // of a template; it is empty where it takes all, and for other owners. KubeadmControlPlane tries the same before it updates
 // a Machine in place: a webhook or a policy that refuses it has the Machine deleted, and no hook is asked.
 func RefusedUpdate(ctx context.Context, owners *owner.Owners, of owner.Owner, template *infrav1.ElementalMachineTemplate) (string, error) {
-	applier, isControlPlane := appliers[of.Kind()]
-	if !isControlPlane {
+	if !owner.IsControlPlane(of) {
 		return "", nil
+	}
+	applier, known := appliers[of.Kind()]
+	if !known {
+		return "", fmt.Errorf("trying to update the Machines of %s: it is not known who applies", owner.Describe(of))
 	}
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template.Spec.Template.Spec)
 	if err != nil {

@@ -196,6 +196,9 @@ var _ = DescribeTable("A quiet point of a KubeadmControlPlane by the health of i
 	}, ""),
 	Entry("one that would be deleted", func(m *clusterv1.Machine) { fail(m, "EtcdMemberHealthy", metav1.ConditionUnknown) },
 		"Machine m is unhealthy (EtcdMemberHealthy), and KubeadmControlPlane deletes such a Machine instead of updating it: repair its node first"),
+	Entry("one that is chosen to be deleted", func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""} },
+		"Machine m has the annotation cluster.x-k8s.io/delete-machine, and KubeadmControlPlane deletes such a Machine instead of updating it: "+
+			"remove the annotation, or delete the Machine"),
 	Entry("one that is being updated", func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
 		fail(m, "APIServerPodHealthy", metav1.ConditionFalse)

@@ -15,7 +15,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -50,7 +49,13 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 	if template != owner.DirectTemplate(next.Elemental) { // the cache lags behind
 		return Result{After: soon}, nil
 	}
-	if why := inTheWay(chain.Machine); why != "" {
+	why := inTheWay(chain.Machine)
+	if why == "" {
+		if why, err = owner.RollsOut(ctx, p.Live, chain.Machine); err != nil {
+			return Result{}, err
+		}
+	}
+	if why != "" {
 		return p.waits(next, why), nil
 	}
 	if err := p.specify(ctx, chain.Elemental); err != nil {
@@ -98,8 +103,6 @@ func inTheWay(machine *clusterv1.Machine) string {
 		return "it is paused"
 	case owner.IsUpdating(machine) || metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation):
 		return "Cluster API updates it in place"
-	case conditions.IsFalse(machine, clusterv1.MachineUpToDateCondition):
-		return "its owner rolls out another change, as its condition UpToDate is False: " + conditions.GetMessage(machine, clusterv1.MachineUpToDateCondition)
 	}
 	return ""
 }

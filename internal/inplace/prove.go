@@ -132,7 +132,7 @@ func (p *Prover) proveGates(ctx context.Context, provider string, extension *run
 	problems := []Problem{}
 	for i := range deployments {
 		if off := featuregates.Off(provider, &deployments[i].Spec.Template.Spec); len(off) > 0 {
-			problems = append(problems, Problem{infrav1.FeatureGatesOffReason, gatesAreOff(&deployments[i], off)})
+			problems = append(problems, Problem{infrav1.FeatureGatesOffReason, gatesAreOff(&deployments[i], provider, off)})
 		}
 	}
 	return problems, nil
@@ -144,7 +144,11 @@ func gatesUnknown(provider string) string {
 		infrav1.FeatureGatesAnnotation + "=" + infrav1.FeatureGatesEnabled + " once they are on"
 }
 
-func gatesAreOff(deployment *appsv1.Deployment, off []string) string {
-	return fmt.Sprintf("Deployment %s/%s runs without the feature gates %s: set EXP_RUNTIME_SDK=true and EXP_IN_PLACE_UPDATES=true "+
-		"for clusterctl, or add them to its argument %s", deployment.Namespace, deployment.Name, strings.Join(off, " and "), featuregates.Flag)
+func gatesAreOff(deployment *appsv1.Deployment, provider string, off []string) string {
+	variables := "EXP_RUNTIME_SDK=true and EXP_IN_PLACE_UPDATES=true"
+	if provider == featuregates.RKE2ControlPlane {
+		variables = "EXP_IN_PLACE_UPDATES=true, with CAPRKE2 0.25 or later,"
+	}
+	return fmt.Sprintf("Deployment %s/%s runs without the feature gates %s: set %s for clusterctl, or add them to its argument %s",
+		deployment.Namespace, deployment.Name, strings.Join(off, " and "), variables, featuregates.Flag)
 }

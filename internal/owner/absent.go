@@ -9,7 +9,7 @@ import (
 )
 
 // absentKinds are the kinds whose CRD was not installed a moment ago. Whoever lists such a kind asks the API server which kinds it
-// has, each time. Once its CRD is installed the watch of WatchControlPlanes wakes whoever is to list it again.
+// has, each time. A kind that is watched is not absent: what its watch delivers must be found.
 type absentKinds struct {
 	mu    sync.Mutex
 	since map[string]time.Time
@@ -25,8 +25,14 @@ func (a *absentKinds) note(kind string, now time.Time) {
 }
 
 func (a *absentKinds) isKnown(kind string, now time.Time) bool {
+	if _, isWatched := watchedKinds.Load(kind); isWatched {
+		return false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	since, isAbsent := a.since[kind]
 	return isAbsent && now.Sub(since) < lookForControlPlanes
 }
+
+// watchedKinds are the kinds that WatchControlPlanes has found installed, by name.
+var watchedKinds sync.Map

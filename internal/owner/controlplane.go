@@ -7,10 +7,12 @@ import (
 	"cmp"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/featuregates"
@@ -103,6 +105,16 @@ func (p kubeadmControlPlane) reference() *clusterv1.ContractVersionedObjectRefer
 	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
 }
 
+func (p kubeadmControlPlane) machineLabels() client.MatchingLabels {
+	return client.MatchingLabels{
+		clusterv1.ClusterNameLabel: p.ClusterName(), clusterv1.MachineControlPlaneNameLabel: format.MustFormatValue(p.Name),
+	}
+}
+
+func (p kubeadmControlPlane) resource() schema.GroupResource {
+	return schema.GroupResource{Group: controlplanev1.GroupVersion.Group, Resource: "kubeadmcontrolplanes"}
+}
+
 func (p kubeadmControlPlane) strategy() strategy {
 	rollout := p.Spec.Rollout
 	return strategy{
@@ -129,6 +141,15 @@ func (p rke2ControlPlane) healthConditions() []string {
 
 func (p rke2ControlPlane) reference() *clusterv1.ContractVersionedObjectReference {
 	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
+}
+
+// machineLabels do not name the control plane, which CAPRKE2 does not: a Cluster has one.
+func (p rke2ControlPlane) machineLabels() client.MatchingLabels {
+	return client.MatchingLabels{clusterv1.ClusterNameLabel: p.ClusterName(), clusterv1.MachineControlPlaneLabel: ""}
+}
+
+func (p rke2ControlPlane) resource() schema.GroupResource {
+	return schema.GroupResource{Group: rke2.GroupVersion.Group, Resource: rke2.ControlPlaneResource}
 }
 
 func (p rke2ControlPlane) strategy() strategy {

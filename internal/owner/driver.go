@@ -6,9 +6,7 @@ package owner
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -16,7 +14,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/featuregates"
 )
 
 // Choice is what upgrades the hosts of an owner's Machines.
@@ -101,10 +98,7 @@ func (o *Owners) isKnownToReplace(ctx context.Context, of ControlPlane) (bool, e
 	if of.Replicas() < minControlPlaneReplicas || of.Kind() != RKE2ControlPlaneKind {
 		return of.Replicas() < minControlPlaneReplicas, nil
 	}
-	deployments, err := featuregates.Deployments(ctx, o.Live, of.Provider())
-	return slices.ContainsFunc(deployments, func(deployment appsv1.Deployment) bool {
-		return len(featuregates.Off(of.Provider(), &deployment.Spec.Template.Spec)) > 0
-	}), err
+	return o.gates.areOff(ctx, o, of.Provider())
 }
 
 // driverOption of a Cluster, and where it is set. A Cluster that does not exist has the default.

@@ -4,6 +4,7 @@
 package owner
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,4 +40,12 @@ func (d machineDeployment) Kind() string          { return MachineDeploymentKind
 func (d machineDeployment) ClusterName() string   { return d.Spec.ClusterName }
 func (d machineDeployment) reference() *clusterv1.ContractVersionedObjectReference {
 	return &d.Spec.Template.Spec.InfrastructureRef
+}
+
+func (d machineDeployment) machineLabels() client.MatchingLabels {
+	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: d.Name}
+}
+
+func (d machineDeployment) resource() schema.GroupResource {
+	return schema.GroupResource{Group: clusterv1.GroupVersion.Group, Resource: "machinedeployments"}
 }

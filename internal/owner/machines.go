@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -36,7 +35,7 @@ func (o *Owners) MachineSets(ctx context.Context, md *clusterv1.MachineDeploymen
 func (o *Owners) MachineMetadata(ctx context.Context, of Owner) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(machineKind + "List"))
-	if err := o.Live.List(ctx, list, client.InNamespace(of.Object().GetNamespace()), machineLabels(of)); err != nil {
+	if err := o.Live.List(ctx, list, client.InNamespace(of.Object().GetNamespace()), of.machineLabels()); err != nil {
 		return nil, fmt.Errorf("listing the Machines of %s: %w", Describe(of), err)
 	}
 	return list.Items, nil
@@ -45,7 +44,7 @@ func (o *Owners) MachineMetadata(ctx context.Context, of Owner) ([]metav1.Partia
 // Machines of an owner, live, by name.
 func (o *Owners) Machines(ctx context.Context, of Owner) ([]clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
-	if err := o.Live.List(ctx, list, client.InNamespace(of.Object().GetNamespace()), machineLabels(of)); err != nil {
+	if err := o.Live.List(ctx, list, client.InNamespace(of.Object().GetNamespace()), of.machineLabels()); err != nil {
 		return nil, fmt.Errorf("listing the Machines of %s: %w", Describe(of), err)
 	}
 	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
@@ -64,21 +63,6 @@ func ControlPlaneMachines(ctx context.Context, reader client.Reader, namespace, 
 	return list.Items, nil
 }
 
-// machineLabels are the labels that Cluster API sets on the Machines of an owner, and on their infrastructure Machines. CAPRKE2 does not
-// set the name of the control plane, of which a Cluster has one.
-func machineLabels(of Owner) client.MatchingLabels {
-	switch of.Kind() {
-	case KubeadmControlPlaneKind:
-		return client.MatchingLabels{
-			clusterv1.ClusterNameLabel:             of.ClusterName(),
-			clusterv1.MachineControlPlaneNameLabel: format.MustFormatValue(of.Object().GetName()),
-		}
-	case RKE2ControlPlaneKind:
-		return client.MatchingLabels{clusterv1.ClusterNameLabel: of.ClusterName(), clusterv1.MachineControlPlaneLabel: ""}
-	}
-	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: of.Object().GetName()}
-}
-
 // IsUpdating reports whether Cluster API has marked a Machine, or its ElementalMachine, as being updated in place.
 func IsUpdating(machine metav1.Object) bool {
 	_, updating := machine.GetAnnotations()[clusterv1.UpdateInProgressAnnotation]
@@ -87,7 +71,7 @@ func IsUpdating(machine metav1.Object) bool {
 
 // Made reports whether these are the labels of a Machine of an owner, or of its ElementalMachine.
 func Made(of Owner, set map[string]string) bool {
-	return labels.SelectorFromSet(labels.Set(machineLabels(of))).Matches(labels.Set(set))
+	return labels.SelectorFromSet(labels.Set(of.machineLabels())).Matches(labels.Set(set))
 }
 
 // MadeFrom is the ElementalMachineTemplate whose content a machine was last created from or updated to, or empty.

@@ -7,12 +7,10 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // ElementalMachineTemplateKind is the kind that owners refer to.
@@ -28,6 +26,10 @@ type Owner interface {
 	ClusterName() string
 	// reference points to the infrastructure template reference in the object itself.
 	reference() *clusterv1.ContractVersionedObjectReference
+	// machineLabels are the labels that its provider sets on its Machines, and on their infrastructure Machines.
+	machineLabels() client.MatchingLabels
+	// resource of its kind.
+	resource() schema.GroupResource
 }
 
 // Describe names an owner in a message, such as "MachineDeployment workers".
@@ -57,12 +59,4 @@ func Same(a, b Owner) bool { return a.Object().GetUID() == b.Object().GetUID() }
 func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }
 
 // Resource of an owner's kind.
-func Resource(o Owner) schema.GroupResource {
-	switch o.Kind() {
-	case KubeadmControlPlaneKind:
-		return schema.GroupResource{Group: controlplanev1.GroupVersion.Group, Resource: "kubeadmcontrolplanes"}
-	case RKE2ControlPlaneKind:
-		return schema.GroupResource{Group: rke2.GroupVersion.Group, Resource: rke2.ControlPlaneResource}
-	}
-	return schema.GroupResource{Group: clusterv1.GroupVersion.Group, Resource: "machinedeployments"}
-}
+func Resource(o Owner) schema.GroupResource { return o.resource() }

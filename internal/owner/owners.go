@@ -33,6 +33,7 @@ type Owners struct {
 	Clock clock.PassiveClock
 
 	absent absentKinds
+	gates  knownGates
 }
 
 // List returns the owners in a namespace that one of some ElementalMachineTemplates concerns, by kind and name: they refer to it,

@@ -40,6 +40,7 @@ func watchKind(mgr ctrl.Manager, by controller.Controller, of controlPlaneKind, 
 		if installed, err := isInstalled(mgr.GetRESTMapper(), of); err != nil || !installed {
 			return false, err
 		}
+		watchedKinds.Store(of.name, true)
 		if err := by.Watch(source.Kind(mgr.GetCache(), of.newOne(), wake, predicates...)); err != nil {
 			return false, fmt.Errorf("watching %ss: %w", of.name, err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // otherControlPlanes validates control planes of other kinds than KubeadmControlPlane and RKE2ControlPlane, by Cluster API's contract of control planes:
@@ -35,6 +36,9 @@ func (v *otherControlPlanes) Handle(ctx context.Context, request admission.Reque
 	if err := errors.Join(v.decoder.DecodeRaw(request.OldObject, before), v.decoder.DecodeRaw(request.Object, after)); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
+	if v.guard.isJudgedByKind(after) {
+		return admission.Allowed("")
+	}
 	was, is := infrastructureRefs(before), infrastructureRefs(after)
 	if slices.Equal(was, is) || after.GetDeletionTimestamp() != nil || !slices.ContainsFunc(slices.Concat(was, is), reference.isOurs) {
 		return admission.Allowed("")
@@ -47,6 +51,16 @@ func (v *otherControlPlanes) Handle(ctx context.Context, request admission.Reque
 		return admission.Denied(cannotPoint + why)
 	}
 	return admission.Allowed("")
+}
+
+// isJudgedByKind reports whether a control plane is of a kind that can update Machines in place, in a version that the API server converts
+// for the webhook of that kind, which is called as well.
+func (g *Guard) isJudgedByKind(controlPlane *unstructured.Unstructured) bool {
+	if controlPlane.GetKind() != owner.RKE2ControlPlaneKind {
+		return false
+	}
+	_, err := g.Owners.Client.RESTMapper().RESTMapping(controlPlane.GroupVersionKind().GroupKind(), rke2.GroupVersion.Version)
+	return err == nil
 }
 
 // wouldReplace says why a change of the reference of a control plane of another kind is denied; empty if it is not.

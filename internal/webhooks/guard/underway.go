@@ -17,7 +17,9 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get
@@ -38,13 +40,13 @@ func (v *directUnderWay) Handle(ctx context.Context, request admission.Request) 
 	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(rolledOutBy(before), rolledOutBy(after)) {
 		return admission.Allowed("")
 	}
-	attempt, err := v.guard.underWay(ctx, after)
+	attempt, err := v.guard.underWay(ctx, before)
 	switch {
 	case err != nil:
 		return admission.Errored(http.StatusInternalServerError, err)
 	case attempt != nil:
 		return admission.Denied(fmt.Sprintf("the spec cannot be changed now: ElementalHostUpgrade %s upgrades the host of Machine %s, "+
-			"and a rollout would replace Machines meanwhile. Retry when it has ended, or set its spec.cancel", attempt.Name, attempt.Spec.MachineName))
+			"and a rollout would replace Machines meanwhile. Retry when it has ended; before its host is triggered its spec.cancel ends it", attempt.Name, attempt.Spec.MachineName))
 	}
 	return admission.Allowed("")
 }
@@ -56,7 +58,8 @@ func rolledOutBy(controlPlane *unstructured.Unstructured) any {
 	return spec
 }
 
-// underWay is the attempt of driver Direct that holds a slot for a Machine of a control plane; nil if there is none.
+// underWay is the attempt of driver Direct that holds a slot for a Machine of a control plane; nil if there is none, or the control plane
+// rolls out a change already: its host is not triggered then, and to revert the change is a way out.
 func (g *Guard) underWay(ctx context.Context, controlPlane *unstructured.Unstructured) (*infrav1.ElementalHostUpgrade, error) {
 	doing := fmt.Sprintf("checking whether a host of %s %s is being upgraded", controlPlane.GetKind(), controlPlane.GetName())
 	slots, err := g.slots(ctx, controlPlane.GetNamespace(), clusterNameOf(controlPlane))
@@ -64,18 +67,21 @@ func (g *Guard) underWay(ctx context.Context, controlPlane *unstructured.Unstruc
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	for _, slot := range slots {
+		if !slot.ControlPlane {
+			continue
+		}
 		attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, controlPlane.GetNamespace(), slot.Upgrade)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
-		if !slot.ControlPlane || attempt == nil || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
+		if attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
 			continue
 		}
 		machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, controlPlane.GetNamespace(), attempt.Spec.MachineName)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
-		if machine != nil && metav1.IsControlledBy(machine, controlPlane) {
+		if machine != nil && metav1.IsControlledBy(machine, controlPlane) && owner.ControlPlaneRollsOut(controlPlane, machine) == "" {
 			return attempt, nil
 		}
 	}

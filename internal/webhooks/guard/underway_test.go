@@ -9,10 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 var _ = Describe("The guard, while the host of a control plane Machine is upgraded", func() {
@@ -20,14 +24,15 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		kcp       *controlplanev1.KubeadmControlPlane
 		elemental *infrav1.ElementalCluster
 		attempt   *infrav1.ElementalHostUpgrade
+		machine   *clusterv1.Machine
 	)
-	begin := func(driver infrav1.UpgradeDriver, phase infrav1.UpgradePhase, slot infrav1.UpgradeSlot) {
+	begin := func(driver infrav1.UpgradeDriver, phase infrav1.UpgradePhase, edit func(*infrav1.UpgradeSlot)) {
 		GinkgoHelper()
 		namespace := newNamespace()
 		cluster, cp := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
 		elemental, kcp = cp, ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
 		create(cluster, elemental, kcp)
-		machine := ownertest.ControlPlaneMachine(kcp, "m")
+		machine = ownertest.ControlPlaneMachine(kcp, "m")
 		attempt = &infrav1.ElementalHostUpgrade{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "up"},
 			Spec: infrav1.ElementalHostUpgradeSpec{
@@ -38,6 +43,8 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		create(machine, attempt)
 		attempt.Status.Phase = phase
 		Expect(c.Status().Update(ctx, attempt)).To(Succeed())
+		slot := infrav1.UpgradeSlot{Attempt: attempts.ID(attempt), Upgrade: attempt.Name, ControlPlane: true}
+		edit(&slot)
 		elemental.Status.UpgradeSlots = []infrav1.UpgradeSlot{slot}
 		Expect(c.Status().Update(ctx, elemental)).To(Succeed())
 	}
@@ -47,23 +54,51 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		return c.Patch(ctx, changed, client.MergeFrom(kcp))
 	}
 	raise := func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Version = "v1.36.4" }
-	slot := infrav1.UpgradeSlot{Attempt: "up/1", Upgrade: "up", ControlPlane: true}
+	asItIs := func(*infrav1.UpgradeSlot) {}
 
 	It("denies what would begin a rollout of the control plane, and says which attempt it has to wait for", func() {
-		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, slot)
-		Expect(change(raise)).To(beDenied("the spec cannot be changed now: ElementalHostUpgrade up upgrades the host of Machine m", "set its spec.cancel"))
+		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
+		Expect(change(raise)).To(beDenied("the spec cannot be changed now: ElementalHostUpgrade up upgrades the host of Machine m", "before its host is triggered its spec.cancel ends it"))
 		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](5) })).To(Succeed())
 		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Annotations = map[string]string{"a": "b"} })).To(Succeed())
 	})
 
-	DescribeTable("lets it pass", func(driver infrav1.UpgradeDriver, phase infrav1.UpgradePhase, held infrav1.UpgradeSlot) {
-		begin(driver, phase, held)
+	It("lets it pass for another control plane of the Cluster, and of one that rolls out a change already", func() {
+		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
+		others := ownertest.KubeadmControlPlane(kcp.Namespace, "others", "c", "t")
+		create(others)
+		changed := others.DeepCopy()
+		raise(changed)
+		Expect(c.Patch(ctx, changed, client.MergeFrom(others))).To(Succeed())
+
+		Expect(change(raise)).NotTo(Succeed())
+		before := machine.DeepCopy()
+		conditions.Set(machine, metav1.Condition{Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionFalse, Reason: "Test"})
+		Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+		Expect(change(raise)).To(Succeed())
+	})
+
+	It("denies it for a control plane of any kind", func() {
+		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
+		of := ownertest.RKE2ControlPlane(kcp.Namespace, "rke2", "c", "t")
+		create(of)
+		before := machine.DeepCopy()
+		machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, rke2.GroupVersion.WithKind(rke2.ControlPlaneKind))}
+		Expect(c.Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+		changed := of.DeepCopy()
+		changed.Spec.RolloutStrategy = nil
+		Expect(c.Patch(ctx, changed, client.MergeFrom(of))).To(beDenied("ElementalHostUpgrade up upgrades the host of Machine m"))
+	})
+
+	DescribeTable("lets it pass", func(driver infrav1.UpgradeDriver, phase infrav1.UpgradePhase, edit func(*infrav1.UpgradeSlot)) {
+		begin(driver, phase, edit)
 		Expect(change(raise)).To(Succeed())
 	},
-		Entry("while Cluster API updates the Machine, and knows of it", infrav1.DriverClusterAPI, infrav1.UpgradeProgressing, slot),
-		Entry("when the attempt has ended", infrav1.DriverDirect, infrav1.UpgradeSucceeded, slot),
-		Entry("when its host is lost", infrav1.DriverDirect, infrav1.UpgradeHostLost, slot),
-		Entry("before it has a slot", infrav1.DriverDirect, infrav1.UpgradeProgressing, infrav1.UpgradeSlot{Attempt: "other/1", Upgrade: "other", ControlPlane: true}),
-		Entry("for a worker", infrav1.DriverDirect, infrav1.UpgradeProgressing, infrav1.UpgradeSlot{Attempt: "up/1", Upgrade: "up"}),
+		Entry("while Cluster API updates the Machine, and knows of it", infrav1.DriverClusterAPI, infrav1.UpgradeProgressing, asItIs),
+		Entry("when the attempt has ended", infrav1.DriverDirect, infrav1.UpgradeSucceeded, asItIs),
+		Entry("when its host is lost", infrav1.DriverDirect, infrav1.UpgradeHostLost, asItIs),
+		Entry("before it has a slot", infrav1.DriverDirect, infrav1.UpgradeProgressing, func(s *infrav1.UpgradeSlot) { s.Attempt, s.Upgrade = "other/1", "other" }),
+		Entry("where a former one of its name had it", infrav1.DriverDirect, infrav1.UpgradeProgressing, func(s *infrav1.UpgradeSlot) { s.Attempt = "up/former" }),
+		Entry("for a worker", infrav1.DriverDirect, infrav1.UpgradeProgressing, func(s *infrav1.UpgradeSlot) { s.ControlPlane = false }),
 	)
 })

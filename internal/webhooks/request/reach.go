@@ -34,7 +34,7 @@ func (v *Validator) reach(ctx context.Context, template *infrav1.ElementalMachin
 	if err != nil {
 		return nil, err
 	}
-	others, err := v.directOf(ctx, template, clones, owners)
+	others, err := v.directOf(ctx, template, clones)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (v *Validator) clonesOf(ctx context.Context, template *infrav1.ElementalMac
 	return slices.DeleteFunc(slices.Clone(family), func(of infrav1.ElementalMachineTemplate) bool { return !rollout.IsClone(&of) }), err
 }
 
-// ownersOf are the owners that refer to a template or one of its clones.
+// ownersOf are the owners that refer to a template or one of its clones, but for those whose Machines driver Direct upgrades.
 func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMachineTemplate, clones []infrav1.ElementalMachineTemplate) ([]owner.Owner, error) {
 	names := sets.New(template.Name)
 	for i := range clones {
@@ -71,14 +71,22 @@ func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMac
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(concerned, func(candidate owner.Owner) bool { return !names.Has(owner.TemplateName(candidate)) }), nil
+	found := []owner.Owner{}
+	for _, candidate := range concerned {
+		choice, err := v.Owners.DriverOfOwner(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		if names.Has(owner.TemplateName(candidate)) && choice.Driver != infrav1.DriverDirect {
+			found = append(found, candidate)
+		}
+	}
+	return found, nil
 }
 
-// directOf are the ElementalMachines of a template's family that driver Direct upgrades, by Cluster, but for those of the owners. It refuses
-// a template of a topology.
-func (v *Validator) directOf(ctx context.Context, template *infrav1.ElementalMachineTemplate, clones []infrav1.ElementalMachineTemplate,
-	owners []owner.Owner,
-) (map[string]sets.Set[string], error) {
+// directOf are the ElementalMachines of a template's family that driver Direct upgrades, by Cluster; none of a template of a topology, which
+// it does not roll out.
+func (v *Validator) directOf(ctx context.Context, template *infrav1.ElementalMachineTemplate, clones []infrav1.ElementalMachineTemplate) (map[string]sets.Set[string], error) {
 	found := map[string]sets.Set[string]{}
 	if _, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned {
 		return found, nil
@@ -90,9 +98,7 @@ func (v *Validator) directOf(ctx context.Context, template *infrav1.ElementalMac
 			return nil, err
 		}
 		for _, candidate := range machines {
-			machine := candidate.Machine.Machine
-			isOfOwner := slices.ContainsFunc(owners, func(of owner.Owner) bool { return owner.Made(of, machine.Labels) })
-			if cluster := machine.Spec.ClusterName; candidate.Choice.Driver == infrav1.DriverDirect && !isOfOwner {
+			if cluster := candidate.Machine.Machine.Spec.ClusterName; candidate.Choice.Driver == infrav1.DriverDirect {
 				found[cluster] = found[cluster].Union(sets.New(candidate.Elemental.Name))
 			}
 		}

@@ -1,0 +1,35 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+var _ = DescribeTable("A control plane rolls out", func(status map[string]any, upToDate metav1.ConditionStatus, expected string) {
+	of := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	of.SetKind("KThreesControlPlane")
+	of.SetName("cp")
+	of.SetGeneration(3)
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	if upToDate != "" {
+		set(machine, clusterv1.MachineUpToDateCondition, upToDate)
+	}
+	Expect(owner.ControlPlaneRollsOut(of, machine)).To(Equal(expected))
+},
+	Entry("nothing", map[string]any{"observedGeneration": int64(3), "replicas": int64(3), "updatedReplicas": int64(3)}, metav1.ConditionTrue, ""),
+	Entry("nothing that it reports", map[string]any{}, metav1.ConditionStatus(""), ""),
+	Entry("what it has not acted on", map[string]any{"observedGeneration": int64(2)}, metav1.ConditionTrue, "KThreesControlPlane cp was changed and has not been acted on yet"),
+	Entry("to fewer Machines than there are, by contract v1beta1", map[string]any{"replicas": int64(3), "updatedReplicas": int64(1)}, metav1.ConditionStatus(""),
+		"KThreesControlPlane cp rolls out another change: status.updatedReplicas is 1 of 3"),
+	Entry("the same by v1beta2", map[string]any{"replicas": int64(3), "upToDateReplicas": int64(0)}, metav1.ConditionStatus(""),
+		"KThreesControlPlane cp rolls out another change: status.upToDateReplicas is 0 of 3"),
+	Entry("to this Machine", map[string]any{}, metav1.ConditionFalse, "the owner of Machine m rolls out another change, as the Machine's condition UpToDate is False: "),
+)
