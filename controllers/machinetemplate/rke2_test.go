@@ -29,6 +29,7 @@ var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
 		patch(gates, func() {
 			gates.Spec.Template.Spec.Containers[0].Args = []string{"--feature-gates=InPlaceUpdates=" + value}
 		})
+		w.reconciler.Owners = &owner.Owners{Client: w.reconciler.Owners.Client, Live: c, Clock: clock.RealClock{}} // which knew the former for a moment
 	}
 	begin := func(value string) {
 		GinkgoHelper()
