@@ -109,8 +109,12 @@ func (r *Reconciler) controlPlaneSelector(ctx context.Context, cluster *clusterv
 	case err != nil:
 		return nil, err
 	}
-	name := owner.TemplateName(controlPlane)
-	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, cluster.Namespace, name)
+	return r.templateSelector(ctx, cluster.Namespace, owner.TemplateName(controlPlane))
+}
+
+// templateSelector selects the hosts that Machines from a template may use.
+func (r *Reconciler) templateSelector(ctx context.Context, namespace, name string) (labels.Selector, error) {
+	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, namespace, name)
 	if err != nil {
 		return nil, err
 	}

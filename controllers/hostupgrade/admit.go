@@ -36,10 +36,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 }
 
 func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Result, error) {
-	if closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace); err != nil || closed != "" {
-		return sequence.Wait(pollSlots, "%s", closed), err
-	}
-	if why, err := r.ownerRollsOut(ctx, o); err != nil || why != "" {
+	if why, err := r.notNow(ctx, o); err != nil || why != "" {
 		return sequence.Wait(pollSlots, "%s", why), err
 	}
 	live, err := r.liveSlots(ctx, o)
@@ -61,6 +58,14 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Wait(pollPods, "waiting for an upgrade slot of Cluster %s", o.upgrade.Spec.ClusterName), nil
 	}
 	return sequence.Done(), err
+}
+
+// notNow says why no slot may be taken, whoever has them: the namespace has opted out, or the owner of the Machine rolls out a change.
+func (r *Reconciler) notNow(ctx context.Context, o *observation) (string, error) {
+	if closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace); err != nil || closed != "" {
+		return closed, err
+	}
+	return r.ownerRollsOut(ctx, o)
 }
 
 // slot is what the attempt takes.

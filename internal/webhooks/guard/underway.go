@@ -67,25 +67,31 @@ func (g *Guard) underWay(ctx context.Context, controlPlane *unstructured.Unstruc
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	for _, slot := range slots {
-		if !slot.ControlPlane {
-			continue
-		}
-		attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, controlPlane.GetNamespace(), slot.Upgrade)
+		attempt, err := g.holder(ctx, controlPlane, slot)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
-		if attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
-			continue
-		}
-		machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, controlPlane.GetNamespace(), attempt.Spec.MachineName)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doing, err)
-		}
-		if machine != nil && metav1.IsControlledBy(machine, controlPlane) && owner.ControlPlaneRollsOut(controlPlane, machine) == "" {
+		if attempt != nil {
 			return attempt, nil
 		}
 	}
 	return nil, nil
+}
+
+// holder of a slot, if it is such an attempt.
+func (g *Guard) holder(ctx context.Context, controlPlane *unstructured.Unstructured, slot infrav1.UpgradeSlot) (*infrav1.ElementalHostUpgrade, error) {
+	if !slot.ControlPlane {
+		return nil, nil
+	}
+	attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, controlPlane.GetNamespace(), slot.Upgrade)
+	if err != nil || attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
+		return nil, err
+	}
+	machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, controlPlane.GetNamespace(), attempt.Spec.MachineName)
+	if err != nil || machine == nil || !metav1.IsControlledBy(machine, controlPlane) || owner.ControlPlaneRollsOut(controlPlane, machine) != "" {
+		return nil, err
+	}
+	return attempt, nil
 }
 
 // slots of a Cluster that are taken; none of one with another infrastructure provider, or that does not exist.
