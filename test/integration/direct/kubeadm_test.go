@@ -82,6 +82,11 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 		rolledOut(ctx)
 	})
 
+	It("is not pointed to another template by hand", func(ctx SpecContext) {
+		Expect(cluster.CopyControlPlaneTemplate(ctx, "by-hand", suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
+		Expect(cluster.PointControlPlane(ctx, "by-hand")).To(MatchError(ContainSubstring("its Machines would be replaced and their hosts reset")))
+	})
+
 	It("is upgraded once although the manager is killed again and again", func(ctx SpecContext) {
 		triggered := len(audit.Triggered(suite.Audit(theLab.Management))[before[0].Node])
 		wanted := suite.Push(ctx, cluster, image.OS{})

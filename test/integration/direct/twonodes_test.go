@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -105,19 +106,8 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 		before  []scenario.Identity
 	)
 	BeforeAll(func(ctx SpecContext) {
-		workload, err := theLab.StartWorkload(ctx, "duo")
-		Expect(err).NotTo(HaveOccurred())
-		cluster = suite.NewCluster(ctx, theLab, scenario.Options{
-			Name: "duo", Workload: workload, Pools: []scenario.Pool{{Name: scenario.Deployment}}, Spare: 2,
-		})
-		for _, name := range []string{"cp-1", "cp-2"} {
-			createBootstrapped(ctx, cluster, name, template)
-		}
-		Eventually(cluster.Identities, patience, look).WithContext(ctx).Should(HaveEach(HaveField("Node", Not(BeEmpty()))))
-		for _, name := range []string{"cp-1", "cp-2"} {
-			promote(ctx, cluster, name)
-		}
-		Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())
+		cluster = newPlayed(ctx, "duo", "cp-1", "cp-2")
+		var err error
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(before).To(HaveLen(2))
@@ -149,7 +139,84 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 		Expect(audit.MaxOverlap(cordoned)).To(Equal(1))
 		Expect(countTriggers()).To(And(HaveKeyWithValue(first.Node, 1), HaveKeyWithValue(second.Node, 1)))
 	})
+
+	It("stops at a bad image on the first, and continues with the next good one", func(ctx SpecContext) {
+		second := identityOf(ctx, cluster, "cp-2")
+		triggered := countTriggers()
+		fallBackAndFix(ctx, cluster, template, func() {
+			Expect(countTriggers()[second.Node]).To(Equal(triggered[second.Node]), "the other is not touched")
+		})
+	})
 })
+
+var _ = Describe("A K3s control plane of one, and no other Node", Ordered, func() {
+	const template = scenario.Template
+	var (
+		cluster *scenario.Cluster
+		before  []scenario.Identity
+	)
+	BeforeAll(func(ctx SpecContext) {
+		cluster = newPlayed(ctx, "solo", "cp-1")
+		var err error
+		before, err = cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	})
+	AfterEach(func(ctx SpecContext) {
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+		Expect(audit.Cordons(suite.Audit(cluster.Workload()))).To(BeEmpty(), "the only Node of a cluster is not cordoned")
+	})
+
+	It("is not touched without consent, and upgraded with it", func(ctx SpecContext) {
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		waitsForConsent(ctx, cluster, wanted, before[0])
+		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
+		Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())
+	})
+
+	It("falls back from a bad image, stops, and continues with the next good one", func(ctx SpecContext) {
+		fallBackAndFix(ctx, cluster, template, func() {})
+	})
+
+	It("is not pointed to a template by hand", func(ctx SpecContext) {
+		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "labcontrolplane", cluster.Options.Name, "--type", "merge", "--patch",
+			`{"spec":{"machineTemplate":{"infrastructureRef":{"apiVersion":"`+infrav1.GroupVersion.String()+`","kind":"ElementalMachineTemplate","name":"another"}}}}`)
+		Expect(err).To(MatchError(ContainSubstring("the Machines of LabControlPlane solo would be replaced and their hosts reset")))
+	})
+})
+
+// fallBackAndFix rolls out a bad image, asserts that the rollout stops and what the check does, and rolls out a good one.
+func fallBackAndFix(ctx context.Context, cluster *scenario.Cluster, template string, check func()) {
+	GinkgoHelper()
+	bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
+	Expect(cluster.PatchPool(ctx, template, bad)).To(Succeed())
+	_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolloutBlockedCondition).
+		Should(Equal(said{"True", infrav1.AttemptNotSucceededReason}))
+	check()
+	Expect(cluster.PatchPool(ctx, template, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
+	Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())
+}
+
+// newPlayed is a cluster of nothing but Machines of a played K3s control plane.
+func newPlayed(ctx context.Context, name string, machines ...string) *scenario.Cluster {
+	GinkgoHelper()
+	workload, err := theLab.StartWorkload(ctx, name)
+	Expect(err).NotTo(HaveOccurred())
+	cluster := suite.NewCluster(ctx, theLab, scenario.Options{
+		Name: name, Workload: workload, Pools: []scenario.Pool{{Name: scenario.Deployment}}, Spare: len(machines),
+	})
+	for _, machine := range machines {
+		createBootstrapped(ctx, cluster, machine, scenario.Template)
+	}
+	Eventually(cluster.Identities, patience, look).WithContext(ctx).Should(And(HaveLen(len(machines)), HaveEach(HaveField("Node", Not(BeEmpty())))))
+	for _, machine := range machines {
+		promote(ctx, cluster, machine)
+	}
+	Expect(cluster.AwaitRolledOut(ctx, scenario.Template)).To(Succeed())
+	return cluster
+}
 
 // identityOf a Machine.
 func identityOf(ctx context.Context, cluster *scenario.Cluster, machine string) scenario.Identity {
