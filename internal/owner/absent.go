@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// absentKnownFor is how long a kind counts as absent. A clone may be collected meanwhile that only an object of the kind names.
+const absentKnownFor = 5 * time.Second
+
 // absentKinds are the kinds whose CRD was not installed a moment ago. Whoever lists such a kind asks the API server which kinds it
 // has, each time. A kind that is watched is not absent: what its watch delivers must be found.
 type absentKinds struct {
@@ -31,7 +34,7 @@ func (a *absentKinds) isKnown(kind string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	since, isAbsent := a.since[kind]
-	return isAbsent && now.Sub(since) < lookForControlPlanes
+	return isAbsent && now.Sub(since) < absentKnownFor
 }
 
 // watchedKinds are the kinds that WatchControlPlanes has found installed, by name.

@@ -12,3 +12,19 @@ func LookForControlPlanesEvery(interval time.Duration) (restore func()) {
 	lookForControlPlanes = interval
 	return func() { lookForControlPlanes = former }
 }
+
+// NoteWatched marks a kind as watched.
+func NoteWatched(kind string) { watchedKinds.Store(kind, true) }
+
+// ForgetWatchedKinds until restore is called.
+func ForgetWatchedKinds() (restore func()) {
+	former := []any{}
+	watchedKinds.Range(func(kind, _ any) bool { former = append(former, kind); return true })
+	watchedKinds.Clear()
+	return func() {
+		watchedKinds.Clear()
+		for _, kind := range former {
+			watchedKinds.Store(kind, true)
+		}
+	}
+}
