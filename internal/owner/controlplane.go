@@ -36,10 +36,10 @@ type ControlPlane interface {
 
 // strategy of a control plane's rollouts, with the names of the fields.
 type strategy struct {
-	// kind of the strategy; it is a rolling update if it is empty or rolling.
-	kind, rolling string
-	maxSurge      *intstr.IntOrString
-	field         string
+	// kind of the strategy; it is a rolling update if it is empty.
+	kind     string
+	maxSurge *intstr.IntOrString
+	field    string
 	// after is the moment before which Machines that were created are replaced.
 	after metav1.Time
 	// tooFew says why Machines are not updated in place with fewer replicas than minControlPlaneReplicas.
@@ -118,8 +118,7 @@ func (p kubeadmControlPlane) resource() schema.GroupResource {
 func (p kubeadmControlPlane) strategy() strategy {
 	rollout := p.Spec.Rollout
 	return strategy{
-		kind: string(rollout.Strategy.Type), rolling: string(controlplanev1.RollingUpdateStrategyType),
-		maxSurge: rollout.Strategy.RollingUpdate.MaxSurge, field: "spec.rollout.strategy", after: rollout.After,
+		kind: string(rollout.Strategy.Type), maxSurge: rollout.Strategy.RollingUpdate.MaxSurge, field: "spec.rollout.strategy", after: rollout.After,
 		tooFew: "because Cluster API accepts maxSurge 0 with 3 replicas or more only",
 	}
 }
@@ -154,7 +153,7 @@ func (p rke2ControlPlane) resource() schema.GroupResource {
 
 func (p rke2ControlPlane) strategy() strategy {
 	found := strategy{
-		rolling: rke2.RollingUpdateStrategyType, field: "spec.rolloutStrategy",
+		field:  "spec.rolloutStrategy",
 		tooFew: "because CAPRKE2 deletes a Machine that it does not find healthy, and with fewer than 3 replicas etcd does not survive that",
 	}
 	if rollout := p.Spec.RolloutStrategy; rollout != nil {

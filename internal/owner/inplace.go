@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -18,6 +19,9 @@ import (
 // which etcd keeps its majority while one node reboots.
 // Source: webhook of KubeadmControlPlane, Cluster API 1.14.
 const minControlPlaneReplicas = 3
+
+// rollingUpdate is the strategy of control planes, of whatever kind, that updates in place.
+const rollingUpdate = string(controlplanev1.RollingUpdateStrategyType)
 
 // ReplacesInstead describes what in an owner makes Cluster API replace its Machines instead of updating
 // them in place, and what to change; it is empty if nothing does.
@@ -65,8 +69,8 @@ func (o *Owners) controlPlaneReplaces(ctx context.Context, of ControlPlane) (str
 			Describe(of), replicas, strategy.tooFew, minControlPlaneReplicas, strategy.field), nil
 	}
 	problems := []string{}
-	if strategy.kind != "" && strategy.kind != strategy.rolling {
-		problems = append(problems, fmt.Sprintf("has %s.type %s: set RollingUpdate", strategy.field, strategy.kind))
+	if strategy.kind != "" && strategy.kind != rollingUpdate {
+		problems = append(problems, fmt.Sprintf("has %s.type %s: set %s", strategy.field, strategy.kind, rollingUpdate))
 	}
 	if !isZero(strategy.maxSurge) {
 		problems = append(problems, fmt.Sprintf("has %s.rollingUpdate.maxSurge %s: set maxSurge 0", strategy.field, describeSurge(strategy.maxSurge)))

@@ -73,11 +73,14 @@ func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMac
 	}
 	found := []owner.Owner{}
 	for _, candidate := range concerned {
+		if !names.Has(owner.TemplateName(candidate)) {
+			continue
+		}
 		choice, err := v.Owners.DriverOfOwner(ctx, candidate)
 		if err != nil {
 			return nil, err
 		}
-		if names.Has(owner.TemplateName(candidate)) && choice.Driver != infrav1.DriverDirect {
+		if choice.Driver != infrav1.DriverDirect {
 			found = append(found, candidate)
 		}
 	}
