@@ -5,7 +5,6 @@ package direct_test
 
 import (
 	"context"
-	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -221,13 +220,9 @@ func newPlayed(ctx context.Context, name string, machines ...string) *scenario.C
 // identityOf a Machine.
 func identityOf(ctx context.Context, cluster *scenario.Cluster, machine string) scenario.Identity {
 	GinkgoHelper()
-	of := &clusterv1.Machine{}
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: machine}, of)).To(Succeed())
-	all, err := cluster.Identities(ctx)
+	found, err := cluster.Identity(ctx, machine)
 	Expect(err).NotTo(HaveOccurred())
-	at := slices.IndexFunc(all, func(identity scenario.Identity) bool { return identity.MachineUID == string(of.UID) })
-	Expect(at).NotTo(BeNumerically("<", 0), machine)
-	return all[at]
+	return found
 }
 
 // createBootstrapped makes a Machine with its ElementalMachine, and a KubeadmConfig by which it joins.

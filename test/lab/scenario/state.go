@@ -117,3 +117,20 @@ func (c *Cluster) TemplateCondition(ctx context.Context, name, condition string)
 	err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, template)
 	return ptr.Deref(conditions.Get(template, condition), metav1.Condition{}), err
 }
+
+// Identity of a Machine.
+func (c *Cluster) Identity(ctx context.Context, machine string) (Identity, error) {
+	of := &clusterv1.Machine{}
+	if err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: machine}, of); err != nil {
+		return Identity{}, err
+	}
+	all, err := c.Identities(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	at := slices.IndexFunc(all, func(identity Identity) bool { return identity.MachineUID == string(of.UID) })
+	if at < 0 {
+		return Identity{}, fmt.Errorf("looking for Machine %s: it is not one of the cluster", machine)
+	}
+	return all[at], nil
+}

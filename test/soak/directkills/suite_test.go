@@ -4,15 +4,12 @@
 package directkills_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -57,29 +54,20 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(cluster.CreateMachine(ctx, alone, alone, nil)).To(Succeed())
 	Expect(cluster.AwaitMachines(ctx, alone)).To(Succeed())
 	Expect(cluster.AwaitRolledOut(ctx, alone)).To(Succeed())
-	node = identityOf(ctx, alone)
+	var err error
+	node, err = cluster.Identity(ctx, alone)
+	Expect(err).NotTo(HaveOccurred())
 	Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+node.Node+`"]}}`)).To(Succeed())
 	web := suite.Web(2)
 	web.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Node}
 	Expect(theLab.WorkloadKube.Create(ctx, web)).To(Succeed())
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
-	_, err := cluster.CreateVM(ctx, vm.Spec{
+	_, err = cluster.CreateVM(ctx, vm.Spec{
 		Name: guest, Require: node.Node, Labels: map[string]string{infrav1.VMPolicyLabel: string(infrav1.VMPolicyShutdownAndRestore)},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	openStage(ctx)
 })
-
-func identityOf(ctx SpecContext, name string) scenario.Identity {
-	GinkgoHelper()
-	machine := &clusterv1.Machine{}
-	Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, machine)).To(Succeed())
-	identities, err := cluster.Identities(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	at := slices.IndexFunc(identities, func(i scenario.Identity) bool { return i.MachineUID == string(machine.UID) })
-	Expect(at).To(BeNumerically(">=", 0))
-	return identities[at]
-}
 
 func openStage(ctx SpecContext) {
 	GinkgoHelper()
