@@ -115,14 +115,15 @@ func (w *world) changeNode(ctx context.Context, name string, change func(*corev1
 func cordon(node *corev1.Node)       { node.Spec.Unschedulable = true }
 func makeNotReady(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionFalse }
 
-// ask for an upgrade, as a person does by kubectl patch.
+// ask for an upgrade, as a person does by kubectl patch. The patch has a resourceVersion: without it the API server may call the webhook with
+// an object of its watch cache first, and return the warnings of that call beside those of the one that counts.
 func (w *world) ask(ctx context.Context, tag string, options ...client.PatchOption) error {
 	GinkgoHelper()
 	asked := &infrav1.ElementalMachineTemplate{}
 	Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: template}, asked)).To(Succeed())
-	before := asked.DeepCopy()
+	before := client.MergeFromWithOptions(asked.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	asked.Spec.Template.Spec.OSVersionManagement = image(tag)
-	return person.Patch(ctx, asked, client.MergeFrom(before), options...)
+	return person.Patch(ctx, asked, before, options...)
 }
 
 func (w *world) annotate(ctx context.Context, object client.Object, name, key, value string) {
