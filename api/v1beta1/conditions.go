@@ -165,6 +165,10 @@ const (
 	CloneChangedReason  = "CloneChanged"
 	// WaitingForMachineReason: the Machine that is next cannot be upgraded by driver Direct yet.
 	WaitingForMachineReason = "WaitingForMachine"
+	// WaitingForRancherReason: the Machines are upgraded when Rancher drains their Nodes.
+	WaitingForRancherReason = "WaitingForRancher"
+	// DrainHooksMissingReason: the drain options of a Cluster that Rancher has provisioned do not have the hooks of this provider.
+	DrainHooksMissingReason = "DrainHooksMissing"
 	// UnsupportedOwnerReason: Machines were made from the template by an owner that is not rolled out.
 	UnsupportedOwnerReason = "UnsupportedOwner"
 	NotBlockedReason       = "NotBlocked"

@@ -18,11 +18,11 @@ type ElementalHostUpgradeSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
-	// driver is what created the attempt: ClusterAPI, by its hook UpdateMachine, or Direct, the controller of
-	// ElementalMachineTemplates. Default ClusterAPI.
+	// driver is what created the attempt: ClusterAPI, by its hook UpdateMachine; Direct, the controller of
+	// ElementalMachineTemplates; or RancherDrain, that controller for a Node that Rancher drains. Default ClusterAPI.
 	// +optional
 	// +kubebuilder:default=ClusterAPI
-	// +kubebuilder:validation:Enum=ClusterAPI;Direct
+	// +kubebuilder:validation:Enum=ClusterAPI;Direct;RancherDrain
 	Driver UpgradeDriver `json:"driver,omitempty"`
 
 	// machineName is the Machine of the host.

@@ -42,6 +42,8 @@ const (
 
 	// EventUpgradeStarted (ElementalMachineTemplate): driver Direct began to upgrade the host of a Machine.
 	EventUpgradeStarted = "UpgradeStarted"
+	// EventRancherDrainHeld (Machine, Cluster): an upgrade has not succeeded, and Rancher waits with the Node cordoned until somebody acts.
+	EventRancherDrainHeld = "RancherDrainHeld"
 	// EventRolloutStarted (ElementalMachineTemplate): owners were pointed to a clone.
 	EventRolloutStarted = "RolloutStarted"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.

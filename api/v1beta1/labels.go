@@ -71,6 +71,9 @@ const (
 	// MarkedByAnnotation on the only Node of a cluster names the attempt that upgrades its host. It stands for the cordon, with which
 	// nothing could run in the cluster.
 	MarkedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-upgraded-by"
+	// PersonsCordonAnnotation on a Node that Rancher drains names the field manager that had made it unschedulable before. Rancher does
+	// not remember that, so that the attempt cordons the Node again in the end.
+	PersonsCordonAnnotation = "infrastructure.cluster.x-k8s.io/elemental-persons-cordon"
 	// ReplenishmentAnnotation on Longhorn's Setting replica-replenishment-wait-interval records, as JSON, its value
 	// before the first of the attempts whose nodes are down ("saved"), the value that was set for them ("set"), and
 	// those attempts ("attempts"). The last of them restores the value.
@@ -138,6 +141,11 @@ const (
 	// first seen with or was assigned to by driver Direct, which is before its host runs it. A template whose hash differs has been
 	// changed since, which begins a rollout of that driver.
 	DirectOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-os"
+	// RancherPreDrainAnnotation and RancherPostDrainAnnotation on a plan secret of Rancher answer its hooks of these names: their value is
+	// that of the drain. They are listed in the drain options of the Cluster that Rancher has provisioned. Their prefix is none that
+	// Rancher's planner resets.
+	RancherPreDrainAnnotation  = "infrastructure.cluster.x-k8s.io/elemental-pre-drain"
+	RancherPostDrainAnnotation = "infrastructure.cluster.x-k8s.io/elemental-post-drain"
 	// HookRetryAnnotation on an ElementalMachine is the time when Cluster API was last triggered to call a failing
 	// hook again. It is removed when the calls succeed.
 	HookRetryAnnotation = "infrastructure.cluster.x-k8s.io/elemental-hook-retry"

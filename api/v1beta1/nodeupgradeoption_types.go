@@ -71,6 +71,9 @@ const (
 	// DriverDirect upgrades hosts from the patched template itself, while the owner of the Machines and its reference stay as
 	// they are.
 	DriverDirect UpgradeDriver = "Direct"
+	// DriverRancherDrain upgrades a host while Rancher drains its Node: Rancher's pre-drain hook begins it, and its post-drain hook
+	// waits for the end.
+	DriverRancherDrain UpgradeDriver = "RancherDrain"
 )
 
 // NodeUpgradeOption configures how the nodes of a cluster are upgraded in place. The options in force when
@@ -88,14 +91,17 @@ type NodeUpgradeOption struct {
 	// +kubebuilder:validation:Maximum=1000
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
-	// driver defines what upgrades Machines that no MachineDeployment manages. ClusterAPI: Cluster API updates them in place; those that
+	// driver defines what upgrades Machines. ClusterAPI: Cluster API updates them in place; those that
 	// it cannot update keep their OS, and the template's condition RolloutBlocked says so. Direct: this provider upgrades their hosts when
 	// their template is patched, and leaves their owner and its reference alone. Auto, the default: ClusterAPI for a control plane
-	// with three or more replicas whose provider can update Machines in place, and Direct for all others. It does not apply to Machines of MachineSets. It applies at once, but to
+	// with three or more replicas whose provider can update Machines in place, RancherDrain for all Machines of a Cluster that Rancher has
+	// provisioned, which is one whose control plane is an RKEControlPlane, and Direct for all others. RancherDrain: hosts are upgraded while Rancher drains
+	// their Nodes; in a Cluster that Rancher has not provisioned it is as Auto. In such a Cluster the other values leave the OS as it is. It does not apply to
+	// Machines of MachineSets in other Clusters. It applies at once, but to
 	// an owner one of whose Machines is being upgraded. Attempts have it in spec.driver.
 	// +optional
 	// +kubebuilder:default=Auto
-	// +kubebuilder:validation:Enum=Auto;ClusterAPI;Direct
+	// +kubebuilder:validation:Enum=Auto;ClusterAPI;Direct;RancherDrain
 	Driver UpgradeDriver `json:"driver,omitempty"`
 
 	// allowQuorumLoss permits upgrades of a control plane of one or two nodes. Its etcd has no majority while a host reboots, so that the

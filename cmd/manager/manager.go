@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/version"
 )
@@ -94,15 +95,17 @@ func newWebhookServer(o *options, tlsOptions []func(*tls.Config)) webhook.Server
 	})
 }
 
-// cacheOptions keep of all Secrets only those of clusters, which hold the kubeconfigs.
+// cacheOptions keep of all Secrets only those of clusters, which hold the kubeconfigs, and no plan of Rancher, which has that label too.
 func cacheOptions(o *options) cache.Options {
 	ofClusters, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
 	utilruntime.Must(err) // a constant label
+	noPlan, err := labels.NewRequirement(rancher.MachineNameLabel, selection.DoesNotExist, nil)
+	utilruntime.Must(err)
 	options := cache.Options{
 		SyncPeriod:       &o.syncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Label: labels.NewSelector().Add(*ofClusters)},
+			&corev1.Secret{}: {Label: labels.NewSelector().Add(*ofClusters, *noPlan)},
 		},
 	}
 	if o.namespace != "" {

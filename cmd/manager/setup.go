@@ -30,6 +30,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine/predrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -41,6 +42,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
@@ -62,11 +64,15 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 	if err != nil {
 		return err
 	}
+	drains, err := newDrains(mgr, o)
+	if err != nil {
+		return err
+	}
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	// One for all: it remembers what clusters do not have.
 	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient(), residents()...), Now: clock.RealClock{}.Now}
 	for _, add := range []func() error{
-		func() error { return addControllers(ctx, mgr, workloads, kubeconfigs, owners, ahead, o) },
+		func() error { return addControllers(ctx, mgr, workloads, kubeconfigs, drains, owners, ahead, o) },
 		func() error { return addWebhooks(mgr, owners, ahead) },
 		func() error { return addHooks(mgr, owners, ahead, tlsOptions, o) },
 		func() error { return addHostAPI(mgr, tlsOptions, o) },
@@ -95,6 +101,20 @@ func newKubeconfigs(mgr ctrl.Manager) (client.Reader, error) {
 	return kubeconfig.NewReader(secrets), nil
 }
 
+// newDrains has the metadata of Rancher's plan secrets. The cache of all other objects leaves these Secrets out.
+func newDrains(mgr ctrl.Manager, o *options) (cache.Cache, error) {
+	caching := rancher.CacheOptions(o.namespace)
+	caching.Scheme, caching.Mapper, caching.HTTPClient, caching.SyncPeriod = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient(), &o.syncPeriod
+	drains, err := cache.New(mgr.GetConfig(), caching)
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of Rancher's plan secrets: %w", err)
+	}
+	if err := rancher.AddIndex(context.Background(), drains); err != nil {
+		return nil, err
+	}
+	return drains, mgr.Add(drains)
+}
+
 func newClusterCache(ctx context.Context, mgr ctrl.Manager, kubeconfigs client.Reader, o *options) (clustercache.ClusterCache, error) {
 	caching := setup.ClusterCacheCacheOptions()
 	caching.ByObject = map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: clusterview.TrimNode}}
@@ -118,7 +138,7 @@ type reconciler interface {
 }
 
 func addControllers(
-	ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, kubeconfigs client.Reader,
+	ctx context.Context, mgr ctrl.Manager, workloads clustercache.ClusterCache, kubeconfigs client.Reader, drains cache.Cache,
 	owners *owner.Owners, ahead *outlook.Viewer, o *options,
 ) error {
 	if _, err := o.apiCABundle(); err != nil {
@@ -135,7 +155,7 @@ func addControllers(
 			Recorder: mgr.GetEventRecorder("predrain"), Clock: clock.RealClock{}, WatchFilterValue: o.watchFilter,
 		},
 		&hostupgrade.Reconciler{
-			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Clusters: workloads,
+			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Drains: drains, Clusters: workloads,
 			Owners: wantedByOwners{owners}, Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Started: time.Now(), Self: workload.SelfOf(os.Getenv), Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
 		},
@@ -143,13 +163,16 @@ func addControllers(
 			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: connector,
 			Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
+		&rancherdrain.Reconciler{
+			Client: kube, Live: mgr.GetAPIReader(), Drains: drains, Owners: owners, Recorder: mgr.GetEventRecorder("rancherdrain"), WatchFilter: o.watchFilter,
+		},
 	} {
 		if err := add.SetupWithManager(ctx, mgr, o.limits()); err != nil {
 			return err
 		}
 	}
 	templates := &machinetemplate.Reconciler{
-		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Outlook: ahead,
+		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Drains: drains, Outlook: ahead,
 		Recorder: mgr.GetEventRecorder("elementalmachinetemplate"), WatchFilter: o.watchFilter,
 	}
 	return templates.SetupWithManager(mgr, o.limits())

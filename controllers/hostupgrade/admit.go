@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -103,7 +104,7 @@ func evacuationBlocker(ctx context.Context, o *observation, holders []*infrav1.E
 
 // mayEvacuate reports whether an attempt that holds a slot is not known to be past the evacuation of its node.
 func mayEvacuate(attempt *infrav1.ElementalHostUpgrade) bool {
-	return !isEnded(attempt.Status.Phase) && !hasEntered(attempt, stepReboot)
+	return !isEnded(attempt.Status.Phase) && !attempts.HasEntered(attempt, stepReboot)
 }
 
 // admitted reports whether the attempt has its slot.

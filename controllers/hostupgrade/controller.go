@@ -16,12 +16,14 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
@@ -60,6 +62,8 @@ type Reconciler struct {
 	APIReader client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
+	// Drains has the metadata of Rancher's plan secrets. It is needed for attempts of driver RancherDrain only.
+	Drains cache.Cache
 	// Clusters tells of workload clusters that were connected, or were lost. Without it the attempts whose cluster is not
 	// connected, as none is when the manager starts, look again after a while. Default: nobody tells.
 	Clusters ClusterSource
@@ -120,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // look whether they may.
 func (r *Reconciler) permit(attempt *infrav1.ElementalHostUpgrade) (done func(), after time.Duration) {
 	cluster := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ClusterName}
-	if hasEntered(attempt, stepCordon) || !attempt.DeletionTimestamp.IsZero() {
+	if attempts.HasEntered(attempt, stepCordon) || !attempt.DeletionTimestamp.IsZero() {
 		return r.limit.Begin(cluster)
 	}
 	return r.limit.BeginLast(cluster)

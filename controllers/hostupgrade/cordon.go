@@ -13,13 +13,16 @@ import (
 
 // cordon makes the node unschedulable in our name. From here to the end the host must not be moved to
 // another management cluster. The only Node of a cluster is marked instead: what graceful shutdown ends, this manager's own Pod perhaps
-// among it, has nowhere else to run.
+// among it, has nowhere else to run; and so is one that Rancher has cordoned.
 func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Result, error) {
 	if workload.CordonedBy(o.node) == o.attempt {
 		return sequence.Done(), nil
 	}
 	if err := r.blockMove(ctx, o); err != nil {
 		return sequence.Result{}, err
+	}
+	if o.drain != nil {
+		return r.mark(ctx, o)
 	}
 	isOnly, err := o.workload.IsOnlyNode(ctx)
 	switch {

@@ -174,7 +174,7 @@ var _ = DescribeTable("wantUnknown", func(expected string, changes ...func(*obse
 )
 
 var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observation)) {
-	steps := (&Reconciler{}).steps()
+	steps := (&Reconciler{}).steps(infrav1.DriverClusterAPI)
 	Expect(steps[firstStep(steps, typical(changes...))].Name).To(Equal(expected))
 },
 	Entry("a new attempt", stepPreflight),

@@ -9,15 +9,14 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // drain evicts the Pods of the node, as Cluster API would: ordinary ones, and then those that serve their volumes. Those of the only
 // Node of a cluster are left to the graceful shutdown of its kubelet, and their volumes stay attached.
 func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result, error) {
-	if workload.IsMarked(o.node, o.attempt) {
-		return sequence.Done(), nil
+	if isDrained, err := r.isDrained(ctx, o); err != nil || isDrained {
+		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
 	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node.Name, o.readyForStorage)
@@ -50,8 +49,8 @@ func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err 
 
 // detachVolumes waits until the volumes of the evicted Pods are detached.
 func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequence.Result, error) {
-	if workload.IsMarked(o.node, o.attempt) {
-		return sequence.Done(), nil
+	if keepsPods, err := r.keepsPods(ctx, o); err != nil || keepsPods {
+		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
 	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)

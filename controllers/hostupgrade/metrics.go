@@ -45,7 +45,7 @@ func init() {
 	} {
 		attemptsTotal.WithLabelValues(string(end))
 	}
-	for _, step := range StepNames() {
+	for _, step := range StepNamesOf(infrav1.DriverRancherDrain) {
 		stepSeconds.WithLabelValues(step)
 	}
 	runtimemetrics.Registry.MustRegister(attemptsTotal, stepSeconds)
@@ -105,7 +105,7 @@ func Gauges(residents ...workload.Resident) []metrics.Gauge {
 	return []metrics.Gauge{{
 		Name:  "elemental_upgrade_attempts_held",
 		Help:  "Attempts that have not ended, by what they wait for: a preflight check that blocks, else the step.",
-		Label: "reason", Values: append(reasons, StepNames()...), Count: countHeld,
+		Label: "reason", Values: append(reasons, StepNamesOf(infrav1.DriverRancherDrain)...), Count: countHeld,
 	}}
 }
 

@@ -50,7 +50,7 @@ func (r *Reconciler) begin(ctx context.Context, o *observation) (waits bool, err
 
 // goOn runs the steps.
 func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, error) {
-	steps := r.steps()
+	steps := r.steps(o.upgrade.Spec.Driver)
 	report, err := sequence.Run(ctx, steps, firstStep(steps, o), o)
 	r.recordRun(ctx, o, report)
 	switch {
@@ -98,6 +98,8 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 			"delete the ElementalHostUpgrade, and patch the template to upgrade", o.upgrade.Spec.MachineName, o.wanted.TemplateName)
 	case o.superseded():
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
+	case !o.triggered() && o.drainEnded() != "":
+		return infrav1.UpgradeSuperseded, o.drainEnded()
 	case !o.triggered() && o.contradiction() != "":
 		return infrav1.UpgradeFailed, o.contradiction() + ": delete the ElementalHostUpgrade, what is wanted is requested again"
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
@@ -78,6 +79,8 @@ type observation struct {
 	workload  *workload.Cluster
 	node      *corev1.Node
 	unreached error
+	// drain is what Rancher asks for the Machine; nil for the other drivers.
+	drain *rancher.Drain
 	// watched are the kinds that steps have asked to be woken by, see watchDrain.
 	watched []drainwatch.Kind
 }
@@ -97,7 +100,7 @@ func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHost
 		options: upgrade.Spec.Options.WithDefaults(),
 	}
 	for _, read := range []func(context.Context, *observation) error{
-		r.observeManagement, r.observeRollout, r.observeAttempts, r.observeWorkload,
+		r.observeManagement, r.observeRollout, r.observeAttempts, r.observeDrain, r.observeWorkload,
 	} {
 		if err := read(ctx, o); err != nil {
 			return nil, err

@@ -153,6 +153,7 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflig
 func (o *observation) subject() *preflight.Subject {
 	return &preflight.Subject{
 		Machine: o.machine, Host: o.host, Node: o.node,
+		Drained: o.drain != nil && o.drain.IsAsked(),
 		Attempt: o.attempt, Admitted: o.admitted(), Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
 	}
 }

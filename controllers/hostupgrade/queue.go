@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
@@ -119,7 +120,7 @@ func madeWay() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*infrav1.ElementalHostUpgrade)
 			after, okToo := e.ObjectNew.(*infrav1.ElementalHostUpgrade)
-			return ok && okToo && !hasEntered(before, stepReboot) && hasEntered(after, stepReboot)
+			return ok && okToo && !attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot)
 		},
 	}
 }

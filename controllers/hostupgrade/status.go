@@ -213,11 +213,6 @@ func enter(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Tim
 	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: metav1.Time{Time: now}})
 }
 
-// hasEntered reports whether an attempt has stopped at a step, or passed it.
-func hasEntered(attempt *infrav1.ElementalHostUpgrade, name string) bool {
-	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == name })
-}
-
 // forget removes the record of a step that is entered again.
 func forget(status *infrav1.ElementalHostUpgradeStatus, name string) {
 	status.Steps = slices.DeleteFunc(status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == name })

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -21,11 +22,13 @@ const (
 	stepAdmit         = "Admit"
 	stepCordon        = "Cordon"
 	stepEvacuateVMs   = "EvacuateVMs"
+	stepHandOver      = attempts.StepHandOver
 	stepDrain         = "Drain"
 	stepDetachVolumes = "DetachVolumes"
 	stepTrigger       = "Trigger"
 	stepReboot        = attempts.StepReboot
 	stepAssess        = attempts.StepAssess
+	stepHandBack      = attempts.StepHandBack
 	stepUncordon      = "Uncordon"
 	stepRestoreVMs    = "RestoreVMs"
 	stepSettle        = "Settle"
@@ -49,9 +52,9 @@ const (
 
 type step = sequence.Step[*observation]
 
-// steps is the whole of an upgrade, in its order.
-func (r *Reconciler) steps() []step {
-	return []step{
+// steps is the whole of an upgrade, in its order. Where Rancher drains the Node, it is handed over to it and back again.
+func (r *Reconciler) steps(driver infrav1.UpgradeDriver) []step {
+	all := []step{
 		{Name: stepPreflight, Run: onNode(r.preflight)},
 		{Name: stepPrefetch, Run: r.prefetch},
 		{Name: stepApprove, Run: onNode(r.approve)},
@@ -67,13 +70,25 @@ func (r *Reconciler) steps() []step {
 		{Name: stepRestoreVMs, Run: onNode(r.restoreVMs)},
 		{Name: stepSettle, Run: onNode(r.settle)},
 	}
+	if driver == infrav1.DriverRancherDrain {
+		all = slices.Insert(all, indexOf(all, stepDrain), step{Name: stepHandOver, Run: onNode(r.handOver)})
+		all = slices.Insert(all, indexOf(all, stepUncordon), step{Name: stepHandBack, Run: r.handBack})
+	}
+	return all
+}
+
+func indexOf(steps []step, name string) int {
+	return slices.IndexFunc(steps, func(s step) bool { return s.Name == name })
 }
 
 // StepNames are the names of the steps of an upgrade, in their order. What is tried at every step is made
 // from them.
-func StepNames() []string {
+func StepNames() []string { return StepNamesOf(infrav1.DriverClusterAPI) }
+
+// StepNamesOf are those of an upgrade by a driver.
+func StepNamesOf(driver infrav1.UpgradeDriver) []string {
 	names := []string{}
-	for _, s := range (&Reconciler{}).steps() {
+	for _, s := range (&Reconciler{}).steps(driver) {
 		names = append(names, s.Name)
 	}
 	return names
@@ -89,7 +104,7 @@ func firstStep(steps []step, o *observation) int {
 	case o.hasNothingToDo():
 		first = stepAssess
 	}
-	return slices.IndexFunc(steps, func(s step) bool { return s.Name == first })
+	return indexOf(steps, first)
 }
 
 // awaitCluster waits for a workload cluster that cannot be reached.

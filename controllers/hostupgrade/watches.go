@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,10 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -45,6 +48,10 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.queueOf), builder.WithPredicates(slotsChanged())).
 		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.queueBehind), builder.WithPredicates(madeWay()))
 	watching = watching.WatchesRawSource(r.drains.Source())
+	if r.Drains != nil {
+		watching = watching.WatchesRawSource(source.Kind(r.Drains, rancher.NewSecret(),
+			handler.TypedEnqueueRequestsFromMapFunc(r.attemptsOfDrain), rancher.Changed()))
+	}
 	if r.Clusters != nil {
 		watching = watching.WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.attemptsOfCluster))
 	}
@@ -58,11 +65,19 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 // requeueNamed wakes the attempts that name the object in the field and can still change: an idle host wakes nothing.
 func (r *Reconciler) requeueNamed(field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []ctrl.Request {
-		found := &infrav1.ElementalHostUpgradeList{}
-		err := r.Client.List(ctx, found, client.InNamespace(object.GetNamespace()), client.MatchingFields{field: object.GetName()},
-			client.UnsafeDisableDeepCopy)
-		return enqueue.All(ctx, slices.DeleteFunc(found.Items, attempts.IsSettled), err)
+		return r.attemptsNaming(ctx, field, client.ObjectKeyFromObject(object))
 	})
+}
+
+func (r *Reconciler) attemptsNaming(ctx context.Context, field string, named client.ObjectKey) []ctrl.Request {
+	found := &infrav1.ElementalHostUpgradeList{}
+	err := r.Client.List(ctx, found, client.InNamespace(named.Namespace), client.MatchingFields{field: named.Name}, client.UnsafeDisableDeepCopy)
+	return enqueue.All(ctx, slices.DeleteFunc(found.Items, attempts.IsSettled), err)
+}
+
+// attemptsOfDrain wakes the attempts on a Machine that Rancher drains.
+func (r *Reconciler) attemptsOfDrain(ctx context.Context, secret *metav1.PartialObjectMetadata) []ctrl.Request {
+	return r.attemptsNaming(ctx, attempts.ByMachine, client.ObjectKey{Namespace: secret.Namespace, Name: secret.Labels[rancher.MachineNameLabel]})
 }
 
 // attemptsOfDeployment wakes the attempts of a cluster: what their owners want may have changed.

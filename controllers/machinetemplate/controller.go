@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -50,6 +51,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Owners finds and changes what refers to templates.
 	Owners *owner.Owners
+	// Drains has the metadata of Rancher's plan secrets. Default: nothing is upgraded while Rancher drains Nodes.
+	Drains cache.Cache
 	// Outlook looks at what a rollout would meet. Default: rollouts wait before their nodes only.
 	Outlook *outlook.Viewer
 	// Recorder emits events.

@@ -92,18 +92,18 @@ func (r *Reconciler) upgradedBy(ctx context.Context, machine direct.Machine) (in
 	return "", err
 }
 
-// isDirect reports whether driver Direct upgrades the Machines of an owner.
+// isDirect reports whether the Machines of an owner are upgraded without a reference, or not at all.
 func (r *Reconciler) isDirect(ctx context.Context, seen *observation, candidate owner.Owner) (bool, error) {
 	if driver, known := seen.others.drivers[owner.Describe(candidate)]; known {
-		return driver == infrav1.DriverDirect, nil
+		return owner.WithoutReference(driver), nil
 	}
 	choice, err := r.Owners.DriverOfOwner(ctx, candidate)
-	return choice.Driver == infrav1.DriverDirect, err
+	return owner.WithoutReference(choice.Driver) || choice.Driver == "", err
 }
 
-// driveDirect brings the rollout to the Machines of driver Direct one step further.
+// driveDirect brings the rollout to the Machines that are upgraded without a reference one step further.
 func (r *Reconciler) driveDirect(ctx context.Context, seen *observation) (err error) {
-	driver := &direct.Driver{Client: r.Client, Live: r.Live, Namespaces: r.prover(), Recorder: r.Recorder}
+	driver := &direct.Driver{Client: r.Client, Live: r.Live, Drains: r.Drains, Namespaces: r.prover(), Recorder: r.Recorder}
 	seen.others.result, err = driver.Reconcile(ctx, direct.Rollout{
 		Template: seen.template, OS: osversion.OfTemplate(seen.template), Machines: seen.others.direct, Others: seen.others.notDirect,
 		IsClone: func(name string) bool { return seen.clones[name] != nil },

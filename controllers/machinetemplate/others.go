@@ -14,9 +14,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// others are the Machines of the template's family that no MachineDeployment manages.
+// others are the Machines of the template's family that no MachineDeployment manages, or whose Nodes Rancher drains.
 type others struct {
-	// direct are those that driver Direct upgrades, and notDirect are the others.
+	// direct are those that are upgraded without a reference, and notDirect are the others.
 	direct, notDirect []direct.Machine
 	// drivers of owners that have Machines.
 	drivers map[string]infrav1.UpgradeDriver
@@ -26,7 +26,7 @@ type others struct {
 	behind      map[string]bool
 	// all Machines but those of owners that are rolled out by a reference, and those of them that run the OS of the template.
 	all, upToDate int32
-	// result of the pass of driver Direct.
+	// result of the pass over those that are upgraded without a reference.
 	result direct.Result
 }
 
@@ -41,8 +41,9 @@ func (o *others) add(machine direct.Candidate, isBehind bool) {
 		driver = machine.Choice.Driver
 		o.drivers[machine.Owner] = driver
 	}
+	machine.Driver = driver
 	switch driver {
-	case infrav1.DriverDirect:
+	case infrav1.DriverDirect, infrav1.DriverRancherDrain:
 		o.direct = append(o.direct, machine.Machine)
 	case infrav1.DriverClusterAPI:
 		o.notDirect = append(o.notDirect, machine.Machine)

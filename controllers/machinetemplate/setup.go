@@ -42,6 +42,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	if err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
 	}
+	if r.Drains != nil {
+		if err := r.watchDrains(made, r.Drains); err != nil {
+			return err
+		}
+	}
 	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane))
 }
 
@@ -79,10 +84,10 @@ func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Objec
 	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
 }
 
-// templatesOfAttempt finds the template whose rollout by driver Direct goes on when an attempt has ended, or waits for a person.
+// templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or waits for a person.
 func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
-	if !isAttempt || attempt.Spec.Driver != infrav1.DriverDirect {
+	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) {
 		return nil
 	}
 	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)

@@ -4,6 +4,7 @@
 package attempts
 
 import (
+	"slices"
 	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -16,6 +17,19 @@ const (
 	// StepAssess ends when the node is found as good as it was before.
 	StepAssess = "Assess"
 )
+
+// Steps of an attempt by which Rancher is answered.
+const (
+	// StepHandOver lets Rancher drain the node, and waits for it.
+	StepHandOver = "HandOver"
+	// StepHandBack lets Rancher uncordon the node, and waits for it.
+	StepHandBack = "HandBack"
+)
+
+// HasEntered reports whether an attempt has come to a step.
+func HasEntered(attempt *infrav1.ElementalHostUpgrade, step string) bool {
+	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step })
+}
 
 // Outage is how long the node of the newest of some attempts was out of service for which that is known: from the trigger until its boot
 // was assessed, which includes writing the image. One that took longer than its timeouts waited for a person, and is no measure. It is

@@ -61,7 +61,7 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 	if err := p.specify(ctx, chain.Elemental); err != nil {
 		return Result{}, err
 	}
-	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: infrav1.DriverDirect}
+	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: p.driver}
 	if waits, err := p.makeRoom(ctx, chain.Host.Namespace, upgrade.Name()); err != nil || waits {
 		return Result{After: soon}, err
 	}

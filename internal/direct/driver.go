@@ -44,6 +44,8 @@ type Driver struct {
 	Client client.Client
 	// Live reads from the API server what must not be stale when an attempt begins.
 	Live client.Reader
+	// Drains reads the metadata of Rancher's plan secrets, from a cache.
+	Drains client.Reader
 	// Namespaces that have opted in.
 	Namespaces Namespaces
 	// Recorder emits events.
@@ -61,13 +63,13 @@ type Rollout struct {
 	Clone func(ctx context.Context, cluster *clusterv1.Cluster) (name, problem string, err error)
 	// IsClone reports whether there is a clone of the template of that name.
 	IsClone func(name string) bool
-	// Machines that driver Direct upgrades: they were made from the template or its clones, and are not being deleted.
+	// Machines that are upgraded without a reference: they were made from the template or its clones, and are not being deleted.
 	Machines []Machine
 	// Others are those that it does not upgrade, and may upgrade later.
 	Others []Machine
 }
 
-// Machine is one that driver Direct upgrades.
+// Machine is one that is upgraded without a reference.
 type Machine struct {
 	// Machine is the cache's own, and must not be changed.
 	Machine *clusterv1.Machine
@@ -75,6 +77,8 @@ type Machine struct {
 	Elemental *infrav1.ElementalMachine
 	// Owner with its kind, or the Machine itself.
 	Owner string
+	// Driver is Direct or RancherDrain, or another one that the machine is left to.
+	Driver infrav1.UpgradeDriver
 	// MadeWith is the hash of the OS of the template that the machine was made from, as that is now.
 	MadeWith string
 }
@@ -87,37 +91,54 @@ type Result struct {
 	After time.Duration
 }
 
+// add another result.
+func (r *Result) add(other Result) {
+	r.Problems = append(r.Problems, other.Problems...)
+	r.After = util.LowestNonZeroResult(ctrl.Result{RequeueAfter: r.After}, ctrl.Result{RequeueAfter: other.After}).RequeueAfter
+}
+
 // Reconcile brings a rollout one step further in each Cluster. What fails in one keeps no other from going on.
 func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
 	if _, hasImage := osversion.Image(of.OS); !hasImage {
 		return Result{}, nil // there is nothing that a host could be upgraded to
 	}
-	clusters := map[string]*pass{}
-	passOf := func(machine Machine) *pass {
-		name := machine.Machine.Spec.ClusterName
-		if clusters[name] == nil {
-			clusters[name] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: name}
-		}
-		return clusters[name]
-	}
-	for _, machine := range of.Machines {
-		passOf(machine).machines = append(passOf(machine).machines, machine)
-	}
-	for _, machine := range of.Others {
-		passOf(machine).others = append(passOf(machine).others, machine)
-	}
+	passes := d.passes(of)
 	all, failed := Result{}, []error{}
-	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		slices.SortFunc(clusters[name].machines, func(a, b Machine) int { return InOrder(a.Machine, b.Machine) })
-		result, err := clusters[name].run(ctx)
+	for _, name := range slices.Sorted(maps.Keys(passes)) {
+		slices.SortFunc(passes[name].machines, func(a, b Machine) int { return InOrder(a.Machine, b.Machine) })
+		result, err := passes[name].run(ctx)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		all.Problems = append(all.Problems, result.Problems...)
-		all.After = util.LowestNonZeroResult(ctrl.Result{RequeueAfter: all.After}, ctrl.Result{RequeueAfter: result.After}).RequeueAfter
+		all.add(result)
 	}
 	return all, errors.Join(failed...)
+}
+
+// passes over the Machines of each Cluster, by its name. A few Machines of a Cluster that Rancher has provisioned may have no owner, and have
+// a pass of their own, as their driver is another one.
+func (d *Driver) passes(of Rollout) map[string]*pass {
+	passes := map[string]*pass{}
+	passOf := func(machine Machine) *pass {
+		key := machine.Machine.Spec.ClusterName
+		if machine.Driver == infrav1.DriverRancherDrain {
+			key += "/" + string(machine.Driver)
+		}
+		if passes[key] == nil {
+			passes[key] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: machine.Machine.Spec.ClusterName, driver: infrav1.DriverDirect}
+		}
+		return passes[key]
+	}
+	for _, machine := range of.Machines {
+		found := passOf(machine)
+		found.driver, found.machines = machine.Driver, append(found.machines, machine)
+	}
+	for _, machine := range of.Others {
+		found := passOf(machine)
+		found.others = append(found.others, machine)
+	}
+	return passes
 }
 
 // InOrder compares two Machines by the order in which they are upgraded: control planes first, and then by name.

@@ -13,9 +13,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 )
 
-// Candidate is a Machine of a template's family that no MachineDeployment manages, with what upgrades it.
+// Candidate is a Machine of a template's family that may be upgraded without a reference of its owner, with what upgrades it.
 type Candidate struct {
 	Machine
 	Choice owner.Choice
@@ -33,8 +34,8 @@ func NewFinder(owners *owner.Owners) *Finder {
 	return &Finder{owners: owners, choices: map[string]owner.Choice{}}
 }
 
-// MadeFrom are the Machines that were made from a template, whose owners are not MachineDeployments. Those that are being deleted are left
-// out.
+// MadeFrom are the Machines that were made from a template, whose owners are not MachineDeployments, or whose Cluster Rancher may have
+// provisioned. Those that are being deleted are left out.
 func (f *Finder) MadeFrom(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]Candidate, error) {
 	machines, err := clusterview.MadeFrom(ctx, f.owners.Client, template.Namespace, template.Name)
 	if err != nil {
@@ -54,15 +55,16 @@ func (f *Finder) MadeFrom(ctx context.Context, template *infrav1.ElementalMachin
 			return nil, err
 		}
 		found = append(found, Candidate{Choice: choice, Machine: Machine{
-			Machine: machine, Elemental: machines[i].DeepCopy(), Owner: choice.Owner, MadeWith: hash,
+			Machine: machine, Elemental: machines[i].DeepCopy(), Owner: choice.Owner, Driver: choice.Driver, MadeWith: hash,
 		}})
 	}
 	return found, nil
 }
 
-// machineOf an ElementalMachine; nil if it has none, one of the two is being deleted, or it is of a MachineDeployment.
+// machineOf an ElementalMachine; nil if it has none, one of the two is being deleted, or it is of a MachineDeployment that Cluster API rolls out.
 func (f *Finder) machineOf(ctx context.Context, elemental *infrav1.ElementalMachine) (*clusterv1.Machine, error) {
-	if elemental.Labels[clusterv1.MachineDeploymentNameLabel] != "" || !elemental.DeletionTimestamp.IsZero() {
+	isOfOther := elemental.Labels[clusterv1.MachineDeploymentNameLabel] != "" && !rancher.MayOwn(elemental)
+	if isOfOther || !elemental.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	machine, err := clusterview.New(f.owners.Client, clusterview.ClusterOf(elemental)).MachineOf(ctx, elemental)

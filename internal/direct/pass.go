@@ -25,6 +25,7 @@ type pass struct {
 	// hash of the OS that is rolled out.
 	hash     string
 	cluster  string
+	driver   infrav1.UpgradeDriver
 	machines []Machine
 	// others are those of the Cluster that are left to others.
 	others []Machine
@@ -42,7 +43,7 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 }
 
 // step assigns the content of the template to the machines that have another, and lets the next one begin. One Machine is upgraded at
-// a time, but for those whose nodes are paused, and none begins after one that did not end well.
+// a time, but for those whose nodes are paused, and none begins after one that did not end well. Where Rancher drains the nodes, it chooses.
 func (p *pass) step(ctx context.Context) (Result, error) {
 	if problem, err := p.assign(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
@@ -54,11 +55,14 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if err := p.recordDone(ctx, progress.done); err != nil {
 		return Result{}, err
 	}
+	if p.driver == infrav1.DriverRancherDrain {
+		return p.follow(ctx, progress)
+	}
 	switch {
 	case progress.failed != "":
 		return waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: progress.failed}), nil
 	case progress.mayGoOn():
-		return p.goOn(ctx, progress.next)
+		return p.goOn(ctx, progress.pending[0])
 	case progress.isActive || progress.isWaiting:
 		return Result{After: retry}, nil
 	}

@@ -28,12 +28,12 @@ type progress struct {
 	failed string
 	// done are the machines whose hosts have reached the OS.
 	done []*Machine
-	// next machine that has not begun; nil if there is none.
-	next *Machine
+	// pending machines have not begun.
+	pending []*Machine
 }
 
 // mayGoOn reports whether the next machine may begin.
-func (p progress) mayGoOn() bool { return p.next != nil && !p.isActive }
+func (p progress) mayGoOn() bool { return len(p.pending) > 0 && !p.isActive }
 
 func (p *pass) look(ctx context.Context) (progress, error) {
 	found := progress{}
@@ -84,8 +84,8 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 		found.done = append(found.done, machine)
 	case hasFailed(last):
 		found.failed = p.failure(machine, last)
-	case found.next == nil:
-		found.next = machine
+	default:
+		found.pending = append(found.pending, machine)
 	}
 	return nil
 }
@@ -104,8 +104,11 @@ func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) 
 		remedy = again
 	default:
 	}
-	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. No other Machine of this template in Cluster %s is upgraded: %s",
-		attempt.Name, machine.Machine.Name, how, attempt.Status.Message, p.cluster, remedy)
+	stopped := "No other Machine of this template in Cluster " + p.cluster + " is upgraded"
+	if p.driver == infrav1.DriverRancherDrain {
+		stopped, remedy = "Rancher waits with its Node cordoned", remedy+"; to have Rancher go on without it, set spec.cancel"
+	}
+	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. %s: %s", attempt.Name, machine.Machine.Name, how, attempt.Status.Message, stopped, remedy)
 }
 
 // nameOf the attempt that brings a machine to the OS.

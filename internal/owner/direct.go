@@ -13,9 +13,10 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 )
 
-// IsDirect reports whether driver Direct upgrades the host of a machine. Cluster API does not update such a machine, and what
+// IsDirect reports whether driver Direct, or RancherDrain, upgrades the host of a machine. Cluster API does not update such a machine, and what
 // repairs its updates must leave it alone.
 func IsDirect(machine *infrav1.ElementalMachine) bool { return DirectTemplate(machine) != "" }
 
@@ -25,11 +26,11 @@ func DirectTemplate(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.DirectTemplateAnnotation]
 }
 
-// DirectTemplateOf is DirectTemplate of the ElementalMachine of a Machine. Those of MachineSets are not read: Cluster API upgrades
-// them. It is empty while Cluster API updates the Machine, which its owner's reference determines.
+// DirectTemplateOf is DirectTemplate of the ElementalMachine of a Machine. Those of MachineSets are not read, as Cluster API upgrades
+// them, unless Rancher may have provisioned their Cluster. It is empty while Cluster API updates the Machine, which its owner's reference determines.
 func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (string, error) {
 	ref := machine.Spec.InfrastructureRef
-	if controller := metav1.GetControllerOf(machine); controller != nil && controller.Kind == machineSetKind || !association.NamesElementalMachine(ref) {
+	if isOfMachineSet(machine) && !rancher.MayOwn(machine) || !association.NamesElementalMachine(ref) {
 		return "", nil
 	}
 	elemental, err := existing.Get(ctx, reader, &infrav1.ElementalMachine{}, machine.Namespace, ref.Name)
@@ -40,6 +41,11 @@ func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *cluste
 		return "", nil
 	}
 	return DirectTemplate(elemental), nil
+}
+
+func isOfMachineSet(machine *clusterv1.Machine) bool {
+	controller := metav1.GetControllerOf(machine)
+	return controller != nil && controller.Kind == machineSetKind
 }
 
 // IsLeftToDirect reports whether driver Direct upgrades the host of a machine, and Cluster API does not update it at the moment, as it may

@@ -18,7 +18,7 @@ import (
 
 // Choice is what upgrades the hosts of an owner's Machines.
 type Choice struct {
-	// Driver is ClusterAPI or Direct; empty if nothing upgrades them, and Problem says why and what to change.
+	// Driver is ClusterAPI, Direct or RancherDrain; empty if nothing upgrades them, and Problem says why and what to change.
 	Driver  infrav1.UpgradeDriver
 	Problem string
 	// IsAuto says that nobody has chosen it: it depends on what the owner and its provider are like.
@@ -36,8 +36,8 @@ func (o *Owners) DriverOf(ctx context.Context, machine *clusterv1.Machine) (Choi
 	}
 	of := controller.Kind + " " + controller.Name
 	if controller.Kind == machineSetKind {
-		if machine.Labels[clusterv1.MachineDeploymentNameLabel] != "" {
-			return Choice{Driver: infrav1.DriverClusterAPI, Owner: of}, nil
+		if name := machine.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
+			return o.driverOfMachineDeployment(ctx, machine.Namespace, machine.Spec.ClusterName, MachineDeploymentKind+" "+name)
 		}
 		return Choice{Owner: of, Problem: of +
 			" belongs to no MachineDeployment, without which Cluster API updates nothing: its Machines keep their OS. Upgrade their hosts by hand"}, nil
@@ -74,14 +74,14 @@ func (o *Owners) DriverOfOwner(ctx context.Context, of Owner) (Choice, error) {
 	choice := Choice{Driver: infrav1.DriverClusterAPI, Owner: Describe(of)}
 	controlPlane, isControlPlane := of.(ControlPlane)
 	if !isControlPlane {
-		return choice, nil
+		return o.driverOfMachineDeployment(ctx, of.Object().GetNamespace(), of.ClusterName(), choice.Owner)
 	}
 	option, _, err := driverOption(ctx, o.Client, of.Object().GetNamespace(), of.ClusterName())
 	if err != nil {
 		return choice, err
 	}
 	isDirect := option == infrav1.DriverDirect
-	if choice.IsAuto = option == infrav1.DriverAuto; choice.IsAuto {
+	if choice.IsAuto = option == infrav1.DriverAuto || option == infrav1.DriverRancherDrain; choice.IsAuto {
 		if isDirect, err = o.isKnownToReplace(ctx, controlPlane); err != nil {
 			return choice, err
 		}

@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // Want is the OS that a Machine's owner wants for it.
@@ -51,6 +52,11 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	if err := reader.Get(ctx, key, template); err != nil {
 		return want, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+reference.Name)
 	}
+	if isDirect && isOfMachineSet(machine) {
+		if isOfOwner, err := isFamilyOfOwner(ctx, reader, machine, template); err != nil || !isOfOwner {
+			return want, false, err
+		}
+	}
 	want.TemplateName, want.OSVersionManagement, want.Template = template.Name, osversion.OfTemplate(template), template
 	return want, true, nil
 }
@@ -63,6 +69,10 @@ func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (wa
 // Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
 func (w Want) Unknown(machine *clusterv1.Machine) string {
 	const kinds = "nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
+	if w.isDirect && isOfMachineSet(machine) {
+		return fmt.Sprintf("ElementalMachineTemplate %s, which is rolled out to Machine %s, does not exist, or is no clone of the one that its "+
+			"MachineDeployment refers to: patch that one", w.reference.Name, machine.Name)
+	}
 	if w.isDirect {
 		return fmt.Sprintf("ElementalMachineTemplate %s, which is rolled out to Machine %s, does not exist: patch the template that it was a clone of",
 			w.reference.Name, machine.Name)
@@ -88,6 +98,17 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 		return fmt.Sprintf("%s names ElementalMachineTemplate %s in its infrastructureRef, which does not exist: "+
 			"recreate it, or delete the Machine", the, named.Name)
 	}
+}
+
+// isFamilyOfOwner reports whether a template is the one that the owner of a Machine of a MachineSet refers to, or a clone of it: an annotation of
+// the ElementalMachine names it, and must not have the host take the OS of another one.
+func isFamilyOfOwner(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, template *infrav1.ElementalMachineTemplate) (bool, error) {
+	reference, err := ownersReference(ctx, reader, machine)
+	if err != nil || reference == nil || !isOurTemplate(*reference) {
+		return false, err
+	}
+	return template.Name == reference.Name ||
+		rollout.IsClone(template) && template.Labels[infrav1.SourceTemplateLabel] == rollout.LabelValue(reference.Name), nil
 }
 
 func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {

@@ -21,7 +21,7 @@ func checkNodeReady(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 // ours counts: the attempt that left it makes room for the new image.
 func checkNodeSchedulable(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	by := workload.CordonedBy(subject.Node)
-	if !subject.Node.Spec.Unschedulable || by != "" && (subject.Attempt == "" || by == subject.Attempt) {
+	if !subject.Node.Spec.Unschedulable || subject.Drained || by != "" && (subject.Attempt == "" || by == subject.Attempt) {
 		return pass()
 	}
 	return block("Node/"+subject.Node.Name, "was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start")

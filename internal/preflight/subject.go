@@ -16,6 +16,8 @@ type Subject struct {
 	Host    *infrav1.ElementalHost
 	Node    *corev1.Node
 
+	// Drained says that Rancher drains the node: its cordon is a part of that, and so is one that was there before.
+	Drained bool
 	// Attempt is the id of the attempt that asks; empty where an upgrade is only requested.
 	Attempt string
 	// Admitted says that the attempt has taken its slot: its node may be drained already.

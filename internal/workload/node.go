@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,34 @@ func (c *Cluster) Mark(ctx context.Context, node *corev1.Node, attempt string) e
 	return c.patchNode(ctx, node, "marking", func(n *corev1.Node) { setAnnotation(n, infrav1.MarkedByAnnotation, attempt) })
 }
 
+// MarkCordoned records the attempt on a Node that somebody else cordons and uncordons for it, and who had cordoned it before; empty if nobody
+// had.
+func (c *Cluster) MarkCordoned(ctx context.Context, node *corev1.Node, attempt, before string) error {
+	return c.patchNode(ctx, node, "marking", func(n *corev1.Node) {
+		setAnnotation(n, infrav1.MarkedByAnnotation, attempt)
+		if before != "" {
+			setAnnotation(n, infrav1.PersonsCordonAnnotation, before)
+		}
+	})
+}
+
+// CordonManager is the field manager that made a Node unschedulable; empty if it is not, or that is not known.
+func CordonManager(node *corev1.Node) string {
+	if !node.Spec.Unschedulable {
+		return ""
+	}
+	for _, entry := range node.ManagedFields {
+		fields := map[string]map[string]any{}
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+			continue
+		}
+		if _, cordons := fields["f:spec"]["f:unschedulable"]; cordons {
+			return entry.Manager
+		}
+	}
+	return ""
+}
+
 // Cordon makes the Node unschedulable and records the attempt, in one write that fails if the Node has
 // changed since it was read. A Node that is unschedulable already is left as it is. A mark from when it was the only Node is removed.
 func (c *Cluster) Cordon(ctx context.Context, node *corev1.Node, attempt string) error {
@@ -88,7 +117,7 @@ func (c *Cluster) Cordon(ctx context.Context, node *corev1.Node, attempt string)
 }
 
 // Uncordon makes the Node schedulable again if the attempt cordoned it, and removes its marks. A mark
-// left on a Node that somebody else uncordoned is removed too.
+// left on a Node that somebody else uncordoned is removed too. A cordon that was there before Rancher drained the Node is put back.
 func (c *Cluster) Uncordon(ctx context.Context, node *corev1.Node, attempt string) error {
 	isCordoned, isMarked := node.Annotations[infrav1.CordonedByAnnotation] == attempt, node.Annotations[infrav1.MarkedByAnnotation] == attempt
 	if !isCordoned && !isMarked {
@@ -100,6 +129,8 @@ func (c *Cluster) Uncordon(ctx context.Context, node *corev1.Node, attempt strin
 			delete(n.Annotations, infrav1.CordonedByAnnotation)
 		}
 		if isMarked {
+			n.Spec.Unschedulable = n.Spec.Unschedulable || n.Annotations[infrav1.PersonsCordonAnnotation] != ""
+			delete(n.Annotations, infrav1.PersonsCordonAnnotation)
 			delete(n.Annotations, infrav1.MarkedByAnnotation)
 		}
 	})

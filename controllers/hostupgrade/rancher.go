@@ -1,0 +1,108 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// observeDrain reads what Rancher asks for the Machine of an attempt that was begun for it.
+func (r *Reconciler) observeDrain(ctx context.Context, o *observation) error {
+	if o.upgrade.Spec.Driver != infrav1.DriverRancherDrain {
+		return nil
+	}
+	if r.Drains == nil {
+		return errors.New("this manager does not watch Rancher's plan secrets")
+	}
+	drain, err := rancher.DrainOf(ctx, r.Drains, o.upgrade.Namespace, o.upgrade.Spec.MachineName)
+	o.drain = &drain
+	return err
+}
+
+// drainEnded says that Rancher does not drain the Node any more, for which the attempt was begun; empty while it does. With the next drain
+// another one begins.
+func (o *observation) drainEnded() string {
+	switch {
+	case o.drain == nil:
+	case !o.drain.IsAsked():
+		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade begins again with its next drain"
+	case o.drain.IsWithdrawn():
+		return "what Rancher drains Node " + o.nodeName() + " for was reverted: the upgrade begins again with its next drain"
+	}
+	return ""
+}
+
+// mark records the attempt on a Node that Rancher has cordoned, and who had cordoned it before, which Rancher does not remember.
+func (r *Reconciler) mark(ctx context.Context, o *observation) (sequence.Result, error) {
+	if !o.node.Spec.Unschedulable {
+		return sequence.Wait(pollCluster, "waiting for Rancher to cordon Node %s", o.node.Name), nil
+	}
+	before := workload.CordonManager(o.node)
+	if before == rancher.FieldManager {
+		before = ""
+	}
+	return sequence.Done(), o.workload.MarkCordoned(ctx, o.node, o.attempt, before)
+}
+
+// handOver waits until Rancher has drained the Node and upgraded Kubernetes on it. That the step was entered lets Rancher begin: see
+// controllers/rancherdrain.
+func (r *Reconciler) handOver(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.drain.AsksAfter() {
+		return sequence.Done(), nil
+	}
+	message := "waiting for Rancher to drain Node " + o.node.Name
+	if o.drain.IsDrained() {
+		message = "waiting for Rancher to upgrade Kubernetes on Node " + o.node.Name
+	}
+	return sequence.Wait(pollCluster, "%s%s", message, r.rancherSays(ctx, o)), nil
+}
+
+// handBack waits until Rancher has uncordoned the Node. That the step was entered lets Rancher do that.
+func (r *Reconciler) handBack(ctx context.Context, o *observation) (sequence.Result, error) {
+	if !o.drain.IsAsked() {
+		return sequence.Done(), nil
+	}
+	return sequence.Wait(pollCluster, "waiting for Rancher to uncordon Node %s%s", o.nodeName(), r.rancherSays(ctx, o)), nil
+}
+
+// rancherSays is the part of a message with what Rancher reports itself, in its words.
+func (r *Reconciler) rancherSays(ctx context.Context, o *observation) string {
+	if o.drain.Error != "" {
+		return "; Rancher reports: " + o.drain.Error
+	}
+	controlPlane, err := rancher.ControlPlaneOf(ctx, r.APIReader, o.cluster)
+	if err != nil { // it is a part of a message only
+		ctrl.LoggerFrom(ctx).V(2).Info("Failed to read the RKEControlPlane", "Cluster", klog.KObj(o.cluster), "reason", err.Error())
+	}
+	if err != nil || controlPlane == nil || controlPlane.ReadyMessage() == "" {
+		return ""
+	}
+	return "; Rancher reports: " + controlPlane.ReadyMessage()
+}
+
+// keepsPods reports whether nothing is drained from the Node by the attempt and its volumes stay attached: it is the only one of its
+// cluster.
+func (r *Reconciler) keepsPods(ctx context.Context, o *observation) (bool, error) {
+	if o.drain == nil {
+		return workload.IsMarked(o.node, o.attempt), nil
+	}
+	return o.workload.IsOnlyNode(ctx)
+}
+
+// isDrained reports whether nothing is left to be drained from the Node by the attempt.
+func (r *Reconciler) isDrained(ctx context.Context, o *observation) (bool, error) {
+	if o.drain != nil && o.drain.Evicts() {
+		return true, nil
+	}
+	return r.keepsPods(ctx, o)
+}

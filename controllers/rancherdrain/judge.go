@@ -1,0 +1,132 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancherdrain
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capiannotations "sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// verdict on a drain.
+type verdict struct {
+	rancher.Answers
+	// isLeftAlone says that nothing is written.
+	isLeftAlone bool
+	// failed is what a person has to look at before there is an answer; empty if nothing is.
+	failed  string
+	machine *clusterv1.Machine
+	cluster *clusterv1.Cluster
+}
+
+var (
+	// both answers: nothing is to be done while the Node is drained, or not by this provider.
+	both = rancher.Answers{Before: true, After: true}
+	none = rancher.Answers{}
+)
+
+// judge says how the hooks are answered. A drain that nothing is to be done for must not wait.
+func (r *Reconciler) judge(ctx context.Context, drain rancher.Drain) (verdict, error) {
+	if !drain.IsAsked() {
+		return verdict{Answers: none}, nil
+	}
+	machine, err := existing.Get(ctx, r.Live, &clusterv1.Machine{}, drain.Secret.Namespace, drain.Secret.Labels[rancher.MachineNameLabel])
+	if err != nil {
+		return verdict{}, err
+	}
+	if machine == nil || !machine.DeletionTimestamp.IsZero() || !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
+		return verdict{Answers: both}, nil
+	}
+	cluster, err := existing.Get(ctx, r.Live, &clusterv1.Cluster{}, machine.Namespace, machine.Spec.ClusterName)
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case cluster == nil || !rancher.Provisions(cluster) || !cluster.DeletionTimestamp.IsZero():
+		return verdict{Answers: both}, nil
+	case r.WatchFilter != "" && !labels.HasWatchLabel(cluster, r.WatchFilter), capiannotations.IsPaused(cluster, machine):
+		return verdict{isLeftAlone: true}, nil
+	}
+	found, err := r.judgeMachine(ctx, drain, machine)
+	found.machine, found.cluster = machine, cluster
+	return found, err
+}
+
+func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, machine *clusterv1.Machine) (verdict, error) {
+	choice, err := r.Owners.DriverOf(ctx, machine)
+	if err != nil {
+		return verdict{}, err
+	}
+	elemental, err := existing.Get(ctx, r.Live, &infrav1.ElementalMachine{}, machine.Namespace, machine.Spec.InfrastructureRef.Name)
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case elemental == nil:
+		return verdict{Answers: both}, nil
+	}
+	all, err := attempts.OnElementalMachine(ctx, r.Client, elemental.Namespace, elemental.Name)
+	if err != nil {
+		return verdict{}, err
+	}
+	if unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }); unfinished != nil {
+		return verdict{Answers: answersOf(unfinished)}, nil
+	}
+	if choice.Driver != infrav1.DriverRancherDrain || drain.IsWithdrawn() {
+		return verdict{Answers: both}, nil
+	}
+	return r.judgeWish(ctx, elemental, machine.Name)
+}
+
+// answersOf an attempt that has not ended.
+func answersOf(attempt *infrav1.ElementalHostUpgrade) rancher.Answers {
+	return rancher.Answers{
+		Before: attempts.HasEntered(attempt, attempts.StepHandOver),
+		After:  attempts.HasEntered(attempt, attempts.StepHandBack),
+	}
+}
+
+// judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
+func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.ElementalMachine, machine string) (verdict, error) {
+	template, err := existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, owner.MadeFrom(elemental))
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case template == nil: // and nothing is asked for
+		return verdict{Answers: both}, nil
+	}
+	hash := osversion.Hash(osversion.OfTemplate(template))
+	named, noted := owner.DirectTemplate(elemental), elemental.Annotations[infrav1.DirectOSAnnotation]
+	if noted == hash && named == template.Name {
+		return verdict{Answers: both}, nil
+	}
+	last, err := existing.Get(ctx, r.Live, &infrav1.ElementalHostUpgrade{}, elemental.Namespace, rollout.UpgradeName(machine, named, hash))
+	if err != nil || last == nil || !last.PhaseNow().IsEnd() {
+		return verdict{Answers: none}, err
+	}
+	return judgeEnd(last), nil
+}
+
+// judgeEnd of the attempt that was to bring the machine to what its template asks for. One that a person has given up holds nothing.
+func judgeEnd(attempt *infrav1.ElementalHostUpgrade) verdict {
+	phase := attempt.PhaseNow()
+	switch {
+	case phase == infrav1.UpgradeSuperseded: // another one is about to be made
+		return verdict{Answers: none}
+	case phase == infrav1.UpgradeSucceeded, attempt.Spec.Cancel, attempt.Spec.Release:
+		return verdict{Answers: both}
+	}
+	return verdict{Answers: none, failed: fmt.Sprintf("ElementalHostUpgrade %s ended as %s: %s. Patch the template to another image or, to have Rancher go on "+
+		"without it, set spec.cancel", attempt.Name, phase, attempt.Status.Message)}
+}

@@ -1,0 +1,29 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancher
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+const (
+	// Group of Rancher's kinds.
+	Group = "rke.cattle.io"
+	// ControlPlaneKind is the kind of the control planes of the Clusters that Rancher has provisioned.
+	ControlPlaneKind = "RKEControlPlane"
+
+	// clusterNameLabel is on all Machines of such a Cluster.
+	clusterNameLabel = "rke.cattle.io/cluster-name"
+)
+
+// Provisions reports whether Rancher has provisioned a Cluster, and its planner upgrades the Nodes.
+func Provisions(cluster *clusterv1.Cluster) bool {
+	ref := cluster.Spec.ControlPlaneRef
+	return ref.Kind == ControlPlaneKind && ref.APIGroup == Group
+}
+
+// MayOwn reports whether a Machine, or its ElementalMachine, may be one of such a Cluster, without a look at that. Of one without the label
+// it is known that it is not.
+func MayOwn(machine metav1.Object) bool { return machine.GetLabels()[clusterNameLabel] != "" }

@@ -1,0 +1,96 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancher
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// Annotations of a plan secret, in the order in which they appear.
+// Source: rancher/rancher, pkg/capr/common.go, pkg/capr/planner/drain.go, pkg/controllers/capr/machinedrain.
+const (
+	// DrainOptionsAnnotation is set by the planner, which asks for a drain. Its value is compared with those of all others.
+	DrainOptionsAnnotation = "rke.cattle.io/drain-options"
+	// PreDrainAnnotation asks the pre-drain hooks. The Node is cordoned then.
+	PreDrainAnnotation = "rke.cattle.io/pre-drain"
+	// DrainDoneAnnotation says that the Node is drained. The planner has the new plan applied then, Kubernetes with it.
+	DrainDoneAnnotation = "rke.cattle.io/drain-done"
+	// UncordonAnnotation is set by the planner when the plan is applied and the node is healthy.
+	UncordonAnnotation = "rke.cattle.io/uncordon"
+	// PostDrainAnnotation asks the post-drain hooks. The Node is uncordoned and all these annotations are removed when they have answered.
+	PostDrainAnnotation = "rke.cattle.io/post-drain"
+	// DrainErrorAnnotation is why the last try has failed.
+	DrainErrorAnnotation = "rke.cattle.io/drain-error"
+)
+
+// FieldManager is Rancher's, of what it changes: its client has the default name, which is that of the program.
+const FieldManager = "rancher"
+
+// Drain is what Rancher asks for one Machine. The zero value is that no drain is asked for.
+type Drain struct {
+	// Secret that the answers are written to; nil if there is none.
+	Secret *metav1.PartialObjectMetadata
+	// Options are the token of the drain: answers have its value.
+	Options string
+	// Error that Rancher met at last, in its words.
+	Error string
+}
+
+// Of reads the drain that a plan secret asks for.
+func Of(secret *metav1.PartialObjectMetadata) Drain {
+	return Drain{Secret: secret, Options: secret.Annotations[DrainOptionsAnnotation], Error: secret.Annotations[DrainErrorAnnotation]}
+}
+
+// IsAsked reports whether Rancher drains the Node: from before its cordon until it has uncordoned it.
+func (d Drain) IsAsked() bool { return d.Options != "" }
+
+// AsksBefore reports whether the pre-drain hooks are asked, or have answered.
+func (d Drain) AsksBefore() bool { return d.is(PreDrainAnnotation) }
+
+// AsksAfter reports whether the post-drain hooks are asked: the Node is drained, and Kubernetes upgraded.
+func (d Drain) AsksAfter() bool { return d.is(PostDrainAnnotation) }
+
+// IsDrained reports whether the Node is drained.
+func (d Drain) IsDrained() bool { return d.is(DrainDoneAnnotation) }
+
+// IsWithdrawn reports whether what the drain was asked for was reverted before the Node was drained. Rancher asks all hooks and drains
+// the Node all the same.
+func (d Drain) IsWithdrawn() bool {
+	return d.IsAsked() && d.Secret.Annotations[UncordonAnnotation] != "" && !d.IsDrained()
+}
+
+// Evicts reports whether Rancher evicts Pods. It does not if its drain is disabled, or the cluster has one machine.
+func (d Drain) Evicts() bool {
+	options := struct {
+		Enabled bool `json:"enabled"`
+	}{}
+	return json.Unmarshal([]byte(d.Options), &options) == nil && options.Enabled
+}
+
+func (d Drain) is(annotation string) bool {
+	return d.IsAsked() && d.Secret.Annotations[annotation] == d.Options
+}
+
+// Answers are the annotations by which this provider answers.
+type Answers struct {
+	// Before says that the Node may be drained, and After that it may be uncordoned.
+	Before, After bool
+}
+
+// Annotate returns what a plan secret is to have of our annotations; empty is none. An answer is given when it is asked for, and stands for
+// this drain only: the next one may have the same token, and would be answered by what is left of this one.
+func (d Drain) Annotate(answers Answers) map[string]string {
+	wanted := map[string]string{infrav1.RancherPreDrainAnnotation: "", infrav1.RancherPostDrainAnnotation: ""}
+	if answers.Before && d.AsksBefore() {
+		wanted[infrav1.RancherPreDrainAnnotation] = d.Options
+	}
+	if answers.After && d.AsksAfter() {
+		wanted[infrav1.RancherPostDrainAnnotation] = d.Options
+	}
+	return wanted
+}
