@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 )
 
 // Lab is a running lab.
@@ -39,6 +40,8 @@ type Lab struct {
 	Core, Bootstrap, ControlPlane, Provider *capi.Provider
 	// RKE2 are the managers of CAPRKE2, with Options.RKE2 only.
 	RKE2 []*capi.Provider
+	// Rancher that is played, with Options.Rancher only.
+	Rancher *rancher.Rancher
 	// Managers are the replicas of our manager; Provider is the first one.
 	Managers []*capi.Provider
 
@@ -86,7 +89,7 @@ func (l *Lab) start(ctx context.Context) error {
 
 func (l *Lab) startManagement(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.startManagementCluster, l.install, l.startProviders, l.registerExtension,
+		l.startManagementCluster, l.install, l.startProviders, l.registerExtension, l.startRancher,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -100,6 +103,7 @@ func (l *Lab) Stop() {
 	for _, host := range l.hosts {
 		_ = host.Stop()
 	}
+	l.stopRancher()
 	l.stopManagers()
 	l.stopClusters()
 	l.services.close()

@@ -84,6 +84,9 @@ func (l *Lab) startProviders(ctx context.Context) error {
 	if err := l.installControlPlaneStandIn(ctx); err != nil {
 		return err
 	}
+	if err := l.installRancher(ctx); err != nil {
+		return err
+	}
 	if err := l.CreateNamespace(ctx, ManagerNamespace); err != nil {
 		return err
 	}

@@ -55,6 +55,8 @@ type Options struct {
 	KubeVirt bool
 	// RKE2 runs the managers of CAPRKE2, Cluster API's provider for RKE2, too. It requires rke2.Dir.
 	RKE2 bool
+	// Rancher plays Rancher in the management cluster; see package rancher.
+	Rancher bool
 	// NodeSize is the allocatable capacity of a Node. Default kubelet.Allocatable().
 	NodeSize corev1.ResourceList
 	// Managers is the number of replicas of our manager, which elect a leader. Default one, without leader election.

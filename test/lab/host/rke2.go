@@ -7,21 +7,20 @@ import (
 	"context"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 )
 
-// rke2Config is where CAPRKE2 writes the configuration of RKE2.
+// rke2Config is the configuration of RKE2's server and agent.
 const rke2Config = "/etc/rancher/rke2/config.yaml"
 
 // systemctl starts RKE2 where that is asked for: it registers the Node, as kubeadm does elsewhere. Its etcd is not played, because
 // CAPRKE2 calls a member healthy whose Node exists. All else is as of the other commands of the double.
 func (r *running) systemctl(ctx context.Context, argv []string, stdout io.Writer) int {
-	if !slices.Equal(argv[1:], []string{"start", kubelet.RKE2Server}) {
+	if len(argv) != 3 || argv[1] != "start" || !kubelet.IsRKE2(argv[2]) {
 		return r.doubled(ctx, argv, stdout)
 	}
-	join, err := r.startRKE2(ctx)
+	join, err := r.startRKE2(ctx, argv[2])
 	if err != nil {
 		r.event(JoinFailed, "%v", err)
 		_, _ = io.WriteString(r.console, "rke2: "+err.Error()+"\n")
@@ -31,12 +30,12 @@ func (r *running) systemctl(ctx context.Context, argv []string, stdout io.Writer
 	return 0
 }
 
-func (r *running) startRKE2(ctx context.Context) (kubelet.Join, error) {
+func (r *running) startRKE2(ctx context.Context, service string) (kubelet.Join, error) {
 	data, err := os.ReadFile(r.disk.Path(r.disk.HostPath(rke2Config)))
 	if err != nil {
 		return kubelet.Join{}, err
 	}
-	join, isFirst, err := kubelet.ParseRKE2(data, r.read("/etc/hostname"))
+	join, isFirst, err := kubelet.ParseRKE2(data, service, r.read("/etc/hostname"))
 	if err == nil {
 		err = r.register(ctx, join)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 )
 
 //go:embed manifests
@@ -59,6 +60,11 @@ type Options struct {
 	ControlPlane int
 	// RKE2 makes it an RKE2ControlPlane, in a lab with Options.RKE2.
 	RKE2 bool
+	// Rancher has Rancher provision the cluster, in a lab with Options.Rancher. Its control plane is a pool of Machines, too. Rancher's
+	// clusters are in rancher.Namespace.
+	Rancher bool
+	// DrainOptions by which Rancher drains its nodes.
+	DrainOptions rancher.DrainOptions
 	// ControlPlaneMaxSurge of the control plane. Default 0.
 	ControlPlaneMaxSurge int
 	// Spare is the number of hosts that register and are not needed.
@@ -157,7 +163,7 @@ func (c *Cluster) WorkloadKube() client.WithWatch {
 
 // kubernetesVersion of its nodes.
 func (c *Cluster) kubernetesVersion() string {
-	if c.Options.RKE2 {
+	if c.Options.RKE2 || c.Options.Rancher {
 		return KubernetesVersion + "+rke2r1"
 	}
 	return KubernetesVersion
@@ -240,6 +246,9 @@ func (c *Cluster) apply(ctx context.Context) error {
 	if c.Options.Class {
 		return c.applyClass(ctx)
 	}
+	if c.Options.Rancher {
+		return c.applyRancher(ctx)
+	}
 	if err := c.ApplyManifest(ctx, "cluster.yaml.tmpl"); err != nil {
 		return err
 	}
@@ -278,6 +287,10 @@ func (c *Cluster) render(name string) (string, error) {
 		return "", fmt.Errorf("parsing %s: %w", name, err)
 	}
 	registration, rack := c.registration()
+	drainOptions, err := c.Options.DrainOptions.Token()
+	if err != nil {
+		return "", err
+	}
 	text := &bytes.Buffer{}
 	err = parsed.Execute(text, map[string]any{
 		"Name": c.Options.Name, "Namespace": c.Namespace(), "Host": c.Workload().Host(), "Port": c.Workload().Port(),
@@ -285,6 +298,7 @@ func (c *Cluster) render(name string) (string, error) {
 		"Registration": registration, "Rack": rack,
 		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": c.kubernetesVersion(),
 		"RKE2": c.Options.RKE2, "ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
+		"DrainOptions": drainOptions,
 	})
 	if err != nil {
 		return "", fmt.Errorf("rendering %s: %w", name, err)

@@ -36,7 +36,7 @@ func (c *Cluster) PoolMachines(ctx context.Context, pool string) ([]clusterv1.Ma
 	}
 	machines, err := c.Machines(ctx)
 	return slices.DeleteFunc(machines, func(m clusterv1.Machine) bool {
-		return m.Labels[clusterv1.MachineDeploymentNameLabel] != pool
+		return m.Labels[clusterv1.MachineDeploymentNameLabel] != c.deploymentName(pool)
 	}), err
 }
 

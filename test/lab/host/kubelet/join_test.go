@@ -73,3 +73,23 @@ var _ = Describe("A kubeadm configuration", func() {
 		Entry("with a taint without effect", head+token+fmt.Sprintf("nodeRegistration: {kubeletExtraArgs: {register-with-taints: %q}}", "k"), "effect"),
 	)
 })
+
+var _ = Describe("The configuration of RKE2", func() {
+	It("is that of a server, the first one without another, or of an agent, which is no control plane", func() {
+		const config = "token: t\nnode-label: [a=b]\n"
+		join, isFirst, err := kubelet.ParseRKE2([]byte(config), kubelet.RKE2Server, "cp")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(isFirst).To(BeTrue())
+		Expect(join.ControlPlane).To(BeTrue())
+		Expect(join.Labels).To(And(HaveKey("node-role.kubernetes.io/control-plane"), HaveKeyWithValue("a", "b")))
+		for unit, isControlPlane := range map[string]bool{kubelet.RKE2Server: true, kubelet.RKE2Agent: false} {
+			join, isFirst, err = kubelet.ParseRKE2([]byte(config+"server: https://cp:9345\n"), unit, "node")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(isFirst).To(BeFalse())
+			Expect(join.ControlPlane).To(Equal(isControlPlane))
+			Expect(join.Service).To(Equal(unit))
+		}
+		_, _, err = kubelet.ParseRKE2([]byte("server: https://cp:9345\n"), kubelet.RKE2Agent, "node")
+		Expect(err).To(MatchError(ContainSubstring("no token")))
+	})
+})

@@ -18,6 +18,8 @@ import (
 const (
 	// RKE2Server is the unit of a control plane host of RKE2, which runs its kubelet.
 	RKE2Server = "rke2-server.service"
+	// RKE2Agent is that of a worker.
+	RKE2Agent = "rke2-agent.service"
 	// rke2Serving is the Secret by which CAPRKE2 tells that a control plane is initialized.
 	rke2Serving = "rke2-serving"
 )
@@ -32,9 +34,12 @@ type rke2Config struct {
 	KubeletArgs []string `yaml:"kubelet-arg"`
 }
 
-// ParseRKE2 parses config.yaml of an RKE2 server. hostname names the Node if the configuration does not. The first server of a cluster
-// has no other that it joins.
-func ParseRKE2(data []byte, hostname string) (join Join, isFirst bool, err error) {
+// IsRKE2 reports whether a unit is RKE2's.
+func IsRKE2(unit string) bool { return unit == RKE2Server || unit == RKE2Agent }
+
+// ParseRKE2 parses config.yaml of a server or an agent of RKE2, by its unit. hostname names the Node if the configuration does not. The
+// first server of a cluster has no other that it joins.
+func ParseRKE2(data []byte, unit, hostname string) (join Join, isFirst bool, err error) {
 	config := rke2Config{}
 	if err := yaml.Unmarshal(data, &config); err != nil {
 		return Join{}, false, fmt.Errorf("reading RKE2's configuration: %w", err)
@@ -42,9 +47,10 @@ func ParseRKE2(data []byte, hostname string) (join Join, isFirst bool, err error
 	if config.Token == "" {
 		return Join{}, false, errors.New("reading RKE2's configuration: it has no token")
 	}
-	join = Join{
-		NodeName: config.NodeName, ControlPlane: true, Service: RKE2Server,
-		Labels: map[string]string{controlPlaneLabel: "true", "node-role.kubernetes.io/etcd": "true"},
+	join = Join{NodeName: config.NodeName, Service: unit, Labels: map[string]string{}}
+	if unit == RKE2Server {
+		join.ControlPlane = true
+		join.Labels[controlPlaneLabel], join.Labels["node-role.kubernetes.io/etcd"] = "true", "true"
 	}
 	if join.NodeName == "" {
 		join.NodeName = hostname
@@ -59,7 +65,7 @@ func ParseRKE2(data []byte, hostname string) (join Join, isFirst bool, err error
 		}
 	}
 	join.Taints, err = parseTaints(strings.Join(config.NodeTaints, ","))
-	return join, config.Server == "", err
+	return join, unit == RKE2Server && config.Server == "", err
 }
 
 // CreateServing makes the Secret that the first server of RKE2 makes once its API serves.
