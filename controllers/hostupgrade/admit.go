@@ -63,10 +63,18 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 
 // notNow says why no slot may be taken, whoever has them: the namespace has opted out, or the owner of the Machine rolls out a change.
 func (r *Reconciler) notNow(ctx context.Context, o *observation) (string, error) {
-	if closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace); err != nil || closed != "" {
+	if closed, err := r.notOptedIn(ctx, o); err != nil || closed != "" {
 		return closed, err
 	}
 	return r.ownerRollsOut(ctx, o)
+}
+
+// notOptedIn says that the namespace has not opted in. Where Rancher drains the Node, it asks for the upgrade by hooks that a person has listed.
+func (r *Reconciler) notOptedIn(ctx context.Context, o *observation) (string, error) {
+	if o.drain != nil {
+		return "", nil
+	}
+	return r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace)
 }
 
 // slot is what the attempt takes.

@@ -65,7 +65,7 @@ func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string
 	case ptr.Deref(cluster.Spec.Paused, false):
 		return "Cluster " + cluster.Name + " is paused", nil
 	}
-	closed, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace)
+	closed, err := r.notOptedIn(ctx, o)
 	if err != nil || closed != "" {
 		return closed, err
 	}

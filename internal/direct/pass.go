@@ -202,12 +202,14 @@ func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Probl
 				"keep their former image in spec.topology.controlPlane.variables.overrides, and upgrade their hosts by hand (docs/upgrade.md)",
 			template.Name, p.cluster)}, nil
 	}
-	closed, err := p.Namespaces.NotOptedIn(ctx, template.Namespace)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case closed != "":
-		return nil, &inplace.Problem{Reason: infrav1.ExtensionNotMatchingReason, Message: closed}, nil
+	if p.driver != infrav1.DriverRancherDrain { // which is asked for by hooks that a person has listed
+		closed, err := p.Namespaces.NotOptedIn(ctx, template.Namespace)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case closed != "":
+			return nil, &inplace.Problem{Reason: infrav1.ExtensionNotMatchingReason, Message: closed}, nil
+		}
 	}
 	cluster, err := existing.Get(ctx, p.Live, &clusterv1.Cluster{}, template.Namespace, p.cluster)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,4 +43,20 @@ func IsDrainedByRancher(ctx context.Context, reader client.Reader, namespace, na
 // WithoutReference reports whether a driver upgrades hosts while the owner of their Machines goes on to refer to the template that is patched.
 func WithoutReference(driver infrav1.UpgradeDriver) bool {
 	return driver == infrav1.DriverDirect || driver == infrav1.DriverRancherDrain
+}
+
+// rollsOutPool says that a pool of Rancher replaces a Machine: its MachineDeployment refers to another template than the MachineSet of the Machine.
+// Condition UpToDate does not tell: Cluster API 1.14 sets it to False on all Machines without a version, once their kubelet reports one,
+// and Rancher's have none.
+func rollsOutPool(ctx context.Context, live client.Reader, machine *clusterv1.Machine) (string, error) {
+	name := metav1.GetControllerOf(machine).Name
+	set, err := existing.Get(ctx, live, &clusterv1.MachineSet{}, machine.Namespace, name)
+	if err != nil || set == nil {
+		return "", err
+	}
+	wanted, err := ownersReference(ctx, live, machine)
+	if err != nil || wanted == nil || *wanted == set.Spec.Template.Spec.InfrastructureRef {
+		return "", err
+	}
+	return fmt.Sprintf("the MachineDeployment of Machine %s refers to %s %s by now, and replaces it", machine.Name, wanted.Kind, wanted.Name), nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 )
 
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get
@@ -24,8 +25,11 @@ import (
 // replace the Machine; empty if it does not, or the Machine has no such owner.
 func RollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machine) (string, error) {
 	controller := metav1.GetControllerOf(machine)
-	if controller == nil {
+	switch {
+	case controller == nil:
 		return replacesMachine(machine), nil
+	case isOfMachineSet(machine) && rancher.MayOwn(machine):
+		return rollsOutPool(ctx, live, machine)
 	}
 	version, err := schema.ParseGroupVersion(controller.APIVersion)
 	if err != nil || version.Group != controlplanev1.GroupVersion.Group {

@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// userAgent is that of Rancher's clients of workload clusters, which is the default of the program.
+const userAgent = "rancher/v0.0.0 (linux/amd64) kubernetes/$Format"
+
 // workloads reaches the workload clusters by the kubeconfigs of Cluster API.
 type workloads struct {
 	kube client.Reader
@@ -38,7 +41,8 @@ func (w workloads) of(ctx context.Context, machine *clusterv1.Machine) (kubernet
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.QPS = -1
+	// Of the name of the program follows the field manager of what is written.
+	config.QPS, config.UserAgent = -1, userAgent
 	return kubernetes.NewForConfig(config)
 }
 
