@@ -51,8 +51,8 @@ func (a *agents) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 	if !isUp {
 		return ctrl.Result{RequeueAfter: min(a.period, lookAgain)}, nil
 	}
-	due := a.due(request.NamespacedName)
-	if due > 0 && !(isWell && isPending(secret)) { // this event may be that of its own write
+	due, hasWork := a.due(request.NamespacedName), isWell && isPending(secret)
+	if due > 0 && !hasWork { // this event may be that of its own write
 		return ctrl.Result{RequeueAfter: due}, nil
 	}
 	if err := a.write(ctx, secret, isWell); err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -108,16 +109,14 @@ func toEvict(ctx context.Context, kube kubernetes.Interface, node string, option
 
 // hasToLeave reports whether a Pod is evicted; an error is a reason not to drain at all.
 func hasToLeave(pod *corev1.Pod, options DrainOptions) (bool, error) {
-	if _, isMirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; isMirror {
-		return false, nil
-	}
 	owner := metav1.GetControllerOf(pod)
-	isDone := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	switch {
-	case isDone:
+	case isMirror(pod):
+		return false, nil
+	case isDone(pod):
 		return true, nil
 	case owner != nil && owner.Kind == "DaemonSet":
-		if options.IgnoreDaemonSets != nil && !*options.IgnoreDaemonSets {
+		if !ptr.Deref(options.IgnoreDaemonSets, true) {
 			return false, fmt.Errorf("cannot delete DaemonSet-managed Pods: %s/%s", pod.Namespace, pod.Name)
 		}
 		return false, nil
@@ -127,6 +126,16 @@ func hasToLeave(pod *corev1.Pod, options DrainOptions) (bool, error) {
 		return false, fmt.Errorf("cannot delete Pods with local storage: %s/%s", pod.Namespace, pod.Name)
 	}
 	return true, nil
+}
+
+// isMirror reports whether the kubelet runs a Pod by itself.
+func isMirror(pod *corev1.Pod) bool {
+	_, isSet := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return isSet
+}
+
+func isDone(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func hasLocalStorage(pod *corev1.Pod) bool {

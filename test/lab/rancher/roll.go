@@ -16,13 +16,7 @@ func (p *planner) rollTier(ctx context.Context, t tier, entries []*entry, machin
 	if err != nil {
 		return "", err
 	}
-	unavailable := 0
-	for _, e := range entries {
-		if e.hasPlan() && e.isUnavailable() {
-			unavailable++
-		}
-	}
-	waits := said{}
+	unavailable, waits := countUnavailable(entries), said{}
 	for _, e := range entries {
 		switch {
 		case !e.hasPlan():
@@ -42,6 +36,17 @@ func (p *planner) rollTier(ctx context.Context, t tier, entries []*entry, machin
 		}
 	}
 	return waits.message(t.name), nil
+}
+
+// countUnavailable machines of a tier. One without a plan is new, and does not count.
+func countUnavailable(entries []*entry) int {
+	count := 0
+	for _, e := range entries {
+		if e.hasPlan() && e.isUnavailable() {
+			count++
+		}
+	}
+	return count
 }
 
 // rollChanged has a machine drained, and then delivers its plan.
