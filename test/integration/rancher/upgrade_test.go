@@ -76,8 +76,7 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 
 		roll(ctx)
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Expect(ends(ctx, cluster, wanted)).To(HaveEach(infrav1.UpgradeSucceeded))
-		Expect(ends(ctx, cluster, wanted)).To(HaveLen(3))
+		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(3), HaveEach(infrav1.UpgradeSucceeded)))
 		for _, pool := range []string{controlPlanes, scenario.Deployment} {
 			Expect(cluster.AwaitRolledOut(ctx, pool)).To(Succeed())
 		}
@@ -106,7 +105,7 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 		good := patch(ctx, image.OS{}, scenario.Deployment)
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, scenario.Deployment)).To(Succeed())
-		Expect(ends(ctx, cluster, good)).To(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, good).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 		Expect(ends(ctx, cluster, bad)).To(And(HaveLen(1), HaveEach(infrav1.UpgradeSuperseded)))
 	})
 })
