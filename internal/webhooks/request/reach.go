@@ -61,7 +61,8 @@ func (v *Validator) clonesOf(ctx context.Context, template *infrav1.ElementalMac
 	return slices.DeleteFunc(slices.Clone(family), func(of infrav1.ElementalMachineTemplate) bool { return !rollout.IsClone(&of) }), err
 }
 
-// ownersOf are the owners that refer to a template or one of its clones, but for those whose Machines driver Direct upgrades.
+// ownersOf are the owners that refer to a template or one of its clones and that Cluster API rolls out. Those of a Cluster that Rancher drains are
+// not checked: nothing begins with the patch.
 func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMachineTemplate, clones []infrav1.ElementalMachineTemplate) ([]owner.Owner, error) {
 	names := sets.New(template.Name)
 	for i := range clones {
@@ -80,7 +81,7 @@ func (v *Validator) ownersOf(ctx context.Context, template *infrav1.ElementalMac
 		if err != nil {
 			return nil, err
 		}
-		if choice.Driver != infrav1.DriverDirect {
+		if choice.Driver == infrav1.DriverClusterAPI {
 			found = append(found, candidate)
 		}
 	}

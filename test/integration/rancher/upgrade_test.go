@@ -37,7 +37,7 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 	)
 	BeforeAll(func(ctx SpecContext) {
 		cluster = suite.NewCluster(ctx, theLab, scenario.Options{
-			Name: "hooked", Namespace: rancher.Namespace, Rancher: true, ControlPlane: 1, Workers: 2, DrainOptions: withHooks,
+			Name: "hooked", Rancher: true, ControlPlane: 1, Workers: 2, DrainOptions: withHooks,
 		})
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
 		var err error
