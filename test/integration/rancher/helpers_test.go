@@ -1,0 +1,122 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancher_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	controlPlanes = "control-plane"
+	// calm is for how long something must not happen.
+	calm = 5 * time.Second
+)
+
+// withHooks are drain options by which Rancher asks this provider.
+var withHooks = rancher.DrainOptions{Enabled: true, GracePeriod: -1}.
+	WithHooks(infrav1.RancherPreDrainAnnotation, infrav1.RancherPostDrainAnnotation)
+
+// roll has Rancher drain all Nodes.
+func roll(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	_, err := theLab.Rancher.RaiseProvisionGeneration(ctx, cluster.RancherKey())
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// patch the templates of pools to a new image.
+func patch(ctx context.Context, cluster *scenario.Cluster, os image.OS, pools ...string) image.Image {
+	GinkgoHelper()
+	wanted := suite.Push(ctx, cluster, os)
+	for _, pool := range pools {
+		Expect(cluster.PatchPool(ctx, pool, wanted)).To(Succeed())
+	}
+	return wanted
+}
+
+// said is a condition of a template.
+type said struct{ Status, Reason string }
+
+func says(ctx context.Context, cluster *scenario.Cluster, name, condition string) (said, error) {
+	found, err := cluster.TemplateCondition(ctx, name, condition)
+	return said{string(found.Status), found.Reason}, err
+}
+
+// ends of the attempts for an image.
+func ends(ctx context.Context, cluster *scenario.Cluster, of image.Image) ([]infrav1.UpgradePhase, error) {
+	attempts, err := cluster.Attempts(ctx)
+	found := []infrav1.UpgradePhase{}
+	for i := range attempts {
+		if spec := attempts[i].Spec; spec.ImageURI == of.URI() && spec.Driver == infrav1.DriverRancherDrain {
+			found = append(found, attempts[i].PhaseNow())
+		}
+	}
+	return found, err
+}
+
+// marksLeft are the marks of attempts and cordons on Nodes, and the answers on plan secrets.
+func marksLeft(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	nodes, err := cluster.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := []string{}
+	for i := range nodes {
+		if nodes[i].Spec.Unschedulable {
+			found = append(found, "cordon of "+nodes[i].Name)
+		}
+		for _, key := range []string{infrav1.MarkedByAnnotation, infrav1.CordonedByAnnotation, infrav1.PersonsCordonAnnotation} {
+			if value := nodes[i].Annotations[key]; value != "" {
+				found = append(found, key+" of "+nodes[i].Name)
+			}
+		}
+	}
+	secrets, err := rancher.PlanSecrets(ctx, theLab.Kube, cluster.RancherKey())
+	for i := range secrets {
+		for _, key := range []string{infrav1.RancherPreDrainAnnotation, infrav1.RancherPostDrainAnnotation} {
+			if _, isLeft := secrets[i].Annotations[key]; isLeft {
+				found = append(found, key+" of "+secrets[i].Name)
+			}
+		}
+	}
+	return found, err
+}
+
+// heldEvents are the notes of the events that tell why Rancher waits.
+func heldEvents(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	list := &corev1.EventList{}
+	err := theLab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()), client.MatchingFields{"reason": infrav1.EventRancherDrainHeld})
+	found := []string{}
+	for i := range list.Items {
+		found = append(found, list.Items[i].Message)
+	}
+	return found, err
+}
+
+// planOf is the plan secret of a Machine.
+func planOf(ctx context.Context, cluster *scenario.Cluster, name string) *corev1.Secret {
+	GinkgoHelper()
+	machines, err := cluster.Machines(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for i := range machines {
+		if machines[i].Name == name {
+			secret, err := cluster.PlanSecret(ctx, &machines[i])
+			Expect(err).NotTo(HaveOccurred())
+			return secret
+		}
+	}
+	Fail("no Machine " + name)
+	return nil
+}
