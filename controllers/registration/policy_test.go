@@ -64,21 +64,24 @@ const (
 	otherOwners = "the manager writes only Secrets that an ElementalRegistration owns and gives its name"
 )
 
+// enforcePolicy installs it, and waits until it holds.
+func enforcePolicy(ctx SpecContext) {
+	root, err := repository.Root()
+	Expect(err).NotTo(HaveOccurred())
+	policy, err := capi.Load(filepath.Join(root, "config", "policy", "manager_secrets.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, object := range policy {
+		Expect(client.IgnoreAlreadyExists(server.Client.Create(ctx, object))).To(Succeed())
+	}
+	Eventually(func(ctx context.Context) error {
+		refused := keySecret("early")
+		otherType(refused)
+		return clientOf(managerAccount).Create(ctx, refused, client.DryRunAll)
+	}).WithContext(ctx).Should(HaveOccurred(), "the API server acts by a policy a moment after it was made")
+}
+
 var _ = Describe("The policy on Secrets", Ordered, func() {
-	BeforeAll(func(ctx SpecContext) {
-		root, err := repository.Root()
-		Expect(err).NotTo(HaveOccurred())
-		policy, err := capi.Load(filepath.Join(root, "config", "policy", "manager_secrets.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		for _, object := range policy {
-			Expect(client.IgnoreAlreadyExists(server.Client.Create(ctx, object))).To(Succeed())
-		}
-		Eventually(func(ctx context.Context) error {
-			refused := keySecret("early")
-			otherType(refused)
-			return clientOf(managerAccount).Create(ctx, refused, client.DryRunAll)
-		}).WithContext(ctx).Should(HaveOccurred(), "the API server acts by a policy a moment after it was made")
-	})
+	BeforeAll(enforcePolicy)
 
 	It("lets the manager create the Secrets of a registration, and renew the token, as its controller does", func(ctx SpecContext) {
 		object, own := byHand(ctx, lasting(10*time.Hour))

@@ -59,6 +59,9 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("cordoned by another attempt", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned", cordoned, markedBy("u/other")),
 	Entry("cordoned by an attempt, when another upgrade is requested", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, markedBy("u/other"), requested),
 	Entry("cordoned by a person, when an upgrade is requested", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned", cordoned, requested),
+	Entry("cordoned by Rancher, which drains it", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, drained),
+	Entry("cordoned by a person before Rancher, which drains it", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, drained, markedBy("u/other")),
+	Entry("cordoned by Rancher, when an upgrade is requested", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, drained, requested),
 	Entry("uncordoned by a person", checkNodeSchedulable, infrav1.PreflightPass, "", "", markedBy("u/12345678")),
 
 	Entry("the kubelet that is wanted", checkKubeletVersion, infrav1.PreflightPass, "", ""),
@@ -114,6 +117,7 @@ func newNode(name string) *corev1.Node {
 func digest(_ *Snapshot, subject *Subject)    { subject.Digest = "sha256:new" }
 func notReady(_ *Snapshot, subject *Subject)  { subject.Node.Status.Conditions = nil }
 func cordoned(_ *Snapshot, subject *Subject)  { subject.Node.Spec.Unschedulable = true }
+func drained(_ *Snapshot, subject *Subject)   { subject.Drained = true }
 func requested(_ *Snapshot, subject *Subject) { subject.Attempt = "" }
 func oldKubelet(_ *Snapshot, subject *Subject) {
 	subject.Node.Status.NodeInfo.KubeletVersion = "v1.35.0"

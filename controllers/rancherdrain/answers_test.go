@@ -1,0 +1,216 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancherdrain_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+)
+
+type answers = map[string]string
+
+var (
+	no        = answers{}
+	onlyPre   = answers{pre: token}
+	bothGiven = answers{pre: token, post: token}
+)
+
+// all that Rancher asks in one drain, whatever came before.
+var all = []string{rancher.PreDrainAnnotation, rancher.DrainDoneAnnotation, rancher.UncordonAnnotation, rancher.PostDrainAnnotation}
+
+var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered", func(expected answers, given ...func(*world)) {
+	w := newWorld()
+	for _, change := range given {
+		change(w)
+	}
+	w.asks(all...)
+	result := w.reconcile()
+	Expect(w.answers()).To(Equal(expected))
+	Expect(w.recorder.said).To(BeEmpty(), "nobody has to act")
+	Expect(result.RequeueAfter > 0).To(Equal(len(expected) < 2 && !w.isPaused()), "what is not answered is looked at again")
+	settled := get(w.secret).ResourceVersion
+	w.reconcile()
+	Expect(get(w.secret).ResourceVersion).To(Equal(settled), "it is written once")
+},
+	Entry("wholly, if the machine is as its template asks", bothGiven),
+	Entry("not at all before the attempt hands the Node over", no, underway(attempts.StepApprove)),
+	Entry("not at all by an attempt that was just made", no, underway()),
+	Entry("once it does", onlyPre, underway(attempts.StepHandOver)),
+	Entry("and not more until it hands the Node back", onlyPre, underway(attempts.StepHandOver, attempts.StepReboot, attempts.StepAssess)),
+	Entry("wholly then", bothGiven, underway(attempts.StepHandOver, attempts.StepReboot, attempts.StepHandBack)),
+	Entry("wholly, if the attempt has succeeded", bothGiven, ended(infrav1.UpgradeSucceeded)),
+	Entry("not at all while another attempt is about to replace it", no, ended(infrav1.UpgradeSuperseded)),
+	Entry("not at all while the template was patched and the machine is not assigned", no, func(w *world) { w.patch(imageB) }),
+	Entry("not at all while the machine is assigned and its attempt is not made", no, func(w *world) { w.patch(imageB); w.assign(clone, imageB) }),
+	Entry("not at all for a template that was patched again after a rollback", no, ended(infrav1.UpgradeRolledBack), func(w *world) { w.patch("oci:registry/os:c") }),
+
+	Entry("wholly without the Machine", bothGiven, func(w *world) { Expect(c.Delete(ctx, w.machine)).To(Succeed()) }),
+	Entry("wholly without the ElementalMachine", bothGiven, pending, func(w *world) { Expect(c.Delete(ctx, w.elemental)).To(Succeed()) }),
+	Entry("wholly without the template", bothGiven, func(w *world) { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
+	Entry("wholly without the Cluster", bothGiven, pending, func(w *world) { Expect(c.Delete(ctx, w.cluster)).To(Succeed()) }),
+	Entry("wholly for a Machine that is being deleted, whatever is underway", bothGiven, underway(), func(w *world) {
+		change(w.machine, func(m *clusterv1.Machine) { m.Finalizers = []string{"example.com/held"} })
+		Expect(c.Delete(ctx, w.machine)).To(Succeed())
+	}),
+	Entry("wholly in a Cluster that is being deleted", bothGiven, underway(), func(w *world) {
+		change(w.cluster, func(c *clusterv1.Cluster) { c.Finalizers = []string{"example.com/held"} })
+		Expect(c.Delete(ctx, w.cluster)).To(Succeed())
+	}),
+	Entry("wholly for a machine of another provider", bothGiven, pending, func(w *world) {
+		change(w.machine, func(m *clusterv1.Machine) { m.Spec.InfrastructureRef = ownertest.Reference("OtherMachine", "m") })
+	}),
+	Entry("wholly in a Cluster that Rancher has not provisioned", bothGiven, pending, func(w *world) {
+		change(w.cluster, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef.Kind = "RKE2ControlPlane" })
+	}),
+	Entry("wholly where the driver is ClusterAPI, which upgrades nothing there", bothGiven, pending, func(w *world) {
+		change(w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
+	}),
+	Entry("by the attempt, if the driver was set to ClusterAPI while it runs", onlyPre, underway(attempts.StepHandOver), func(w *world) {
+		change(w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
+	}),
+	Entry("not at all in a paused Cluster", no, func(w *world) { w.pause() }),
+	Entry("not at all for a paused Machine", no, func(w *world) {
+		change(w.machine, func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	}),
+	Entry("not at all in a Cluster of another manager", no, func(w *world) { w.reconciler.WatchFilter = "ours" }),
+	Entry("wholly in a Cluster of this manager", bothGiven, func(w *world) {
+		w.reconciler.WatchFilter = "ours"
+		change(w.cluster, func(c *clusterv1.Cluster) { c.Labels = map[string]string{clusterv1.WatchLabel: "ours"} })
+	}),
+)
+
+// pending has the template ask for another image than the machine is assigned.
+func pending(w *world) { w.patch(imageB) }
+
+func underway(steps ...string) func(*world) { return func(w *world) { w.rollOut(steps...) } }
+
+func ended(phase infrav1.UpgradePhase) func(*world) {
+	return func(w *world) { w.end(w.rollOut(attempts.StepHandOver), phase) }
+}
+
+func (w *world) pause() {
+	GinkgoHelper()
+	change(w.cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+}
+
+// isPaused reports whether nothing is written.
+func (w *world) isPaused() bool {
+	cluster, machine := &clusterv1.Cluster{ObjectMeta: w.cluster.ObjectMeta}, &clusterv1.Machine{ObjectMeta: w.machine.ObjectMeta}
+	if c.Get(ctx, keyOf(cluster), cluster) != nil || c.Get(ctx, keyOf(machine), machine) != nil {
+		return false
+	}
+	_, pausedMachine := machine.Annotations[clusterv1.PausedAnnotation]
+	filter := w.reconciler.WatchFilter
+	return ptr.Deref(cluster.Spec.Paused, false) || pausedMachine || filter != "" && cluster.Labels[clusterv1.WatchLabel] != filter
+}
+
+var _ = Describe("A drain of Rancher", func() {
+	var w *world
+	BeforeEach(func() { w = newWorld() })
+
+	It("is answered when it is asked, not before", func() {
+		w.asks()
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty(), "the Node is not cordoned yet")
+		w.asks(rancher.PreDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).To(Equal(onlyPre))
+		w.asks(rancher.DrainDoneAnnotation)
+		w.rancher(answers{rancher.UncordonAnnotation: "true"})
+		w.reconcile()
+		Expect(w.answers()).To(Equal(onlyPre), "Rancher is not asked back yet")
+		w.asks(rancher.PostDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).To(Equal(bothGiven))
+	})
+
+	It("is not answered by what is left of an earlier one", func() {
+		w.rancher(bothGiven)
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty())
+		w.rollOut()
+		w.rancher(bothGiven)
+		w.asks(all...)
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty(), "nor when Rancher asks with the same token")
+	})
+
+	It("is not answered by what is left of an earlier one in a paused Cluster", func() {
+		w.pause()
+		w.rancher(bothGiven)
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty(), "the next drain would be answered at once")
+	})
+
+	It("is another one when its options are changed, for which the answers are void", func() {
+		attempt := w.rollOut(attempts.StepHandOver)
+		w.asks(rancher.PreDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).To(Equal(onlyPre))
+		w.rancher(answers{rancher.DrainOptionsAnnotation: otherToken})
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty(), "its hooks are not asked yet")
+		w.rancher(answers{rancher.PreDrainAnnotation: otherToken})
+		w.reconcile()
+		Expect(w.answers()).To(Equal(answers{pre: otherToken}))
+		w.enter(attempt, attempts.StepHandBack)
+		w.rancher(answers{rancher.PostDrainAnnotation: token})
+		w.reconcile()
+		Expect(w.answers()).To(Equal(answers{pre: otherToken}), "that was asked by the former drain")
+	})
+
+	It("is answered if it is withdrawn before the Node is drained", func() {
+		w.patch(imageB)
+		w.asks(rancher.PreDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty())
+		w.rancher(answers{rancher.UncordonAnnotation: "true"})
+		w.reconcile()
+		Expect(w.answers()).To(Equal(onlyPre), "Rancher would wait for ever")
+		w.asks(rancher.DrainDoneAnnotation, rancher.PostDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).NotTo(HaveKey(post), "the Node is drained after all, and the upgrade begins in this drain")
+	})
+
+	It("waits for the attempt that is underway although it is withdrawn", func() {
+		w.rollOut(attempts.StepApprove)
+		w.asks(rancher.PreDrainAnnotation)
+		w.rancher(answers{rancher.UncordonAnnotation: "true"})
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty())
+	})
+
+	It("is answered although Rancher's agent writes the Secret at the same time, and what that wrote stays", func() {
+		w.drains.meanwhile = func() {
+			change(w.secret, func(s *corev1.Secret) {
+				s.Data["probe-statuses"] = []byte("new")
+				s.Annotations["example.com/late"] = "kept"
+			})
+		}
+		w.asks(all...)
+		w.reconcile()
+		Expect(w.answers()).To(Equal(bothGiven))
+		Expect(w.secret.Data).To(And(HaveKeyWithValue("probe-statuses", []byte("new")), HaveKeyWithValue("plan", []byte("secret"))))
+		Expect(w.secret.Annotations).To(And(HaveKeyWithValue("example.com/late", "kept"), HaveKeyWithValue("example.com/theirs", "kept")))
+	})
+
+	It("needs no answer when the Secret is gone", func() {
+		w.asks(all...)
+		change(w.secret, func(s *corev1.Secret) { s.Finalizers = nil })
+		w.drains.meanwhile = func() { _ = c.Delete(ctx, w.secret.DeepCopy()) }
+		request := requestFor(w.secret)
+		for range 2 { // it goes while it is answered, and has gone
+			_, err := w.reconciler.Reconcile(ctx, request)
+			Expect(err).NotTo(HaveOccurred())
+		}
+	})
+})

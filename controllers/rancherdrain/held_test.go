@@ -1,0 +1,59 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancherdrain_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+)
+
+var _ = DescribeTable("An attempt that has not succeeded", func(phase infrav1.UpgradePhase) {
+	w := newWorld()
+	attempt := w.rollOut(attempts.StepHandOver)
+	w.asks(all...)
+	w.reconcile()
+	Expect(w.answers()).To(Equal(onlyPre))
+
+	By("holding the Node, and saying so")
+	w.end(attempt, phase)
+	Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
+	Expect(w.answers()).NotTo(HaveKey(post))
+	said := fmt.Sprintf("RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalHostUpgrade %s ended as %s: went wrong. "+
+		"Patch the template to another image or, to have Rancher go on without it, set spec.cancel", attempt.Name, phase)
+	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
+
+	By("holding it no longer once a person has given it up")
+	change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
+	w.reconcile()
+	Expect(w.answers()).To(Equal(bothGiven))
+	Expect(w.recorder.said).To(HaveLen(2))
+},
+	Entry(nil, infrav1.UpgradeRolledBack),
+	Entry(nil, infrav1.UpgradeFailed),
+	Entry(nil, infrav1.UpgradeAborted),
+)
+
+var _ = It("An attempt that was released holds no Node", func() {
+	w := newWorld()
+	attempt := w.rollOut(attempts.StepHandOver)
+	w.asks(all...)
+	change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
+	w.end(attempt, infrav1.UpgradeAborted)
+	w.reconcile()
+	Expect(w.answers()).To(Equal(bothGiven))
+})
+
+var _ = It("Nothing is said of an attempt that has not succeeded before Rancher has cordoned the Node", func() {
+	w := newWorld()
+	w.end(w.rollOut(attempts.StepHandOver), infrav1.UpgradeRolledBack)
+	w.asks()
+	w.reconcile()
+	Expect(w.answers()).To(BeEmpty())
+	Expect(w.recorder.said).To(BeEmpty())
+})

@@ -1,0 +1,219 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rancherdrain_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const (
+	imageA = "oci:registry/os:a"
+	imageB = "oci:registry/os:b"
+	// clone of template "t" with imageB.
+	clone = "t-b"
+	// token of a drain, and that of another one.
+	token      = `{"enabled":true,"force":false}`
+	otherToken = `{"enabled":true,"force":true}`
+
+	pre  = infrav1.RancherPreDrainAnnotation
+	post = infrav1.RancherPostDrainAnnotation
+)
+
+// stored reads plan secrets from the API server, so that a reconcile sees all that was written before it, and no more of them than their
+// metadata.
+type stored struct {
+	cache.Cache
+	// meanwhile runs after a Secret was read.
+	meanwhile func()
+}
+
+func (s *stored) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := c.Get(ctx, key, object, options...)
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
+	return err
+}
+
+// recorder remembers which kinds of objects an event was about, and what it said.
+type recorder struct{ said []string }
+
+func (r *recorder) Eventf(about, _ runtime.Object, _, reason, _, note string, args ...any) {
+	r.said = append(r.said, fmt.Sprintf("%T %s: %s", about, reason, fmt.Sprintf(note, args...)))
+}
+
+// world is a Cluster "c" that Rancher has provisioned, with a pool of template "t", whose Machine "m" runs imageA as the template asks for, and
+// the plan secret of the Machine.
+type world struct {
+	namespace  string
+	cluster    *clusterv1.Cluster
+	options    *infrav1.ElementalCluster
+	template   *infrav1.ElementalMachineTemplate
+	machine    *clusterv1.Machine
+	elemental  *infrav1.ElementalMachine
+	secret     *corev1.Secret
+	drains     *stored
+	recorder   *recorder
+	reconciler *rancherdrain.Reconciler
+}
+
+func newWorld() *world {
+	GinkgoHelper()
+	w := &world{namespace: newNamespace(), drains: &stored{}, recorder: &recorder{}}
+	w.reconciler = &rancherdrain.Reconciler{
+		Client: c, Live: c, Drains: w.drains, Recorder: w.recorder, Owners: &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
+	}
+	w.cluster, w.options = ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
+	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: rancher.Group, Kind: rancher.ControlPlaneKind, Name: "c"}
+	w.template = ownertest.Template(w.namespace, "t", imageA)
+	md := ownertest.MachineDeployment(w.namespace, "md", "c", "t", 1)
+	create(w.cluster, w.options, w.template, md)
+	set := ownertest.MachineSet(md, "ms", "t", 1)
+	create(set)
+	w.machine = ownertest.Machine(set, "m")
+	w.machine.Labels = maps.Clone(set.Labels)
+	w.machine.Labels["rke.cattle.io/cluster-name"] = "c"
+	create(w.machine)
+	changeStatus(w.machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-m" })
+	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "t", imageA)
+	w.elemental.Labels = w.machine.Labels
+	w.elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.machine.UID}}
+	create(w.elemental)
+	w.assign("t", imageA)
+	w.secret = planSecret(w.namespace, "m")
+	create(w.secret)
+	return w
+}
+
+// planSecret as Rancher makes it, with an annotation of somebody else.
+func planSecret(namespace, machine string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: machine + "-machine-plan", Labels: map[string]string{rancher.MachineNameLabel: machine},
+			Annotations: map[string]string{"example.com/theirs": "kept"}, Finalizers: []string{"example.com/theirs"},
+		},
+		Type: "rke.cattle.io/machine-plan",
+		Data: map[string][]byte{"plan": []byte("secret"), "appliedPlan": []byte("secret")},
+	}
+}
+
+// assign a template to the machine, as the controller of templates does before it makes an attempt.
+func (w *world) assign(template, image string) {
+	GinkgoHelper()
+	change(w.elemental, func(m *infrav1.ElementalMachine) {
+		m.Spec.OSVersionManagement = ownertest.OS(image)
+		m.Annotations[infrav1.DirectTemplateAnnotation] = template
+		m.Annotations[infrav1.DirectOSAnnotation] = osversion.Hash(ownertest.OS(image))
+	})
+}
+
+// patch asks for another image.
+func (w *world) patch(image string) {
+	GinkgoHelper()
+	change(w.template, func(t *infrav1.ElementalMachineTemplate) {
+		t.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
+	})
+}
+
+// rollOut imageB: the template is patched, the machine assigned and its attempt made, which has entered some steps.
+func (w *world) rollOut(steps ...string) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	w.patch(imageB)
+	w.assign(clone, imageB)
+	name := rollout.UpgradeName("m", clone, osversion.Hash(ownertest.OS(imageB)))
+	attempt := attemptstest.New(w.namespace, name, "c", "m", imageB)
+	attempt.Spec.Driver = infrav1.DriverRancherDrain
+	create(attempt)
+	w.enter(attempt, steps...)
+	return attempt
+}
+
+// enter steps, as the upgrade controller records it.
+func (w *world) enter(attempt *infrav1.ElementalHostUpgrade, steps ...string) {
+	GinkgoHelper()
+	changeStatus(attempt, func(u *infrav1.ElementalHostUpgrade) {
+		u.Status.Phase = infrav1.UpgradeProgressing
+		for _, step := range steps {
+			u.Status.Steps = append(u.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: metav1.Now()})
+		}
+	})
+}
+
+func (w *world) end(attempt *infrav1.ElementalHostUpgrade, phase infrav1.UpgradePhase) {
+	GinkgoHelper()
+	changeStatus(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Status.Phase, u.Status.Message = phase, "went wrong" })
+}
+
+// rancher sets annotations of the plan secret to values, as Rancher does; an empty one is removed.
+func (w *world) rancher(values map[string]string) {
+	GinkgoHelper()
+	change(w.secret, func(s *corev1.Secret) {
+		maps.Copy(s.Annotations, values)
+		maps.DeleteFunc(s.Annotations, func(_, value string) bool { return value == "" })
+	})
+}
+
+// asks sets annotations of the protocol to the token, or whatever drain-options are.
+func (w *world) asks(annotations ...string) {
+	GinkgoHelper()
+	values := map[string]string{rancher.DrainOptionsAnnotation: token}
+	for _, annotation := range annotations {
+		values[annotation] = token
+	}
+	w.rancher(values)
+}
+
+// reconcile the plan secret, of which nothing but our annotations may change.
+func (w *world) reconcile() ctrl.Result {
+	GinkgoHelper()
+	before := get(w.secret).DeepCopy()
+	result, err := w.reconciler.Reconcile(ctx, requestFor(w.secret))
+	Expect(err).NotTo(HaveOccurred())
+	if w.drains.meanwhile == nil {
+		Expect(othersPart(get(w.secret))).To(Equal(othersPart(before)))
+	}
+	return result
+}
+
+// othersPart of a plan secret is all but our annotations, and what the API server changes with every write.
+func othersPart(secret *corev1.Secret) *corev1.Secret {
+	part := secret.DeepCopy()
+	part.ResourceVersion, part.ManagedFields = "", nil
+	maps.DeleteFunc(part.Annotations, func(key, _ string) bool { return key == pre || key == post })
+	return part
+}
+
+// answers on the plan secret, by the annotations.
+func (w *world) answers() map[string]string {
+	GinkgoHelper()
+	found := map[string]string{}
+	for _, key := range []string{pre, post} {
+		if value, exists := get(w.secret).Annotations[key]; exists {
+			found[key] = value
+		}
+	}
+	return found
+}

@@ -1,0 +1,153 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owner_test
+
+import (
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+)
+
+const (
+	imageA = "oci:registry/os:a"
+	imageB = "oci:registry/os:b"
+)
+
+// pool of a Cluster "c" that Rancher has provisioned, which refers to template "t", with a clone "t-clone" of that and a template "other".
+type pool struct {
+	cluster   *clusterv1.Cluster
+	md        *clusterv1.MachineDeployment
+	set       *clusterv1.MachineSet
+	machine   *clusterv1.Machine
+	elemental *infrav1.ElementalMachine
+}
+
+// newPool whose machine has been assigned a template by driver RancherDrain; empty if none.
+func newPool(driver infrav1.UpgradeDriver, assigned string) *pool {
+	GinkgoHelper()
+	namespace := newNamespace()
+	cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Driver: driver})
+	cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: rancher.Group, Kind: rancher.ControlPlaneKind, Name: "c"}
+	p := &pool{cluster: cluster, md: ownertest.MachineDeployment(namespace, "md", "c", "t", 1)}
+	clone := ownertest.Template(namespace, "t-clone", imageB)
+	clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
+	create(cluster, elemental, ownertest.Template(namespace, "t", imageA), clone, ownertest.Template(namespace, "other", imageB), p.md)
+	p.set = ownertest.MachineSet(p.md, "ms", "t", 1)
+	create(p.set)
+	p.machine = ownertest.Machine(p.set, "m")
+	p.machine.Labels = maps.Clone(p.set.Labels)
+	p.machine.Labels["rke.cattle.io/cluster-name"] = "c"
+	create(p.machine)
+	p.elemental = ownertest.ElementalMachine(namespace, "m", "t", imageA)
+	if assigned != "" {
+		p.elemental.Annotations[infrav1.DirectTemplateAnnotation] = assigned
+	}
+	create(p.elemental)
+	return p
+}
+
+var _ = DescribeTable("The driver of a pool of Rancher", func(driver infrav1.UpgradeDriver, expected types.GomegaMatcher) {
+	p := newPool(driver, "")
+	Expect(ownersAt(0).DriverOf(ctx, p.machine)).To(expected)
+	Expect(ownersAt(0).DriverOfOwner(ctx, owner.ForMachineDeployment(p.md))).To(expected)
+},
+	Entry("by default", infrav1.UpgradeDriver(""), by(infrav1.DriverRancherDrain, "MachineDeployment md")),
+	Entry("by choice", infrav1.DriverAuto, by(infrav1.DriverRancherDrain, "MachineDeployment md")),
+	Entry("by name", infrav1.DriverRancherDrain, by(infrav1.DriverRancherDrain, "MachineDeployment md")),
+	Entry("is none where Cluster API is to upgrade", infrav1.DriverClusterAPI, noneFor("ClusterAPI")),
+	Entry("is none where this provider is to upgrade by itself", infrav1.DriverDirect, noneFor("Direct")),
+)
+
+func noneFor(option string) types.GomegaMatcher {
+	return And(HaveField("Driver", infrav1.UpgradeDriver("")), HaveField("Problem", "MachineDeployment md belongs to Cluster c, which Rancher has provisioned, and driver is "+
+		option+" in spec.nodeUpgradeOption of ElementalCluster c: the Machines keep their OS. Set driver Auto or RancherDrain"))
+}
+
+var _ = It("The driver of a MachineDeployment in another Cluster is Cluster API, whatever is set", func() {
+	for _, driver := range []infrav1.UpgradeDriver{infrav1.DriverAuto, infrav1.DriverDirect, infrav1.DriverRancherDrain} {
+		p := newPool(driver, "")
+		change(p.cluster, func() { p.cluster.Spec.ControlPlaneRef.Kind = "RKE2ControlPlane" })
+		Expect(ownersAt(0).DriverOf(ctx, p.machine)).To(by(infrav1.DriverClusterAPI, "MachineDeployment md"))
+		Expect(c.Delete(ctx, p.cluster)).To(Succeed())
+		Expect(ownersAt(0).DriverOfOwner(ctx, owner.ForMachineDeployment(p.md))).To(by(infrav1.DriverClusterAPI, "MachineDeployment md"))
+	}
+})
+
+var _ = DescribeTable("A Machine of a pool of Rancher wants", func(assigned, image string, changes ...func(*pool)) {
+	p := newPool(infrav1.DriverAuto, assigned)
+	for _, change := range changes {
+		change(p)
+	}
+	want, found, err := ownersAt(0).WantsOSNow(ctx, p.machine)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(found).To(Equal(image != ""))
+	if found {
+		Expect(osversion.Same(want.OSVersionManagement, ownertest.OS(image))).To(BeTrue())
+		return
+	}
+	Expect(want.Unknown(p.machine)).To(Equal("ElementalMachineTemplate " + assigned + ", which is rolled out to Machine m, does not exist, or is no clone of the one that its " +
+		"MachineDeployment refers to: patch that one"))
+},
+	Entry("what its pool refers to, if it is assigned nothing", "", imageA),
+	Entry("the same, if that is assigned", "t", imageA),
+	Entry("a clone of that", "t-clone", imageB),
+	Entry("no template of another family", "other", ""),
+	Entry("no template that does not exist", "gone", ""),
+	Entry("no clone of another template than its pool refers to by now", "t-clone", "", func(p *pool) {
+		change(p.md, func() { p.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
+	}),
+	Entry("what its pool refers to, if Rancher has no part in it, whatever is assigned", "t-clone", imageA, notOfRancher),
+	Entry("the same, of another family", "other", imageA, notOfRancher),
+	Entry("what its pool refers to while Cluster API updates it", "t-clone", imageA, func(p *pool) {
+		change(p.machine, func() { metav1.SetMetaDataAnnotation(&p.machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation, "") })
+	}),
+)
+
+func notOfRancher(p *pool) {
+	GinkgoHelper()
+	change(p.machine, func() { delete(p.machine.Labels, "rke.cattle.io/cluster-name") })
+}
+
+var _ = DescribeTable("A pool of Rancher rolls a Machine out", func(expected string, changes ...func(*pool)) {
+	p := newPool(infrav1.DriverAuto, "")
+	for _, change := range changes {
+		change(p)
+	}
+	Expect(owner.RollsOut(ctx, c, p.machine)).To(Equal(expected))
+},
+	Entry("not while it refers to the template that the Machine is of", ""),
+	Entry("not by condition UpToDate, which is False on all of them", "", notUpToDate),
+	Entry("when it refers to another template", "the MachineDeployment of Machine m refers to ElementalMachineTemplate other by now, and replaces it", refersToOther),
+	Entry("not without its MachineSet", "", func(p *pool) { Expect(c.Delete(ctx, p.set)).To(Succeed()) }),
+	Entry("not without its MachineDeployment", "", func(p *pool) { Expect(c.Delete(ctx, p.md)).To(Succeed()) }),
+	Entry("by condition UpToDate, if Rancher has no part in it", "the owner of Machine m rolls out another change, as the Machine's condition UpToDate is False: ",
+		notOfRancher, notUpToDate),
+	Entry("by that alone, if Rancher has no part in it", "", refersToOther, notOfRancher),
+)
+
+func notUpToDate(p *pool) { set(p.machine, clusterv1.MachineUpToDateCondition, metav1.ConditionFalse) }
+
+func refersToOther(p *pool) {
+	GinkgoHelper()
+	change(p.md, func() { p.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
+}
+
+// change an object as it is known.
+func change(object client.Object, how func()) {
+	GinkgoHelper()
+	base, _ := object.DeepCopyObject().(client.Object)
+	how()
+	Expect(c.Patch(ctx, object, client.MergeFrom(base))).To(Succeed())
+}
