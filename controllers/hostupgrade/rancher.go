@@ -36,7 +36,7 @@ func (o *observation) drainEnded() string {
 	case o.drain == nil:
 	case !o.drain.IsAsked():
 		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade begins again with its next drain"
-	case o.drain.IsWithdrawn():
+	case o.drain.IsGivenUp():
 		return "what Rancher drains Node " + o.nodeName() + " for was reverted: the upgrade begins again with its next drain"
 	}
 	return ""

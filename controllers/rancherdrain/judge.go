@@ -83,7 +83,7 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 	if unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }); unfinished != nil {
 		return verdict{Answers: answersOf(unfinished)}, nil
 	}
-	if choice.Driver != infrav1.DriverRancherDrain || drain.IsWithdrawn() {
+	if choice.Driver != infrav1.DriverRancherDrain || drain.IsGivenUp() {
 		return verdict{Answers: both}, nil
 	}
 	return r.judgeWish(ctx, elemental, machine.Name)

@@ -85,6 +85,7 @@ var _ = Describe("In a manager", func() {
 
 	It("a drain is answered when the machine is assigned what its template asks for", func() {
 		w.run()
+		Eventually(w.answers).Should(BeEmpty(), "what is left is removed")
 		w.patch(imageB)
 		w.asks(all...)
 		Eventually(w.answers).Should(BeEmpty())

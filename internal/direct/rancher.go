@@ -24,7 +24,7 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if !drain.AsksBefore() || drain.IsWithdrawn() {
+		if !drain.AsksBefore() || drain.IsGivenUp() {
 			waiting++
 			continue
 		}

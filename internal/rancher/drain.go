@@ -61,7 +61,17 @@ func (d Drain) IsDrained() bool { return d.is(DrainDoneAnnotation) }
 // IsWithdrawn reports whether what the drain was asked for was reverted before the Node was drained. Rancher asks all hooks and drains
 // the Node all the same.
 func (d Drain) IsWithdrawn() bool {
-	return d.IsAsked() && d.Secret.Annotations[UncordonAnnotation] != "" && !d.IsDrained()
+	return d.isToUncordon() && !d.IsDrained()
+}
+
+// isToUncordon reports whether Rancher's planner wants the Node uncordoned.
+func (d Drain) isToUncordon() bool { return d.IsAsked() && d.Secret.Annotations[UncordonAnnotation] != "" }
+
+// IsGivenUp reports whether this provider does nothing more in this drain: what it was asked for was reverted, or the answer that the Node may be
+// uncordoned was given. After a reverted drain nothing else tells that it was. An answer that is left from a former drain does not count: Rancher
+// wants the Node uncordoned at the end only.
+func (d Drain) IsGivenUp() bool {
+	return d.IsWithdrawn() || d.isToUncordon() && d.is(infrav1.RancherPostDrainAnnotation)
 }
 
 // Evicts reports whether Rancher evicts Pods. It does not if its drain is disabled, or the cluster has one machine.
@@ -82,14 +92,14 @@ type Answers struct {
 	Before, After bool
 }
 
-// Annotate returns what a plan secret is to have of our annotations; empty is none. An answer is given when it is asked for, and stands for
-// this drain only: the next one may have the same token, and would be answered by what is left of this one.
+// Annotate returns what a plan secret is to have of our annotations; empty is none. An answer is given when it is asked for, or for good with that to a
+// drain that was reverted. It stands for this drain only: the next one may have the same token, and would be answered by what is left of this one.
 func (d Drain) Annotate(answers Answers) map[string]string {
 	wanted := map[string]string{infrav1.RancherPreDrainAnnotation: "", infrav1.RancherPostDrainAnnotation: ""}
 	if answers.Before && d.AsksBefore() {
 		wanted[infrav1.RancherPreDrainAnnotation] = d.Options
 	}
-	if answers.After && d.AsksAfter() {
+	if answers.After && (d.AsksAfter() || d.IsGivenUp()) {
 		wanted[infrav1.RancherPostDrainAnnotation] = d.Options
 	}
 	return wanted
