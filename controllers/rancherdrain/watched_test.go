@@ -4,7 +4,10 @@
 package rancherdrain_test
 
 import (
+	"context"
 	"maps"
+	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -25,8 +28,25 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-// run the controller in a manager, with a cache of the metadata of plan secrets as the product has it. It returns that cache.
-func (w *world) run() cache.Cache {
+// woken is less than the time after which the controller looks again by itself.
+const woken = 12 * time.Second
+
+// looking counts how often a template is read, which is once in each look at a machine that no attempt is underway on.
+type looking struct {
+	client.Reader
+	looks atomic.Int32
+}
+
+func (l *looking) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, isTemplate := object.(*infrav1.ElementalMachineTemplate); isTemplate {
+		defer l.looks.Add(1)
+	}
+	return l.Reader.Get(ctx, key, object, options...)
+}
+
+// run the controller in a manager, with a cache of the metadata of plan secrets as the product has it. It returns that cache, and what the controller
+// reads live.
+func (w *world) run() (cache.Cache, *looking) {
 	GinkgoHelper()
 	mgr, err := plane.NewManager()
 	Expect(err).NotTo(HaveOccurred())
@@ -37,15 +57,16 @@ func (w *world) run() cache.Cache {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(rancher.AddIndex(ctx, drains)).To(Succeed())
 	Expect(mgr.Add(drains)).To(Succeed())
+	looks := &looking{Reader: mgr.GetAPIReader()}
 	running := &rancherdrain.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Drains: drains, Recorder: mgr.GetEventRecorder("rancherdrain"),
+		Client: mgr.GetClient(), Live: looks, Drains: drains, Recorder: mgr.GetEventRecorder("rancherdrain"),
 		Owners: &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}},
 	}
 	Expect(running.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	stop, err := apiserver.Run(ctx, mgr)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(stop()).To(Succeed()) })
-	return drains
+	return drains, looks
 }
 
 var _ = Describe("In a manager", func() {
@@ -65,13 +86,13 @@ var _ = Describe("In a manager", func() {
 		attempt := w.rollOut()
 		w.asks(rancher.PreDrainAnnotation)
 		w.enter(attempt, attempts.StepHandOver)
-		Eventually(w.answers).Should(Equal(onlyPre))
+		Eventually(w.answers).WithTimeout(woken).Should(Equal(onlyPre))
 		w.asks(rancher.DrainDoneAnnotation, rancher.UncordonAnnotation, rancher.PostDrainAnnotation)
 		w.end(attempt, infrav1.UpgradeRolledBack)
 		Eventually(w.eventsAbout).Should(ConsistOf("Machine m", "Cluster c"))
 		Expect(w.answers()).NotTo(HaveKey(post))
 		change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
-		Eventually(w.answers).Should(Equal(bothGiven))
+		Eventually(w.answers).WithTimeout(woken).Should(Equal(bothGiven))
 		asked := maps.Clone(before.Annotations)
 		for _, annotation := range append(all, rancher.DrainOptionsAnnotation) {
 			asked[annotation] = token
@@ -84,13 +105,14 @@ var _ = Describe("In a manager", func() {
 	})
 
 	It("a drain is answered when the machine is assigned what its template asks for", func() {
-		w.run()
-		Eventually(w.answers).Should(BeEmpty(), "what is left is removed")
+		w.rancher(answers{pre: "", post: ""})
 		w.patch(imageB)
 		w.asks(all...)
-		Eventually(w.answers).Should(BeEmpty())
+		_, looks := w.run()
+		Eventually(looks.looks.Load).ShouldNot(BeZero())
+		Expect(w.answers()).To(BeEmpty())
 		w.assign("t", imageB)
-		Eventually(w.answers).Should(Equal(bothGiven))
+		Eventually(w.answers).WithTimeout(woken).Should(Equal(bothGiven))
 	})
 
 	It("the metadata of the plan secrets of its namespace are cached, and nothing of any other Secret", func() {
@@ -98,7 +120,7 @@ var _ = Describe("In a manager", func() {
 		unlabelled := planSecret(w.namespace, "unlabelled")
 		unlabelled.Labels = nil
 		create(other, unlabelled)
-		drains := w.run()
+		drains, _ := w.run()
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 		Eventually(func() ([]metav1.PartialObjectMetadata, error) { err := drains.List(ctx, list); return list.Items, err }).Should(HaveLen(1))

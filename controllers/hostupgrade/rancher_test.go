@@ -1,0 +1,128 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+)
+
+var _ = Describe("An upgrade while Rancher drains the Node", func() {
+	It("hands the Node over and back, and leaves nothing behind", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		guardPod(ctx, w.world)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Position()).To(Equal("Cordon (5/16)"))
+		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to cordon Node HOST")))
+
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Position()).To(Equal("HandOver (7/16)"))
+		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to drain Node HOST")))
+		Expect(w.marks(ctx)).To(And(HaveField("Unschedulable", true), HaveField("CordonedBy", ""), HaveField("Slots", 1), HaveField("BlockMove", true)))
+		Expect(w.node(ctx).Annotations).To(HaveKeyWithValue(infrav1.MarkedByAnnotation, HavePrefix(w.upgrade)))
+
+		w.says(ctx, func(all map[string]string) { all[rancher.DrainErrorAnnotation] = "connection refused" })
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to drain Node HOST; Rancher reports: connection refused")))
+
+		w.says(ctx, func(all map[string]string) { delete(all, rancher.DrainErrorAnnotation) })
+		w.asks(ctx, rancher.DrainDoneAnnotation)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to upgrade Kubernetes on Node HOST")))
+		Expect(w.faults.triggers).To(BeEmpty())
+
+		w.handsBack(ctx)
+		w.drive(ctx, nil)
+		Expect(w.faults.triggers).To(HaveLen(1))
+		Expect(w.status(ctx).Position()).To(Equal("HandBack (13/16)"))
+		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to uncordon Node HOST")))
+		Expect(get(ctx, w.world, "web", &corev1.Pod{})).NotTo(BeNil(), "it is Rancher that evicts")
+
+		w.ends(ctx)
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+		Expect(w.node(ctx).Annotations).NotTo(Or(HaveKey(infrav1.MarkedByAnnotation), HaveKey(infrav1.PersonsCordonAnnotation)))
+	})
+
+	It("puts the cordon of a person back, which Rancher does not remember", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		w.cordons(ctx, "kubectl-cordon", "true")
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.handsBack(ctx)
+		w.drive(ctx, w.isAt(ctx, "HandBack"))
+		Expect(w.node(ctx).Annotations).To(HaveKeyWithValue(infrav1.PersonsCordonAnnotation, "kubectl-cordon"))
+		w.ends(ctx)
+		w.drive(ctx, nil)
+		expected := clean
+		expected.Unschedulable = true
+		Expect(w.marks(ctx)).To(Equal(expected))
+		Expect(w.node(ctx).Annotations).NotTo(Or(HaveKey(infrav1.MarkedByAnnotation), HaveKey(infrav1.PersonsCordonAnnotation)))
+	})
+
+	It("evicts the Pods itself where Rancher's drain is disabled", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, notEvicting)
+		guardPod(ctx, w.world)
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.handsBack(ctx)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Position()).To(Equal("Drain (8/16)"))
+		allowEviction(ctx, w.world)
+		w.drive(ctx, w.isAt(ctx, "HandBack"))
+		Expect(get(ctx, w.world, "web", &corev1.Pod{})).To(BeNil())
+	})
+
+	It("evicts nothing from the only Node, where Rancher's drain is disabled", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, notEvicting)
+		Expect(live.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.otherNode()}})).To(Succeed())
+		guardPod(ctx, w.world)
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.handsBack(ctx)
+		w.drive(ctx, w.isAt(ctx, "HandBack"))
+		Expect(w.faults.triggers).To(HaveLen(1))
+		Expect(get(ctx, w.world, "web", &corev1.Pod{})).NotTo(BeNil())
+	})
+
+	DescribeTable("ends before the host is triggered, if it is", func(ctx SpecContext, edit func(map[string]string), why string) {
+		w := newRancherWorld(ctx, evicting)
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.drive(ctx, w.isAt(ctx, "HandOver"))
+		w.says(ctx, edit)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSuperseded))
+		Expect(w.status(ctx).Message).To(Equal(w.inWords(why)))
+		Expect(w.faults.triggers).To(BeEmpty())
+		Expect(w.marks(ctx)).To(And(HaveField("Slots", 0), HaveField("Unschedulable", true), HaveField("BlockMove", false)), "Rancher uncordons")
+		Expect(w.node(ctx).Annotations).NotTo(HaveKey(infrav1.MarkedByAnnotation))
+	},
+		Entry("not asked for any more", func(all map[string]string) { clear(all) },
+			"Rancher does not drain Node HOST any more: the upgrade begins again with its next drain"),
+		Entry("reverted", func(all map[string]string) { all[rancher.UncordonAnnotation] = "true" },
+			"what Rancher drains Node HOST for was reverted: the upgrade begins again with its next drain"),
+	)
+
+	It("goes on once the host is triggered, whether or not Rancher still drains", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.handsBack(ctx)
+		w.drive(ctx, w.isAt(ctx, "Reboot"))
+		w.ends(ctx)
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+		Expect(w.faults.triggers).To(HaveLen(1))
+	})
+
+	It("is not judged by a manager that does not watch Rancher's plan secrets", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		w.reconciler.Drains = nil
+		_, err := w.reconcile(ctx)
+		Expect(err).To(MatchError("this manager does not watch Rancher's plan secrets"))
+		Expect(w.marks(ctx).Asked).To(BeFalse())
+	})
+})

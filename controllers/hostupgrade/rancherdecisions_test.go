@@ -1,0 +1,92 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+var _ = It("The steps are those of an upgrade, and with Rancher two more: around all that needs the Node drained", func() {
+	Expect(StepNamesOf(infrav1.DriverClusterAPI)).To(Equal([]string{
+		"Preflight", "Prefetch", "Approve", "Admit", "Cordon", "EvacuateVMs", "Drain", "DetachVolumes", "Trigger", "Reboot", "Assess", "Uncordon", "RestoreVMs", "Settle",
+	}))
+	Expect(StepNamesOf(infrav1.DriverDirect)).To(Equal(StepNames()))
+	Expect(StepNamesOf(infrav1.DriverRancherDrain)).To(Equal([]string{
+		"Preflight", "Prefetch", "Approve", "Admit", "Cordon", "EvacuateVMs", "HandOver", "Drain", "DetachVolumes", "Trigger", "Reboot", "Assess", "HandBack", "Uncordon",
+		"RestoreVMs", "Settle",
+	}))
+})
+
+// drained has Rancher ask for a drain by the annotations of a plan secret.
+func drained(annotations map[string]string) func(*observation) {
+	return func(o *observation) {
+		secret := rancher.NewSecret()
+		secret.Annotations = annotations
+		drain := rancher.Of(secret)
+		o.drain = &drain
+	}
+}
+
+var (
+	notAsked  = map[string]string{}
+	asked     = map[string]string{rancher.DrainOptionsAnnotation: "T", rancher.PreDrainAnnotation: "T"}
+	withdrawn = map[string]string{rancher.DrainOptionsAnnotation: "T", rancher.PreDrainAnnotation: "T", rancher.UncordonAnnotation: "true"}
+)
+
+var _ = DescribeTable("An attempt that was begun for a drain of Rancher is interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
+	phase, message := typical(changes...).interrupted()
+	Expect(phase).To(Equal(expected))
+	Expect(message == "").To(Equal(expected == ""))
+},
+	Entry("not while that is asked for", infrav1.UpgradePhase(""), drained(asked)),
+	Entry("when it is not any more", infrav1.UpgradeSuperseded, drained(notAsked)),
+	Entry("when it is reverted", infrav1.UpgradeSuperseded, drained(withdrawn)),
+	Entry("not once the host was triggered", infrav1.UpgradePhase(""), drained(notAsked), labelled),
+	Entry("not once the host has begun", infrav1.UpgradePhase(""), drained(withdrawn), reported(infrav1.HostUpgradeRebooting)),
+	Entry("not when the host has succeeded", infrav1.UpgradePhase(""), drained(notAsked), reported(infrav1.HostUpgradeSucceeded)),
+	Entry("by a person, whatever Rancher asks", infrav1.UpgradeAborted, drained(notAsked), cancelled),
+	Entry("when another OS is wanted, whatever Rancher asks", infrav1.UpgradeSuperseded, drained(asked), otherHash),
+)
+
+// reports is a reader of an RKEControlPlane whose condition Ready has a message, or an error.
+type reports struct {
+	client.Reader
+	message string
+	err     error
+}
+
+func (r reports) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	into.(*unstructured.Unstructured).Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "message": r.message}}}
+	return r.err
+}
+
+var _ = DescribeTable("What Rancher says itself is a part of what is waited for", func(ctx SpecContext, failed string, says reports, expected string) {
+	annotations := map[string]string{rancher.DrainOptionsAnnotation: "T", rancher.DrainErrorAnnotation: failed}
+	o := typical(drained(annotations))
+	o.machine.Status.NodeRef.Name = "n"
+	r := &Reconciler{APIReader: says}
+	for _, step := range []struct {
+		run  func(context.Context, *observation) (sequence.Result, error)
+		what string
+	}{{r.handOver, "waiting for Rancher to drain Node n"}, {r.handBack, "waiting for Rancher to uncordon Node n"}} {
+		waits, err := step.run(ctx, o)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(waits.IsDone()).To(BeFalse())
+		Expect(waits.Message).To(Equal(step.what + expected))
+	}
+},
+	Entry("nothing", "", reports{}, ""),
+	Entry("the error of its drain", "refused", reports{message: "draining node"}, "; Rancher reports: refused"),
+	Entry("the progress of its upgrade", "", reports{message: "draining node"}, "; Rancher reports: draining node"),
+	Entry("nothing that cannot be read", "", reports{message: "draining node", err: context.DeadlineExceeded}, ""),
+)
