@@ -30,7 +30,7 @@ func TestRancher(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{Rancher: true, WithoutInPlaceUpdates: true, WithoutExtension: true})
+	theLab = suite.StartLab(ctx, lab.Options{Rancher: true, KubeVirt: true, WithoutInPlaceUpdates: true, WithoutExtension: true})
 })
 
 var _ = AfterSuite(func() {
