@@ -39,6 +39,22 @@ var _ = DescribeTable("An attempt that has not succeeded", func(phase infrav1.Up
 	Entry(nil, infrav1.UpgradeAborted),
 )
 
+var _ = It("An attempt whose host is lost holds the Node and says so, until a person has released it", func() {
+	w := newWorld()
+	attempt := w.rollOut(attempts.StepHandOver, attempts.StepReboot)
+	w.asks(all...)
+	w.end(attempt, infrav1.UpgradeHostLost)
+	Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
+	Expect(w.answers()).To(Equal(onlyPre))
+	said := "RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalHostUpgrade " + attempt.Name + " is HostLost: went wrong. Bring the host back, " +
+		"delete Machine m or, to have Rancher go on without it, set spec.release"
+	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
+	change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
+	w.reconcile()
+	Expect(w.answers()).To(Equal(bothGiven))
+	Expect(w.recorder.said).To(HaveLen(2))
+})
+
 var _ = It("An attempt that was released holds no Node", func() {
 	w := newWorld()
 	attempt := w.rollOut(attempts.StepHandOver)

@@ -81,7 +81,7 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 		return verdict{}, err
 	}
 	if unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }); unfinished != nil {
-		return verdict{Answers: answersOf(unfinished)}, nil
+		return judgeUnfinished(unfinished), nil
 	}
 	if choice.Driver != infrav1.DriverRancherDrain || drain.IsGivenUp() {
 		return verdict{Answers: both}, nil
@@ -95,6 +95,18 @@ func answersOf(attempt *infrav1.ElementalHostUpgrade) rancher.Answers {
 		Before: attempts.HasEntered(attempt, attempts.StepHandOver),
 		After:  attempts.HasEntered(attempt, attempts.StepHandBack),
 	}
+}
+
+// judgeUnfinished attempt. One whose host is lost goes on by itself only if the host comes back, and holds nothing once a person has released it.
+func judgeUnfinished(attempt *infrav1.ElementalHostUpgrade) verdict {
+	switch {
+	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
+		return verdict{Answers: answersOf(attempt)}
+	case attempt.Spec.Release:
+		return verdict{Answers: both}
+	}
+	return verdict{Answers: answersOf(attempt), failed: fmt.Sprintf("ElementalHostUpgrade %s is HostLost: %s. Bring the host back, delete Machine %s or, to have "+
+		"Rancher go on without it, set spec.release", attempt.Name, attempt.Status.Message, attempt.Spec.MachineName)}
 }
 
 // judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
