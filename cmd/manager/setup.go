@@ -64,7 +64,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 	if err != nil {
 		return err
 	}
-	drains, err := newDrains(mgr, o)
+	drains, err := newDrains(ctx, mgr, o)
 	if err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func newKubeconfigs(mgr ctrl.Manager) (client.Reader, error) {
 }
 
 // newDrains has the metadata of Rancher's plan secrets. The cache of all other objects leaves these Secrets out.
-func newDrains(mgr ctrl.Manager, o *options) (cache.Cache, error) {
+func newDrains(ctx context.Context, mgr ctrl.Manager, o *options) (cache.Cache, error) {
 	caching := rancher.CacheOptions(o.namespace)
 	caching.Scheme, caching.Mapper, caching.HTTPClient, caching.SyncPeriod = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient(), &o.syncPeriod
 	drains, err := cache.New(mgr.GetConfig(), caching)
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of Rancher's plan secrets: %w", err)
 	}
-	if err := rancher.AddIndex(context.Background(), drains); err != nil {
+	if err := rancher.AddIndex(ctx, drains); err != nil {
 		return nil, err
 	}
 	return drains, mgr.Add(drains)

@@ -15,7 +15,7 @@ import (
 // another management cluster. The only Node of a cluster is marked instead: what graceful shutdown ends, this manager's own Pod perhaps
 // among it, has nowhere else to run; and so is one that Rancher has cordoned.
 func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Result, error) {
-	if workload.CordonedBy(o.node) == o.attempt {
+	if workload.CordonedBy(o.node) == o.attempt && (o.drain == nil || o.node.Spec.Unschedulable) {
 		return sequence.Done(), nil
 	}
 	if err := r.blockMove(ctx, o); err != nil {

@@ -15,7 +15,7 @@ import (
 // drain evicts the Pods of the node, as Cluster API would: ordinary ones, and then those that serve their volumes. Those of the only
 // Node of a cluster are left to the graceful shutdown of its kubelet, and their volumes stay attached.
 func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result, error) {
-	if isDrained, err := r.isDrained(ctx, o); err != nil || isDrained {
+	if keepsPods, err := r.keepsPods(ctx, o); err != nil || keepsPods {
 		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -32,8 +33,10 @@ func (r *Reconciler) observeDrain(ctx context.Context, o *observation) error {
 // drainEnded says that Rancher does not drain the Node any more, for which the attempt was begun; empty while it does. With the next drain
 // another one begins.
 func (o *observation) drainEnded() string {
-	switch {
-	case o.drain == nil:
+	switch before, after := o.hooks(); {
+	case o.drain == nil, attempts.HasEntered(o.upgrade, stepHandBack):
+	case o.drain.IsAsked() && !(before && after):
+		return "Rancher does not ask both hooks in its drain of Node " + o.nodeName() + ": list them in its drain options (docs/rancher.md)"
 	case !o.drain.IsAsked():
 		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade begins again with its next drain"
 	case o.drain.IsGivenUp():
@@ -42,11 +45,29 @@ func (o *observation) drainEnded() string {
 	return ""
 }
 
-// mark records the attempt on a Node that Rancher has cordoned, and who had cordoned it before, which Rancher does not remember.
-func (r *Reconciler) mark(ctx context.Context, o *observation) (sequence.Result, error) {
-	if !o.node.Spec.Unschedulable {
-		return sequence.Wait(pollCluster, "waiting for Rancher to cordon Node %s", o.node.Name), nil
+func (o *observation) hooks() (before, after bool) {
+	if o.drain == nil {
+		return false, false
 	}
+	return o.drain.Hooks()
+}
+
+// drainNow says, from a live read, why the host must not be triggered in this drain. An answer of a former drain has the same value as one
+// of this drain, and a cache that lags behind would take the one for the other.
+func (r *Reconciler) drainNow(ctx context.Context, o *observation) (string, error) {
+	if o.drain == nil {
+		return "", nil
+	}
+	now, err := rancher.Now(ctx, r.APIReader, *o.drain)
+	if err != nil || now.MayUpgrade() && now.AsksAfter() {
+		return "", err
+	}
+	return "Rancher has not drained Node " + o.nodeName() + ", or does not wait for its upgrade any more", nil
+}
+
+// mark records the attempt on a Node that Rancher has cordoned, and who had cordoned it before, which Rancher does not remember. It is cordoned again
+// where somebody has uncordoned it since: Rancher does not once it is drained.
+func (r *Reconciler) mark(ctx context.Context, o *observation) (sequence.Result, error) {
 	before := workload.CordonManager(o.node)
 	if before == rancher.FieldManager {
 		before = ""
@@ -97,12 +118,4 @@ func (r *Reconciler) keepsPods(ctx context.Context, o *observation) (bool, error
 		return workload.IsMarked(o.node, o.attempt), nil
 	}
 	return o.workload.IsOnlyNode(ctx)
-}
-
-// isDrained reports whether nothing is left to be drained from the Node by the attempt.
-func (r *Reconciler) isDrained(ctx context.Context, o *observation) (bool, error) {
-	if o.drain != nil && o.drain.Evicts() {
-		return true, nil
-	}
-	return r.keepsPods(ctx, o)
 }

@@ -17,10 +17,6 @@ var _ = Describe("An upgrade while Rancher drains the Node", func() {
 	It("hands the Node over and back, and leaves nothing behind", func(ctx SpecContext) {
 		w := newRancherWorld(ctx, evicting)
 		guardPod(ctx, w.world)
-		w.drive(ctx, nil)
-		Expect(w.status(ctx).Position()).To(Equal("Cordon (5/16)"))
-		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to cordon Node HOST")))
-
 		w.cordons(ctx, rancher.FieldManager, "true")
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Position()).To(Equal("HandOver (7/16)"))
@@ -40,15 +36,28 @@ var _ = Describe("An upgrade while Rancher drains the Node", func() {
 
 		w.handsBack(ctx)
 		w.drive(ctx, nil)
+		Expect(w.status(ctx).Position()).To(Equal("Drain (8/16)"), "of what Rancher has left, or came since")
+		allowEviction(ctx, w.world)
+		w.drive(ctx, w.isAt(ctx, "HandBack"))
 		Expect(w.faults.triggers).To(HaveLen(1))
 		Expect(w.status(ctx).Position()).To(Equal("HandBack (13/16)"))
 		Expect(w.status(ctx).Message).To(Equal(w.inWords("waiting for Rancher to uncordon Node HOST")))
-		Expect(get(ctx, w.world, "web", &corev1.Pod{})).NotTo(BeNil(), "it is Rancher that evicts")
+		Expect(get(ctx, w.world, "web", &corev1.Pod{})).To(BeNil())
 
 		w.ends(ctx)
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))
 		Expect(w.node(ctx).Annotations).NotTo(Or(HaveKey(infrav1.MarkedByAnnotation), HaveKey(infrav1.PersonsCordonAnnotation)))
+	})
+
+	It("cordons the Node again that somebody has uncordoned after Rancher's drain", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.drive(ctx, w.isAt(ctx, "HandOver"))
+		w.cordons(ctx, "kubectl", "false")
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(HaveField("Unschedulable", true))
+		Expect(w.node(ctx).Annotations).NotTo(HaveKey(infrav1.PersonsCordonAnnotation))
 	})
 
 	It("puts the cordon of a person back, which Rancher does not remember", func(ctx SpecContext) {
@@ -103,7 +112,7 @@ var _ = Describe("An upgrade while Rancher drains the Node", func() {
 	},
 		Entry("not asked for any more", func(all map[string]string) { clear(all) },
 			"Rancher does not drain Node HOST any more: the upgrade begins again with its next drain"),
-		Entry("reverted", func(all map[string]string) { all[rancher.UncordonAnnotation] = "true" },
+		Entry("reverted", func(all map[string]string) { all[rancher.UncordonAnnotation] = all[rancher.DrainOptionsAnnotation] },
 			"what Rancher drains Node HOST for was reverted: the upgrade begins again with its next drain"),
 	)
 

@@ -37,11 +37,17 @@ func drained(annotations map[string]string) func(*observation) {
 	}
 }
 
+// drainToken of a drain that asks both hooks.
+const drainToken = `{"preDrainHooks":[{"annotation":"` + infrav1.RancherPreDrainAnnotation + `"}],"postDrainHooks":[{"annotation":"` + infrav1.RancherPostDrainAnnotation + `"}]}`
+
 var (
 	notAsked  = map[string]string{}
-	asked     = map[string]string{rancher.DrainOptionsAnnotation: "T", rancher.PreDrainAnnotation: "T"}
-	withdrawn = map[string]string{rancher.DrainOptionsAnnotation: "T", rancher.PreDrainAnnotation: "T", rancher.UncordonAnnotation: "true"}
+	asked     = map[string]string{rancher.DrainOptionsAnnotation: drainToken, rancher.PreDrainAnnotation: drainToken}
+	oneHook   = map[string]string{rancher.DrainOptionsAnnotation: `{"postDrainHooks":[{"annotation":"` + infrav1.RancherPostDrainAnnotation + `"}]}`}
+	withdrawn = map[string]string{rancher.DrainOptionsAnnotation: drainToken, rancher.PreDrainAnnotation: drainToken, rancher.UncordonAnnotation: drainToken}
 )
+
+func handedBack(o *observation) { enter(&o.upgrade.Status, stepHandBack, o.now) }
 
 var _ = DescribeTable("An attempt that was begun for a drain of Rancher is interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
 	phase, message := typical(changes...).interrupted()
@@ -50,6 +56,8 @@ var _ = DescribeTable("An attempt that was begun for a drain of Rancher is inter
 },
 	Entry("not while that is asked for", infrav1.UpgradePhase(""), drained(asked)),
 	Entry("when it is not any more", infrav1.UpgradeSuperseded, drained(notAsked)),
+	Entry("when only one hook is asked", infrav1.UpgradeSuperseded, drained(oneHook)),
+	Entry("not once it has been handed back", infrav1.UpgradePhase(""), drained(notAsked), handedBack),
 	Entry("when it is reverted", infrav1.UpgradeSuperseded, drained(withdrawn)),
 	Entry("not once the host was triggered", infrav1.UpgradePhase(""), drained(notAsked), labelled),
 	Entry("not once the host has begun", infrav1.UpgradePhase(""), drained(withdrawn), reported(infrav1.HostUpgradeRebooting)),
@@ -71,7 +79,7 @@ func (r reports) Get(_ context.Context, _ client.ObjectKey, into client.Object, 
 }
 
 var _ = DescribeTable("What Rancher says itself is a part of what is waited for", func(ctx SpecContext, failed string, says reports, expected string) {
-	annotations := map[string]string{rancher.DrainOptionsAnnotation: "T", rancher.DrainErrorAnnotation: failed}
+	annotations := map[string]string{rancher.DrainOptionsAnnotation: drainToken, rancher.DrainErrorAnnotation: failed}
 	o := typical(drained(annotations))
 	o.machine.Status.NodeRef.Name = "n"
 	r := &Reconciler{APIReader: says}

@@ -21,8 +21,9 @@ import (
 
 // token of Rancher's drain, and that of one that evicts nothing.
 const (
-	evicting    = `{"enabled":true}`
-	notEvicting = `{"enabled":false}`
+	evicting    = `{"enabled":true,` + bothHooks + `}`
+	notEvicting = `{"enabled":false,` + bothHooks + `}`
+	bothHooks   = `"preDrainHooks":[{"annotation":"` + infrav1.RancherPreDrainAnnotation + `"}],"postDrainHooks":[{"annotation":"` + infrav1.RancherPostDrainAnnotation + `"}]`
 )
 
 // plans reads plan secrets from the API server as the cache of their metadata does.

@@ -69,8 +69,10 @@ func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string
 	if err != nil || closed != "" {
 		return closed, err
 	}
-	if why, err := r.ownerRollsOut(ctx, o); err != nil || why != "" {
-		return why, err
+	for _, look := range []func(context.Context, *observation) (string, error){r.ownerRollsOut, r.drainNow} {
+		if why, err := look(ctx, o); err != nil || why != "" {
+			return why, err
+		}
 	}
 	return r.unwantedNow(ctx, o), nil
 }

@@ -4,6 +4,8 @@
 package rancherdrain_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +38,7 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	result := w.reconcile()
 	Expect(w.answers()).To(Equal(expected))
 	Expect(w.recorder.said).To(BeEmpty(), "nobody has to act")
-	Expect(result.RequeueAfter > 0).To(Equal(len(expected) < 2 && !w.isPaused()), "what is not answered is looked at again")
+	Expect(result.RequeueAfter > 0).To(Equal(len(expected) < 2), "what is not answered is looked at again")
 	settled := get(w.secret).ResourceVersion
 	w.reconcile()
 	Expect(get(w.secret).ResourceVersion).To(Equal(settled), "it is written once")
@@ -77,6 +79,19 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	Entry("by the attempt, if the driver was set to ClusterAPI while it runs", onlyPre, underway(attempts.StepHandOver), func(w *world) {
 		change(w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
 	}),
+	Entry("wholly, if the host ran the OS already when its attempt began", bothGiven, underway(attempts.StepAssess, attempts.StepHandBack)),
+	Entry("wholly for a template that asks for no image", bothGiven, func(w *world) {
+		change(w.template, func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil })
+	}),
+	Entry("wholly for a machine that Cluster API has made from a clone, and that is at rest", bothGiven, func(w *world) {
+		create(cloneOf(w, "t-a", imageA))
+		change(w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
+	}),
+	Entry("not at all for such a machine, if it is being brought to another clone", no, pending, func(w *world) {
+		create(cloneOf(w, "t-a", imageA), cloneOf(w, clone, imageB))
+		change(w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
+		w.assign(clone, imageB)
+	}),
 	Entry("not at all in a paused Cluster", no, func(w *world) { w.pause() }),
 	Entry("not at all for a paused Machine", no, func(w *world) {
 		change(w.machine, func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
@@ -97,20 +112,40 @@ func ended(phase infrav1.UpgradePhase) func(*world) {
 	return func(w *world) { w.end(w.rollOut(attempts.StepHandOver), phase) }
 }
 
+func cloneOf(w *world, name, image string) *infrav1.ElementalMachineTemplate {
+	made := ownertest.Template(w.namespace, name, image)
+	made.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
+	return made
+}
+
+var _ = It("A template that is paused holds the Node, and says so", func() {
+	w := newWorld()
+	w.patch(imageB)
+	change(w.template, func(t *infrav1.ElementalMachineTemplate) { t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	w.asks(all...)
+	w.reconcile()
+	Expect(w.answers()).To(BeEmpty())
+	Expect(w.recorder.said).To(HaveEach(HaveSuffix("Node node-m cordoned: ElementalMachineTemplate t is paused: remove its annotation cluster.x-k8s.io/paused")))
+	Expect(w.recorder.said).To(HaveLen(2))
+})
+
+var _ = DescribeTable("A drain whose options do not list both hooks", func(options string, expected answers) {
+	w := newWorld()
+	w.patch(imageB)
+	w.rancher(answers{rancher.DrainOptionsAnnotation: options})
+	w.asks(all...)
+	w.reconcile()
+	Expect(w.answers()).To(Equal(expected))
+},
+	Entry("is another party's, if it lists none", `{"enabled":true,"preDrainHooks":[{"annotation":"example.com/theirs"}]}`, no),
+	Entry("must not wait for one alone", `{"postDrainHooks":[{"annotation":"`+post+`"}]}`, answers{
+		pre: `{"postDrainHooks":[{"annotation":"` + post + `"}]}`, post: `{"postDrainHooks":[{"annotation":"` + post + `"}]}`,
+	}),
+)
+
 func (w *world) pause() {
 	GinkgoHelper()
 	change(w.cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
-}
-
-// isPaused reports whether nothing is written.
-func (w *world) isPaused() bool {
-	cluster, machine := &clusterv1.Cluster{ObjectMeta: w.cluster.ObjectMeta}, &clusterv1.Machine{ObjectMeta: w.machine.ObjectMeta}
-	if c.Get(ctx, keyOf(cluster), cluster) != nil || c.Get(ctx, keyOf(machine), machine) != nil {
-		return false
-	}
-	_, pausedMachine := machine.Annotations[clusterv1.PausedAnnotation]
-	filter := w.reconciler.WatchFilter
-	return ptr.Deref(cluster.Spec.Paused, false) || pausedMachine || filter != "" && cluster.Labels[clusterv1.WatchLabel] != filter
 }
 
 var _ = Describe("A drain of Rancher", func() {
@@ -125,7 +160,7 @@ var _ = Describe("A drain of Rancher", func() {
 		w.reconcile()
 		Expect(w.answers()).To(Equal(onlyPre))
 		w.asks(rancher.DrainDoneAnnotation)
-		w.rancher(answers{rancher.UncordonAnnotation: "true"})
+		w.rancher(answers{rancher.UncordonAnnotation: token})
 		w.reconcile()
 		Expect(w.answers()).To(Equal(onlyPre), "Rancher is not asked back yet")
 		w.asks(rancher.PostDrainAnnotation)
@@ -173,7 +208,7 @@ var _ = Describe("A drain of Rancher", func() {
 		w.asks(rancher.PreDrainAnnotation)
 		w.reconcile()
 		Expect(w.answers()).To(BeEmpty())
-		w.rancher(answers{rancher.UncordonAnnotation: "true"})
+		w.rancher(answers{rancher.UncordonAnnotation: token})
 		w.reconcile()
 		Expect(w.answers()).To(Equal(bothGiven), "Rancher would wait for ever")
 		w.asks(rancher.DrainDoneAnnotation, rancher.PostDrainAnnotation)
@@ -184,19 +219,22 @@ var _ = Describe("A drain of Rancher", func() {
 	It("waits for the attempt that is underway although it is withdrawn", func() {
 		w.rollOut(attempts.StepApprove)
 		w.asks(rancher.PreDrainAnnotation)
-		w.rancher(answers{rancher.UncordonAnnotation: "true"})
+		w.rancher(answers{rancher.UncordonAnnotation: token})
 		w.reconcile()
 		Expect(w.answers()).To(BeEmpty())
 	})
 
 	It("is answered although Rancher's agent writes the Secret at the same time, and what that wrote stays", func() {
-		w.drains.meanwhile = func() {
+		w.live.meanwhile = func() {
 			change(w.secret, func(s *corev1.Secret) {
 				s.Data["probe-statuses"] = []byte("new")
 				s.Annotations["example.com/late"] = "kept"
 			})
 		}
 		w.asks(all...)
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically("<", time.Second), "it is tried again")
+		Expect(w.answers()).To(BeEmpty(), "the Secret may be of the next drain")
+		w.live.meanwhile = nil
 		w.reconcile()
 		Expect(w.answers()).To(Equal(bothGiven))
 		Expect(w.secret.Data).To(And(HaveKeyWithValue("probe-statuses", []byte("new")), HaveKeyWithValue("plan", []byte("secret"))))
@@ -206,7 +244,7 @@ var _ = Describe("A drain of Rancher", func() {
 	It("needs no answer when the Secret is gone", func() {
 		w.asks(all...)
 		change(w.secret, func(s *corev1.Secret) { s.Finalizers = nil })
-		w.drains.meanwhile = func() { _ = c.Delete(ctx, w.secret.DeepCopy()) }
+		w.live.meanwhile = func() { _ = c.Delete(ctx, w.secret.DeepCopy()) }
 		request := requestFor(w.secret)
 		for range 2 { // it goes while it is answered, and has gone
 			_, err := w.reconciler.Reconcile(ctx, request)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -30,6 +31,9 @@ import (
 
 // retry is how often a drain is looked at that is not answered. What it waits for is an event, as a rule.
 const retry = 15 * time.Second
+
+// soon is after how long an answer is tried again that met another write.
+const soon = 100 * time.Millisecond
 
 // answerAction is what is done in the events of a Machine.
 const answerAction = "Answer"
@@ -71,16 +75,21 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 
 // Reconcile gives the answers on one plan secret that are right now, and takes back those that are not.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	secret, err := existing.Get(ctx, r.Drains, rancher.NewSecret(), req.Namespace, req.Name)
+	secret, err := existing.Get(ctx, r.Live, rancher.NewSecret(), req.Namespace, req.Name)
 	if err != nil || secret == nil {
 		return ctrl.Result{}, err
 	}
 	drain := rancher.Of(secret)
 	verdict, err := r.judge(ctx, drain)
-	if err != nil || verdict.isLeftAlone {
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
+	case verdict.isLeftAlone:
+		return ctrl.Result{RequeueAfter: verdict.lookAgain}, nil
 	}
-	if err := r.answer(ctx, drain, verdict.Answers); err != nil {
+	if err := r.answer(ctx, drain, verdict.Answers); apierrors.IsConflict(err) { // with a report of Rancher's agent, which is no event here
+		return ctrl.Result{RequeueAfter: soon}, nil
+	} else if err != nil {
 		return ctrl.Result{}, err
 	}
 	r.report(drain, verdict)
@@ -90,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// answer without the resourceVersion: the secret is written every few seconds, and an answer to a former drain is void anyway.
+// answer with the resourceVersion that was read: the next drain may have the same token, and would take an answer to the former one for its own.
 func (r *Reconciler) answer(ctx context.Context, drain rancher.Drain, answers rancher.Answers) error {
 	before, after := drain.Secret.DeepCopy(), drain.Secret.DeepCopy()
 	for key, value := range drain.Annotate(answers) {
@@ -103,7 +112,7 @@ func (r *Reconciler) answer(ctx context.Context, drain rancher.Drain, answers ra
 	if maps.Equal(before.Annotations, after.Annotations) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, after, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("answering Rancher on Secret %s: %w", after.Name, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ package rancherdrain
 import (
 	"context"
 	"fmt"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capiannotations "sigs.k8s.io/cluster-api/util/annotations"
@@ -24,8 +25,9 @@ import (
 // verdict on a drain.
 type verdict struct {
 	rancher.Answers
-	// isLeftAlone says that nothing is written.
+	// isLeftAlone says that nothing is written, and lookAgain when that may change without an event.
 	isLeftAlone bool
+	lookAgain   time.Duration
 	// failed is what a person has to look at before there is an answer; empty if nothing is.
 	failed  string
 	machine *clusterv1.Machine
@@ -40,8 +42,13 @@ var (
 
 // judge says how the hooks are answered. A drain that nothing is to be done for must not wait.
 func (r *Reconciler) judge(ctx context.Context, drain rancher.Drain) (verdict, error) {
-	if !drain.IsAsked() {
+	switch before, after := drain.Hooks(); {
+	case !drain.IsAsked():
 		return verdict{Answers: none}, nil
+	case !before && !after: // it is another party's
+		return verdict{isLeftAlone: true}, nil
+	case !before || !after: // condition RolloutBlocked of the template says so
+		return verdict{Answers: both}, nil
 	}
 	machine, err := existing.Get(ctx, r.Live, &clusterv1.Machine{}, drain.Secret.Namespace, drain.Secret.Labels[rancher.MachineNameLabel])
 	if err != nil {
@@ -57,7 +64,7 @@ func (r *Reconciler) judge(ctx context.Context, drain rancher.Drain) (verdict, e
 	case cluster == nil || !rancher.Provisions(cluster) || !cluster.DeletionTimestamp.IsZero():
 		return verdict{Answers: both}, nil
 	case r.WatchFilter != "" && !labels.HasWatchLabel(cluster, r.WatchFilter), capiannotations.IsPaused(cluster, machine):
-		return verdict{isLeftAlone: true}, nil
+		return verdict{isLeftAlone: true, lookAgain: retry}, nil
 	}
 	found, err := r.judgeMachine(ctx, drain, machine)
 	found.machine, found.cluster = machine, cluster
@@ -91,10 +98,8 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 
 // answersOf an attempt that has not ended.
 func answersOf(attempt *infrav1.ElementalHostUpgrade) rancher.Answers {
-	return rancher.Answers{
-		Before: attempts.HasEntered(attempt, attempts.StepHandOver),
-		After:  attempts.HasEntered(attempt, attempts.StepHandBack),
-	}
+	isHandedBack := attempts.HasEntered(attempt, attempts.StepHandBack) // also where the host ran the OS already, without the steps before
+	return rancher.Answers{Before: isHandedBack || attempts.HasEntered(attempt, attempts.StepHandOver), After: isHandedBack}
 }
 
 // judgeUnfinished attempt. One whose host is lost goes on by itself only if the host comes back, and holds nothing once a person has released it.
@@ -111,23 +116,54 @@ func judgeUnfinished(attempt *infrav1.ElementalHostUpgrade) verdict {
 
 // judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
 func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.ElementalMachine, machine string) (verdict, error) {
-	template, err := existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, owner.MadeFrom(elemental))
+	named, noted := owner.DirectTemplate(elemental), elemental.Annotations[infrav1.DirectOSAnnotation]
+	template, err := r.templateOf(ctx, elemental)
 	switch {
 	case err != nil:
 		return verdict{}, err
-	case template == nil: // and nothing is asked for
+	case template == nil, asksForNothing(template): // and nothing is rolled out
 		return verdict{Answers: both}, nil
 	}
 	hash := osversion.Hash(osversion.OfTemplate(template))
-	named, noted := owner.DirectTemplate(elemental), elemental.Annotations[infrav1.DirectOSAnnotation]
-	if noted == hash && named == template.Name {
+	if noted == hash && named == template.Name && !rollout.IsClone(template) {
 		return verdict{Answers: both}, nil
+	}
+	if why := idle(template); why != "" {
+		return verdict{Answers: none, failed: why}, nil
 	}
 	last, err := existing.Get(ctx, r.Live, &infrav1.ElementalHostUpgrade{}, elemental.Namespace, rollout.UpgradeName(machine, named, hash))
 	if err != nil || last == nil || !last.PhaseNow().IsEnd() {
 		return verdict{Answers: none}, err
 	}
 	return judgeEnd(last), nil
+}
+
+// templateOf a machine is the one that is patched to upgrade it. One that Cluster API has made from a clone, before Rancher reverted the reference to
+// it, is judged by what it is brought to.
+func (r *Reconciler) templateOf(ctx context.Context, elemental *infrav1.ElementalMachine) (*infrav1.ElementalMachineTemplate, error) {
+	template, err := existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, owner.MadeFrom(elemental))
+	if named := owner.DirectTemplate(elemental); err == nil && named != "" && (template == nil || rollout.IsClone(template)) {
+		return existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, named)
+	}
+	return template, err
+}
+
+// asksForNothing reports whether nothing is ever rolled out from a template.
+func asksForNothing(template *infrav1.ElementalMachineTemplate) bool {
+	wanted := osversion.OfTemplate(template)
+	_, hasImage := osversion.Image(wanted)
+	return !hasImage && osversion.Unresolved(wanted) == "" || !template.DeletionTimestamp.IsZero()
+}
+
+// idle says why nothing is rolled out from a template until a person acts.
+func idle(template *infrav1.ElementalMachineTemplate) string {
+	switch unresolved := osversion.Unresolved(osversion.OfTemplate(template)); {
+	case capiannotations.HasPaused(template):
+		return "ElementalMachineTemplate " + template.Name + " is paused: remove its annotation " + clusterv1.PausedAnnotation
+	case unresolved != "":
+		return "ElementalMachineTemplate " + template.Name + " has no image yet: see its condition " + infrav1.OSVersionResolvedCondition
+	}
+	return ""
 }
 
 // judgeEnd of the attempt that was to bring the machine to what its template asks for. One that a person has given up holds nothing.

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -35,25 +34,25 @@ const (
 	// clone of template "t" with imageB.
 	clone = "t-b"
 	// token of a drain, and that of another one.
-	token      = `{"enabled":true,"force":false}`
-	otherToken = `{"enabled":true,"force":true}`
+	token      = `{"enabled":true,"force":false,` + hooks + `}`
+	otherToken = `{"enabled":true,"force":true,` + hooks + `}`
+	hooks      = `"preDrainHooks":[{"annotation":"` + pre + `"}],"postDrainHooks":[{"annotation":"` + post + `"}]`
 
 	pre  = infrav1.RancherPreDrainAnnotation
 	post = infrav1.RancherPostDrainAnnotation
 )
 
-// stored reads plan secrets from the API server, so that a reconcile sees all that was written before it, and no more of them than their
-// metadata.
-type stored struct {
-	cache.Cache
-	// meanwhile runs after a Secret was read.
+// lively reads from the API server.
+type lively struct {
+	client.Reader
+	// meanwhile runs after a plan secret was read.
 	meanwhile func()
 }
 
-func (s *stored) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	err := c.Get(ctx, key, object, options...)
-	if s.meanwhile != nil {
-		s.meanwhile()
+func (l *lively) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := l.Reader.Get(ctx, key, object, options...)
+	if _, isPlan := object.(*metav1.PartialObjectMetadata); isPlan && l.meanwhile != nil {
+		l.meanwhile()
 	}
 	return err
 }
@@ -75,16 +74,16 @@ type world struct {
 	machine    *clusterv1.Machine
 	elemental  *infrav1.ElementalMachine
 	secret     *corev1.Secret
-	drains     *stored
+	live       *lively
 	recorder   *recorder
 	reconciler *rancherdrain.Reconciler
 }
 
 func newWorld() *world {
 	GinkgoHelper()
-	w := &world{namespace: newNamespace(), drains: &stored{}, recorder: &recorder{}}
+	w := &world{namespace: newNamespace(), live: &lively{Reader: c}, recorder: &recorder{}}
 	w.reconciler = &rancherdrain.Reconciler{
-		Client: c, Live: c, Drains: w.drains, Recorder: w.recorder, Owners: &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
+		Client: c, Live: w.live, Recorder: w.recorder, Owners: &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
 	}
 	w.cluster, w.options = ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
 	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: rancher.Group, Kind: rancher.ControlPlaneKind, Name: "c"}
@@ -192,7 +191,7 @@ func (w *world) reconcile() ctrl.Result {
 	before := get(w.secret).DeepCopy()
 	result, err := w.reconciler.Reconcile(ctx, requestFor(w.secret))
 	Expect(err).NotTo(HaveOccurred())
-	if w.drains.meanwhile == nil {
+	if w.live.meanwhile == nil {
 		Expect(othersPart(get(w.secret))).To(Equal(othersPart(before)))
 	}
 	return result

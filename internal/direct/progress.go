@@ -28,6 +28,8 @@ type progress struct {
 	failed string
 	// done are the machines whose hosts have reached the OS.
 	done []*Machine
+	// unheard are machines whose hosts have not joined, or not reported.
+	unheard []*Machine
 	// pending machines have not begun.
 	pending []*Machine
 }
@@ -79,7 +81,7 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	last := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return u.Name == p.nameOf(machine) })
 	switch {
 	case host == nil || !hoststate.Bootstrapped(host) || !hoststate.Reported(host):
-		found.isWaiting = true
+		found.isWaiting, found.unheard = true, append(found.unheard, machine)
 	case p.isDone(machine, last, host):
 		found.done = append(found.done, machine)
 	case hasFailed(last):
@@ -106,7 +108,10 @@ func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) 
 	}
 	stopped := "No other Machine of this template in Cluster " + p.cluster + " is upgraded"
 	if p.driver == infrav1.DriverRancherDrain {
-		stopped, remedy = "Rancher waits with its Node cordoned", remedy+"; to have Rancher go on without it, set spec.cancel"
+		stopped = "Rancher waits with its Node cordoned"
+		if attempt.PhaseNow() != infrav1.UpgradeHostLost {
+			remedy += "; to have Rancher go on without it, set spec.cancel"
+		}
 	}
 	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. %s: %s", attempt.Name, machine.Machine.Name, how, attempt.Status.Message, stopped, remedy)
 }

@@ -18,13 +18,17 @@ import (
 // follow begins with the machines whose Nodes Rancher drains. In which order, and how many at a time, is for Rancher to say; slots hold
 // all the same. A machine that has not succeeded keeps no other from beginning: Rancher waits for it.
 func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
-	result, waiting := Result{}, 0
+	result, err := p.reportUnheard(ctx, found.unheard)
+	if err != nil {
+		return Result{}, err
+	}
+	waiting := 0
 	for _, machine := range found.pending {
 		drain, err := rancher.DrainOf(ctx, p.Drains, machine.Machine.Namespace, machine.Machine.Name)
 		if err != nil {
 			return Result{}, err
 		}
-		if !drain.AsksBefore() || drain.IsGivenUp() {
+		if !drain.MayUpgrade() {
 			waiting++
 			continue
 		}
@@ -46,6 +50,21 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 	}
 	if found.isActive || found.isWaiting {
 		result.add(Result{After: retry})
+	}
+	return result, nil
+}
+
+// reportUnheard says of which hosts nothing is heard while Rancher waits with their Nodes cordoned.
+func (p *pass) reportUnheard(ctx context.Context, machines []*Machine) (Result, error) {
+	result := Result{}
+	for _, machine := range machines {
+		drain, err := rancher.DrainOf(ctx, p.Drains, machine.Machine.Namespace, machine.Machine.Name)
+		if err != nil {
+			return Result{}, err
+		}
+		if drain.MayUpgrade() {
+			result.add(p.waits(machine, "it has no ElementalHost, or that has not reported, and Rancher waits with its Node cordoned: is its elemental-agent running?"))
+		}
 	}
 	return result, nil
 }

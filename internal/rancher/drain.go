@@ -5,6 +5,7 @@ package rancher
 
 import (
 	"encoding/json"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,8 +65,8 @@ func (d Drain) IsWithdrawn() bool {
 	return d.isToUncordon() && !d.IsDrained()
 }
 
-// isToUncordon reports whether Rancher's planner wants the Node uncordoned.
-func (d Drain) isToUncordon() bool { return d.IsAsked() && d.Secret.Annotations[UncordonAnnotation] != "" }
+// isToUncordon reports whether Rancher's planner wants the Node uncordoned after this drain. Of a former drain the annotation may be left.
+func (d Drain) isToUncordon() bool { return d.is(UncordonAnnotation) }
 
 // IsGivenUp reports whether this provider does nothing more in this drain: what it was asked for was reverted, or the answer that the Node may be
 // uncordoned was given. After a reverted drain nothing else tells that it was. An answer that is left from a former drain does not count: Rancher
@@ -74,12 +75,27 @@ func (d Drain) IsGivenUp() bool {
 	return d.IsWithdrawn() || d.isToUncordon() && d.is(infrav1.RancherPostDrainAnnotation)
 }
 
-// Evicts reports whether Rancher evicts Pods. It does not if its drain is disabled, or the cluster has one machine.
-func (d Drain) Evicts() bool {
+// Hooks says which of our two hooks Rancher asks in this drain. With one of them alone nothing can be upgraded: either the Node would
+// be drained before its virtual machines have left it, or uncordoned while its host reboots.
+func (d Drain) Hooks() (before, after bool) {
+	type hook struct {
+		Annotation string `json:"annotation"`
+	}
 	options := struct {
-		Enabled bool `json:"enabled"`
+		PreDrainHooks  []hook `json:"preDrainHooks"`
+		PostDrainHooks []hook `json:"postDrainHooks"`
 	}{}
-	return json.Unmarshal([]byte(d.Options), &options) == nil && options.Enabled
+	if json.Unmarshal([]byte(d.Options), &options) != nil {
+		return false, false
+	}
+	return slices.Contains(options.PreDrainHooks, hook{infrav1.RancherPreDrainAnnotation}),
+		slices.Contains(options.PostDrainHooks, hook{infrav1.RancherPostDrainAnnotation})
+}
+
+// MayUpgrade reports whether a host may be upgraded in this drain: both our hooks are asked, and it is not given up.
+func (d Drain) MayUpgrade() bool {
+	before, after := d.Hooks()
+	return before && after && d.AsksBefore() && !d.IsGivenUp()
 }
 
 func (d Drain) is(annotation string) bool {

@@ -45,14 +45,14 @@ var _ = DescribeTable("Of a plan secret", func(annotations annotations, expected
 	Entry("whose drain is asked for", annotations{options: "T"}, state{Asked: true}),
 	Entry("whose Node is cordoned", annotations{options: "T", before: "T"}, state{Asked: true, Before: true}),
 	Entry("whose Node is drained", annotations{options: "T", before: "T", done: "T"}, state{Asked: true, Before: true, Drained: true}),
-	Entry("whose plan is applied", annotations{options: "T", before: "T", done: "T", back: "true"}, state{Asked: true, Before: true, Drained: true}),
-	Entry("whose Node is to be uncordoned", annotations{options: "T", before: "T", done: "T", back: "true", after: "T"},
+	Entry("whose plan is applied", annotations{options: "T", before: "T", done: "T", back: "T"}, state{Asked: true, Before: true, Drained: true}),
+	Entry("whose Node is to be uncordoned", annotations{options: "T", before: "T", done: "T", back: "T", after: "T"},
 		state{Asked: true, Before: true, Drained: true, After: true}),
-	Entry("whose drain is reverted", annotations{options: "T", before: "T", back: "true"}, state{Asked: true, Before: true, Withdrawn: true}),
-	Entry("whose drain is reverted before its Node is cordoned", annotations{options: "T", back: "true"}, state{Asked: true, Withdrawn: true}),
+	Entry("whose drain is reverted", annotations{options: "T", before: "T", back: "T"}, state{Asked: true, Before: true, Withdrawn: true}),
+	Entry("whose drain is reverted before its Node is cordoned", annotations{options: "T", back: "T"}, state{Asked: true, Withdrawn: true}),
 	Entry("whose options were changed", annotations{options: "T", before: "U", done: "U", after: "U"}, state{Asked: true}),
-	Entry("whose options were changed when it was drained", annotations{options: "T", before: "T", done: "U", back: "true"},
-		state{Asked: true, Before: true, Withdrawn: true}),
+	Entry("whose options were changed when it was drained", annotations{options: "T", before: "T", done: "U", back: "U"},
+		state{Asked: true, Before: true}),
 )
 
 var _ = It("Of a plan secret, Rancher's error is read in its words", func() {
@@ -63,18 +63,26 @@ var _ = It("Of a plan secret, Rancher's error is read in its words", func() {
 var _ = It("No drain is asked for without a plan secret", func() {
 	none := rancher.Drain{}
 	Expect(state{none.IsAsked(), none.AsksBefore(), none.IsDrained(), none.IsWithdrawn(), none.AsksAfter()}).To(Equal(state{}))
-	Expect(none.Evicts()).To(BeFalse())
 	Expect(none.Annotate(rancher.Answers{Before: true, After: true})).To(Equal(annotations{pre: "", post: ""}))
 })
 
-var _ = DescribeTable("Rancher evicts Pods", func(options string, expected bool) {
-	Expect(rancher.Of(secret(annotations{rancher.DrainOptionsAnnotation: options})).Evicts()).To(Equal(expected))
+var _ = DescribeTable("A host may be upgraded in a drain", func(asked annotations, expected bool) {
+	asked[rancher.DrainOptionsAnnotation] = asked["token"]
+	Expect(rancher.Of(secret(asked)).MayUpgrade()).To(Equal(expected))
 },
-	Entry("if its drain is enabled", `{"enabled":true,"force":false,"preDrainHooks":[{"annotation":"x"}]}`, true),
-	Entry("not if it is disabled", `{"enabled":false,"force":true}`, false),
-	Entry("not by default", `{}`, false),
-	Entry("not by options that nobody can read", `enabled`, false),
-	Entry("not without a drain", ``, false),
+	Entry("that asks both hooks", annotations{"token": hooked, before: hooked}, true),
+	Entry("not before they are asked", annotations{"token": hooked}, false),
+	Entry("not if one of them is not listed", annotations{"token": onlyAfter, before: onlyAfter}, false),
+	Entry("not by options that nobody can read", annotations{"token": "enabled", before: "enabled"}, false),
+	Entry("not if it was reverted", annotations{"token": hooked, before: hooked, back: hooked}, false),
+	Entry("not if it was reverted, and then drained all the same", annotations{"token": hooked, before: hooked, done: hooked, back: hooked, post: hooked}, false),
+	Entry("whatever is left of a former one", annotations{"token": hooked, before: hooked, back: "U", post: hooked}, true),
+	Entry("not without one", annotations{}, false),
+)
+
+const (
+	onlyAfter = `{"postDrainHooks":[{"annotation":"` + post + `"}]}`
+	hooked    = `{"preDrainHooks":[{"annotation":"x"},{"annotation":"` + pre + `"}],"postDrainHooks":[{"annotation":"` + post + `"}]}`
 )
 
 var _ = DescribeTable("The answers to a drain", func(asked annotations, answers rancher.Answers, expectedPre, expectedPost string) {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
@@ -59,6 +61,18 @@ func AddIndex(ctx context.Context, indexer client.FieldIndexer) error {
 		return fmt.Errorf("indexing plan secrets by Machine: %w", err)
 	}
 	return nil
+}
+
+// Now is a drain as the API server has it now; none if its plan secret is gone.
+func Now(ctx context.Context, live client.Reader, drain Drain) (Drain, error) {
+	if drain.Secret == nil {
+		return Drain{}, nil
+	}
+	secret, err := existing.Get(ctx, live, NewSecret(), drain.Secret.Namespace, drain.Secret.Name)
+	if err != nil || secret == nil {
+		return Drain{}, err
+	}
+	return Of(secret), nil
 }
 
 // DrainOf a Machine, by the cache of CacheOptions. There is none in a Cluster that Rancher has not provisioned.

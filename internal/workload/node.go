@@ -80,9 +80,12 @@ func (c *Cluster) Mark(ctx context.Context, node *corev1.Node, attempt string) e
 func (c *Cluster) MarkCordoned(ctx context.Context, node *corev1.Node, attempt, before string) error {
 	return c.patchNode(ctx, node, "marking", func(n *corev1.Node) {
 		setAnnotation(n, infrav1.MarkedByAnnotation, attempt)
-		if before != "" {
+		if n.Spec.Unschedulable && before != "" {
 			setAnnotation(n, infrav1.PersonsCordonAnnotation, before)
+		} else {
+			delete(n.Annotations, infrav1.PersonsCordonAnnotation)
 		}
+		n.Spec.Unschedulable = true
 	})
 }
 
