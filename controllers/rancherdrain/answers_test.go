@@ -121,7 +121,9 @@ func cloneOf(w *world, name, image string) *infrav1.ElementalMachineTemplate {
 var _ = It("A template that is paused holds the Node, and says so", func() {
 	w := newWorld()
 	w.patch(imageB)
-	change(w.template, func(t *infrav1.ElementalMachineTemplate) { t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	change(w.template, func(t *infrav1.ElementalMachineTemplate) {
+		t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	})
 	w.asks(all...)
 	w.reconcile()
 	Expect(w.answers()).To(BeEmpty())
@@ -132,8 +134,11 @@ var _ = It("A template that is paused holds the Node, and says so", func() {
 var _ = DescribeTable("A drain whose options do not list both hooks", func(options string, expected answers) {
 	w := newWorld()
 	w.patch(imageB)
-	w.rancher(answers{rancher.DrainOptionsAnnotation: options})
-	w.asks(all...)
+	asked := answers{rancher.DrainOptionsAnnotation: options}
+	for _, annotation := range all {
+		asked[annotation] = options
+	}
+	w.rancher(asked)
 	w.reconcile()
 	Expect(w.answers()).To(Equal(expected))
 },

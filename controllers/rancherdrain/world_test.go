@@ -175,7 +175,7 @@ func (w *world) rancher(values map[string]string) {
 	})
 }
 
-// asks sets annotations of the protocol to the token, or whatever drain-options are.
+// asks sets annotations of the protocol to the token.
 func (w *world) asks(annotations ...string) {
 	GinkgoHelper()
 	values := map[string]string{rancher.DrainOptionsAnnotation: token}
