@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -44,6 +45,16 @@ func patch(ctx context.Context, cluster *scenario.Cluster, os image.OS, pools ..
 		Expect(cluster.PatchPool(ctx, pool, wanted)).To(Succeed())
 	}
 	return wanted
+}
+
+// createWeb deploys Pods for the time of a spec.
+func createWeb(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	Expect(cluster.WorkloadKube().Create(ctx, suite.Web(4))).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(cluster.WorkloadKube().Delete(ctx, suite.Web(4), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+	})
 }
 
 // said is a condition of a template.

@@ -56,7 +56,7 @@ var _ = Describe("A cluster of Rancher with one control plane and two workers", 
 	})
 
 	It("is drained node by node, control plane first, when its generation is raised", func(ctx SpecContext) {
-		Expect(cluster.WorkloadKube().Create(ctx, suite.Web(4))).To(Succeed())
+		createWeb(ctx, cluster)
 		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
 		running, err := podsOf(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())

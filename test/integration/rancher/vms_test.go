@@ -4,14 +4,21 @@
 package rancher_test
 
 import (
+	"context"
+	"maps"
+	"sync"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
@@ -27,14 +34,43 @@ var _ = Describe("Virtual machines", func() {
 		was, err := cluster.VM(ctx, key)
 		Expect(err).NotTo(HaveOccurred())
 
+		where := vmWhenAnswered(ctx, cluster, key)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
 		Eventually(ends, 2*patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Expect(cluster.VM(ctx, key)).To(And(HaveField("UID", Equal(was.UID)), HaveField("Running()", BeTrue())), "it was moved, and never stopped")
-		migrations := &kubevirtv1.VirtualMachineInstanceMigrationList{}
-		Expect(cluster.WorkloadKube().List(ctx, migrations, client.InNamespace(key.Namespace))).To(Succeed())
-		Expect(migrations.Items).To(And(Not(BeEmpty()), HaveEach(HaveField("Labels", HaveKey(infrav1.EvacuationLabel)))),
-			"each was moved for the upgrade, and none because Rancher evicted it")
+		machines, err := cluster.PoolMachines(ctx, scenario.Deployment)
+		Expect(err).NotTo(HaveOccurred())
+		for _, machine := range machines {
+			Expect(where()).To(HaveKeyWithValue(machine.Name, And(Not(BeEmpty()), Not(Equal(machine.Status.NodeRef.Name)))),
+				"it had left the Node of Machine %s when Rancher was let drain that", machine.Name)
+		}
 	}, SpecTimeout(4*patience))
 })
+
+// vmWhenAnswered notes on which Node a virtual machine is when the pre-drain hook of each Machine is answered.
+func vmWhenAnswered(ctx context.Context, cluster *scenario.Cluster, key client.ObjectKey) func() map[string]string {
+	GinkgoHelper()
+	mu, found := sync.Mutex{}, map[string]string{}
+	suite.Changes(ctx, theLab.Kube, &corev1.SecretList{}, func(event watch.Event) bool {
+		secret, isOne := event.Object.(*corev1.Secret)
+		if !isOne || secret.Annotations[infrav1.RancherPreDrainAnnotation] == "" {
+			return false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		name := secret.Labels[rancher.MachineNameLabel]
+		if _, isNoted := found[name]; !isNoted {
+			state, err := cluster.VM(context.WithoutCancel(ctx), key)
+			Expect(err).NotTo(HaveOccurred())
+			found[name] = state.Node
+		}
+		return false
+	}, client.InNamespace(cluster.Namespace()), client.HasLabels{rancher.MachineNameLabel})
+	return func() map[string]string {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(found)
+	}
+}
