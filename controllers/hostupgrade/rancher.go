@@ -35,7 +35,7 @@ func (r *Reconciler) observeDrain(ctx context.Context, o *observation) error {
 func (o *observation) drainEnded() string {
 	switch before, after := o.hooks(); {
 	case o.drain == nil, attempts.HasEntered(o.upgrade, stepHandBack):
-	case o.drain.IsAsked() && !(before && after):
+	case o.drain.IsAsked() && (!before || !after):
 		return "Rancher does not ask both hooks in its drain of Node " + o.nodeName() + ": list them in its drain options (docs/rancher.md)"
 	case !o.drain.IsAsked():
 		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade begins again with its next drain"

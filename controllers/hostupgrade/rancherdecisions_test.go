@@ -52,7 +52,11 @@ func handedBack(o *observation) { enter(&o.upgrade.Status, stepHandBack, o.now) 
 var _ = DescribeTable("An attempt that was begun for a drain of Rancher is interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
 	phase, message := typical(changes...).interrupted()
 	Expect(phase).To(Equal(expected))
-	Expect(message == "").To(Equal(expected == ""))
+	if expected == "" {
+		Expect(message).To(BeEmpty())
+	} else {
+		Expect(message).NotTo(BeEmpty())
+	}
 },
 	Entry("not while that is asked for", infrav1.UpgradePhase(""), drained(asked)),
 	Entry("when it is not any more", infrav1.UpgradeSuperseded, drained(notAsked)),

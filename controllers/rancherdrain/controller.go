@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	r.report(drain, verdict)
-	if drain.IsAsked() && !(verdict.Before && verdict.After) {
+	if drain.IsAsked() && (!verdict.Before || !verdict.After) {
 		return ctrl.Result{RequeueAfter: retry}, nil
 	}
 	return ctrl.Result{}, nil

@@ -42,13 +42,8 @@ var (
 
 // judge says how the hooks are answered. A drain that nothing is to be done for must not wait.
 func (r *Reconciler) judge(ctx context.Context, drain rancher.Drain) (verdict, error) {
-	switch before, after := drain.Hooks(); {
-	case !drain.IsAsked():
-		return verdict{Answers: none}, nil
-	case !before && !after: // it is another party's
-		return verdict{isLeftAlone: true}, nil
-	case !before || !after: // condition RolloutBlocked of the template says so
-		return verdict{Answers: both}, nil
+	if found, isJudged := judgeDrain(drain); isJudged {
+		return found, nil
 	}
 	machine, err := existing.Get(ctx, r.Live, &clusterv1.Machine{}, drain.Secret.Namespace, drain.Secret.Labels[rancher.MachineNameLabel])
 	if err != nil {
@@ -63,12 +58,30 @@ func (r *Reconciler) judge(ctx context.Context, drain rancher.Drain) (verdict, e
 		return verdict{}, err
 	case cluster == nil || !rancher.Provisions(cluster) || !cluster.DeletionTimestamp.IsZero():
 		return verdict{Answers: both}, nil
-	case r.WatchFilter != "" && !labels.HasWatchLabel(cluster, r.WatchFilter), capiannotations.IsPaused(cluster, machine):
+	case r.isNotToTouch(cluster, machine):
 		return verdict{isLeftAlone: true, lookAgain: retry}, nil
 	}
 	found, err := r.judgeMachine(ctx, drain, machine)
 	found.machine, found.cluster = machine, cluster
 	return found, err
+}
+
+// judgeDrain by what Rancher asks alone. It reports whether that is enough.
+func judgeDrain(drain rancher.Drain) (found verdict, isJudged bool) {
+	switch before, after := drain.Hooks(); {
+	case !drain.IsAsked():
+		return verdict{Answers: none}, true
+	case !before && !after: // it is another party's
+		return verdict{isLeftAlone: true}, true
+	case !before || !after: // condition RolloutBlocked of the template says so
+		return verdict{Answers: both}, true
+	}
+	return verdict{}, false
+}
+
+// isNotToTouch reports whether a Cluster is another manager's, or it or the Machine is paused.
+func (r *Reconciler) isNotToTouch(cluster *clusterv1.Cluster, machine *clusterv1.Machine) bool {
+	return r.WatchFilter != "" && !labels.HasWatchLabel(cluster, r.WatchFilter) || capiannotations.IsPaused(cluster, machine)
 }
 
 func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, machine *clusterv1.Machine) (verdict, error) {

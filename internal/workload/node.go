@@ -96,7 +96,7 @@ func CordonManager(node *corev1.Node) string {
 	}
 	for _, entry := range node.ManagedFields {
 		fields := map[string]map[string]any{}
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if _, cordons := fields["f:spec"]["f:unschedulable"]; cordons {

@@ -109,7 +109,7 @@ var _ = Describe("The field manager that has cordoned a Node", func() {
 		w.setCordon(ctx, "kubectl-cordon", cordon)
 		node := w.readNode(ctx)
 		for i := range node.ManagedFields {
-			node.ManagedFields[i].FieldsV1.Raw = []byte("{")
+			node.ManagedFields[i].FieldsV1.SetRawBytes([]byte("{"))
 		}
 		Expect(workload.CordonManager(node)).To(BeEmpty())
 		node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-cordon"}}

@@ -137,6 +137,24 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		Expect(theLab.Rancher.SetDrainOptions(ctx, cluster.RancherKey(), withHooks, withHooks)).To(Succeed())
 	})
 
+	It("goes on when the API of the workload cluster was away", func(ctx SpecContext) {
+		pause(ctx)
+		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
+		roll(ctx, cluster)
+		_, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
+		Expect(err).NotTo(HaveOccurred())
+		cluster.Workload().APIServer.Kill()
+		DeferCleanup(func(ctx SpecContext) { // where the spec fails before it does
+			if cluster.WorkloadKube().List(ctx, &corev1.NodeList{}) != nil {
+				Expect(cluster.Workload().RestartAPIServer(ctx)).To(Succeed())
+			}
+		})
+		approve(ctx, wanted)
+		Eventually(messageOf, patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainSubstring("cannot reach workload cluster drains"))
+		Expect(cluster.Workload().RestartAPIServer(ctx)).To(Succeed())
+		succeeds(ctx, wanted)
+	})
+
 	It("ends right when the manager is killed whenever one side has asked or answered", func(ctx SpecContext) {
 		kills := killAt(ctx, cluster, rancher.PreDrainAnnotation, infrav1.RancherPreDrainAnnotation, rancher.PostDrainAnnotation, infrav1.RancherPostDrainAnnotation)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
@@ -182,4 +200,15 @@ func message(ctx context.Context, cluster *scenario.Cluster) (string, error) {
 
 func since(events []auditv1.Event, began time.Time) []auditv1.Event {
 	return slices.DeleteFunc(events, func(event auditv1.Event) bool { return event.StageTimestamp.Time.Before(began) })
+}
+
+// messageOf the first attempt for an image that has not ended.
+func messageOf(ctx context.Context, cluster *scenario.Cluster, of image.Image) (string, error) {
+	attempts, err := cluster.Attempts(ctx)
+	for i := range attempts {
+		if attempts[i].Spec.ImageURI == of.URI() && !attempts[i].PhaseNow().IsEnd() {
+			return attempts[i].Status.Message, err
+		}
+	}
+	return "", err
 }
