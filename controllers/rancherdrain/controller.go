@@ -30,7 +30,7 @@ import (
 )
 
 // retry is how often a drain is looked at that is not answered. What it waits for is an event, as a rule.
-const retry = 15 * time.Second
+const retry = 30 * time.Second
 
 // soon is after how long an answer is tried again that met another write.
 const soon = 100 * time.Millisecond

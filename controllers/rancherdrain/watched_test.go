@@ -29,7 +29,7 @@ import (
 )
 
 // woken is less than the time after which the controller looks again by itself.
-const woken = 12 * time.Second
+const woken = 25 * time.Second
 
 // looking counts how often a template is read, which is once in each look at a machine that no attempt is underway on.
 type looking struct {
