@@ -84,7 +84,7 @@ var _ = DescribeTable("Attempts are counted once, by how they end",
 var _ = Describe("The metrics of attempts", func() {
 	It("count every step of an attempt when it ends", func(ctx SpecContext) {
 		before := stepCounts()
-		Expect(before).To(HaveLen(14))
+		Expect(before).To(HaveLen(16), "with those by which Rancher is answered")
 		s := scenarios["Succeeded"]
 		w := newWorld(ctx, s.options)
 		s.play(ctx, w)
