@@ -6,9 +6,9 @@ package hostupgrade
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -90,9 +90,7 @@ func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (seq
 
 // recordedTrigger reports whether it is reported that the host may have seen the trigger of this attempt.
 func (o *observation) recordedTrigger() bool {
-	return slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
-		return s.Name == stepTrigger || s.Name == stepReboot
-	})
+	return attempts.HasEntered(o.upgrade, stepTrigger) || attempts.HasEntered(o.upgrade, stepReboot)
 }
 
 // isGivenUp reports whether no answer of the host is waited for any more: it is being deleted, or it is

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -65,8 +66,7 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 
 // evacuates reports whether this attempt may have begun to evacuate the node.
 func (o *observation) evacuates() bool {
-	entered := slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == stepEvacuateVMs })
-	return o.ownsNode() && (entered || workload.CordonedBy(o.node) == o.attempt)
+	return o.ownsNode() && (attempts.HasEntered(o.upgrade, stepEvacuateVMs) || workload.CordonedBy(o.node) == o.attempt)
 }
 
 // undo does one pass for each resident of the node.
