@@ -34,7 +34,7 @@ func mended(part string) string {
 	return "KubeadmControlPlane does not behave so any more: remove " + part + " from internal/capiworkaround"
 }
 
-// A policy refuses all deletions of Machines meanwhile, so that what KubeadmControlPlane tries to delete is not lost.
+// A policy refuses all deletions of the cluster's Machines, so that what KubeadmControlPlane tries to delete is not lost.
 var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 	var (
 		cluster *scenario.Cluster

@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// A policy refuses all deletions of Machines meanwhile, so that what CAPRKE2 tries to delete is not lost.
+// A policy refuses all deletions of the cluster's Machines, so that what CAPRKE2 tries to delete is not lost.
 var _ = Describe("CAPRKE2 by itself", Ordered, func() {
 	It("deletes the only Machine that is unhealthy instead of updating it (Judge and WaitForControlPlane)", func(ctx SpecContext) {
 		workload, err := theLab.StartWorkload(ctx, "alone")

@@ -5,6 +5,7 @@ package suite
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,8 +24,17 @@ import (
 // enforced is how long an API server may take to enforce a policy.
 const enforced = time.Minute
 
-// Refuse installs a policy that refuses operations for which an expression is false.
+// Refuse installs a policy that refuses operations for which an expression is false, until the spec or its container ends.
 func Refuse(ctx context.Context, kube client.Client, name string, operation admissionv1.OperationType, resource schema.GroupVersionResource,
+	validation admissionv1.Validation,
+) (lift func(context.Context)) {
+	GinkgoHelper()
+	lift = refuse(ctx, kube, name, operation, resource, validation)
+	DeferCleanup(lift)
+	return lift
+}
+
+func refuse(ctx context.Context, kube client.Client, name string, operation admissionv1.OperationType, resource schema.GroupVersionResource,
 	validation admissionv1.Validation,
 ) (lift func(context.Context)) {
 	GinkgoHelper()
@@ -50,20 +60,20 @@ func Refuse(ctx context.Context, kube client.Client, name string, operation admi
 	}
 	Expect(kube.Create(ctx, policy)).To(Succeed())
 	Expect(kube.Create(ctx, binding)).To(Succeed())
-	lift = func(ctx context.Context) {
+	return func(ctx context.Context) {
 		Expect(client.IgnoreNotFound(kube.Delete(ctx, binding))).To(Succeed())
 		Expect(client.IgnoreNotFound(kube.Delete(ctx, policy))).To(Succeed())
 	}
-	DeferCleanup(lift)
-	return lift
 }
 
-// KeepMachines refuses all deletions of Machines until the container of specs ends.
+// KeepMachines refuses all deletions of a cluster's Machines for as long as the lab lives. A control plane provider that was made to
+// delete a Machine can try it once more from a stale cache, after the spec has put everything back.
 func KeepMachines(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
 	const message = "Machines are kept"
-	Refuse(ctx, cluster.Lab.Kube, "keep-machines", admissionv1.Delete, clusterv1.GroupVersion.WithResource("machines"),
-		admissionv1.Validation{Expression: "false", Message: message})
+	expression := fmt.Sprintf("oldObject.metadata.namespace != %q", cluster.Namespace())
+	refuse(ctx, cluster.Lab.Kube, "keep-machines-"+cluster.Namespace(), admissionv1.Delete, clusterv1.GroupVersion.WithResource("machines"),
+		admissionv1.Validation{Expression: expression, Message: message})
 	machines, err := cluster.ControlPlaneMachines(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() error { return cluster.Lab.Kube.Delete(ctx, machines[0].DeepCopy(), client.DryRunAll) }, enforced, look).Should(
