@@ -65,4 +65,9 @@ const (
 	EventUnknownPauseNodes = "UnknownPauseNodes"
 	// EventQuarantineLifted (ElementalCluster): a host succeeded with an image that was quarantined.
 	EventQuarantineLifted = "QuarantineLifted"
+
+	// EventTemplateChanged (ElementalClusterUpgrade): it gave an ElementalMachineTemplate its OS.
+	EventTemplateChanged = "TemplateChanged"
+	// EventClusterUpgradeEnded (ElementalClusterUpgrade): it ended; the message says how.
+	EventClusterUpgradeEnded = "ClusterUpgradeEnded"
 )

@@ -22,6 +22,7 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&ElementalCluster{}, &ElementalClusterList{},
+		&ElementalClusterUpgrade{}, &ElementalClusterUpgradeList{},
 		&ElementalClusterTemplate{}, &ElementalClusterTemplateList{},
 		&ElementalMachine{}, &ElementalMachineList{},
 		&ElementalMachineTemplate{}, &ElementalMachineTemplateList{},

@@ -179,6 +179,12 @@ const (
 	// RolloutDigestAnnotation on an ElementalMachineTemplate is the image digest that the first host
 	// of its rollout resolved. All further hosts are pinned to it.
 	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-digest"
+	// HeldByAnnotation on an ElementalMachineTemplate clone names the ElementalClusterUpgrade that was cancelled before all nodes had begun
+	// that are rolled out to the clone. None of them begins before it is removed, which another ElementalClusterUpgrade for the same OS does.
+	HeldByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-held-by"
+	// FormerOSAnnotation on an ElementalClusterUpgrade has, as JSON by the name of the template, the osVersionManagement that it has replaced.
+	// It is what a cancellation with Revert puts back, and is preserved by "clusterctl move".
+	FormerOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-former-os"
 	// ResolvedOSVersionAnnotation on an ElementalMachineTemplate is the image to which its managedOSVersionName was resolved,
 	// as JSON: {"managedOSVersionName": ..., "imageUri": ..., "resourceVersion": ...}. All machines of the template
 	// get this image, even if the ManagedOSVersion changes; remove the annotation to have it looked up again.
@@ -206,6 +212,9 @@ const (
 	// ElementalMachineFinalizer is kept until the host of an ElementalMachine has been released. The
 	// predecessor used the same string on hosts, so both kinds carry it.
 	ElementalMachineFinalizer = "elementalmachine.infrastructure.cluster.x-k8s.io"
+	// ElementalClusterUpgradeFinalizer is kept until an upgrade that is deleted has been cancelled: nodes that are in work are finished, and
+	// the others are held.
+	ElementalClusterUpgradeFinalizer = "elementalclusterupgrade.infrastructure.cluster.x-k8s.io"
 	// ElementalHostUpgradeFinalizer is kept until the changes of an attempt (cordon, annotations) have been undone.
 	ElementalHostUpgradeFinalizer = "elementalhostupgrade.infrastructure.cluster.x-k8s.io"
 )

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/cluster"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
@@ -163,6 +164,10 @@ func addControllers(
 			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: connector,
 			Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
+		&clusterupgrade.Reconciler{
+			Client: kube, APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("elementalclusterupgrade"),
+			Clock: clock.RealClock{}, WatchFilter: o.watchFilter,
+		},
 		&rancherdrain.Reconciler{
 			Client: kube, Live: mgr.GetAPIReader(), Drains: drains, Owners: owners, Recorder: mgr.GetEventRecorder("rancherdrain"), WatchFilter: o.watchFilter,
 		},
@@ -198,7 +203,8 @@ func addWebhooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer) 
 		return err
 	}
 	requests := &request.Validator{Owners: owners, Client: mgr.GetClient(), Outlook: ahead}
-	return requests.SetupWithManager(mgr)
+	upgrades := &request.UpgradeValidator{Templates: requests}
+	return errors.Join(requests.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
 }
 
 func addHooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer, tlsOptions []func(*tls.Config), o *options) error {

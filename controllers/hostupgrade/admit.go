@@ -51,6 +51,9 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 	if waitFor, err := slotBlocker(ctx, o, live); err != nil || waitFor != "" {
 		return sequence.Wait(pollSlots, "%s", waitFor), err
 	}
+	if waitFor, err := r.outOfOrder(ctx, o, r.APIReader); err != nil || waitFor != "" {
+		return sequence.Wait(pollSlots, "%s", waitFor), err
+	}
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
 	}

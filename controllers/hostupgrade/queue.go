@@ -40,7 +40,10 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if err != nil {
 		return err
 	}
-	o.heldOff, err = slotBlocker(ctx, o, holders)
+	if o.heldOff, err = slotBlocker(ctx, o, holders); err != nil || o.heldOff != "" {
+		return err
+	}
+	o.heldOff, err = r.outOfOrder(ctx, o, r.Client)
 	return err
 }
 
@@ -64,6 +67,23 @@ func (r *Reconciler) queueOf(ctx context.Context, object client.Object) []ctrl.R
 		}
 	}
 	return requests
+}
+
+// queueOfUpgrade wakes the attempts that wait for a slot of the cluster of an ElementalClusterUpgrade.
+func (r *Reconciler) queueOfUpgrade(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalClusterUpgrade).Spec.ClusterName)
+}
+
+// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may begin: what people ask of it, and its stages. What a
+// manager sees when it starts is not among it, since it looks at all attempts then.
+func orderChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false }, // it holds attempts, and lets none go
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
+			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, upgrade.PhaseNow()}
+		}).UpdateFunc,
+	}
 }
 
 // queueBehind wakes the attempts that wait for a slot of the cluster of another attempt.

@@ -20,7 +20,7 @@ const (
 	stepPrefetch      = "Prefetch"
 	stepApprove       = attempts.StepApprove
 	stepAdmit         = "Admit"
-	stepCordon        = "Cordon"
+	stepCordon        = attempts.StepCordon
 	stepEvacuateVMs   = "EvacuateVMs"
 	stepHandOver      = attempts.StepHandOver
 	stepDrain         = "Drain"

@@ -10,6 +10,9 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
+// StepCordon is the first step of an attempt that has its slot.
+const StepCordon = "Cordon"
+
 // Steps between which the node of an attempt is down.
 const (
 	// StepReboot begins when the host is triggered.

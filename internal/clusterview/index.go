@@ -22,6 +22,9 @@ const (
 	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from, and
 	// MachineSets by the name of the template that they refer to.
 	ByTemplate = "elemental.template"
+	// UpgradesByCluster finds ElementalClusterUpgrades by their Cluster. It is also a selectable field of the CRD, so that live reads are
+	// as narrow.
+	UpgradesByCluster = "spec.clusterName"
 	// bySource finds ElementalMachineTemplates by their source, see Family.
 	bySource = "elemental.source"
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
@@ -55,6 +58,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, domainOfHost); err != nil {
 		return fmt.Errorf("indexing ElementalHosts by failure domain: %w", err)
 	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalClusterUpgrade{}, UpgradesByCluster, clusterOfUpgrade); err != nil {
+		return fmt.Errorf("indexing ElementalClusterUpgrades by cluster: %w", err)
+	}
 	if err := owner.AddIndexes(ctx, indexer); err != nil {
 		return err
 	}
@@ -85,6 +91,14 @@ func templateOf(object client.Object) []string {
 		return named(of.Spec.Template.Spec.InfrastructureRef.Name)
 	}
 	return nil
+}
+
+func clusterOfUpgrade(object client.Object) []string {
+	upgrade, isOne := object.(*infrav1.ElementalClusterUpgrade)
+	if !isOne {
+		return nil
+	}
+	return named(upgrade.Spec.ClusterName)
 }
 
 func named(value string) []string {

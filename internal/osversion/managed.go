@@ -18,6 +18,8 @@ const (
 	imageKey        = "imageUri"
 	managedKey      = "managedOSVersionName"
 	resolvedFromKey = "resolvedFrom"
+
+	upgradeRecoveryKey = "upgradeRecovery"
 )
 
 // Managed is the ManagedOSVersion that an osVersionManagement names; empty if none.
@@ -56,6 +58,37 @@ func Resolve(management infrav1.OSVersionManagement, image string) (infrav1.OSVe
 	resolved := maps.Clone(management)
 	resolved[infrav1.OSVersionKey] = runtime.RawExtension{Raw: raw}
 	return resolved, nil
+}
+
+// WithImage returns an osVersionManagement with an image, and the ManagedOSVersion that it was looked up for, if any. The recovery system is
+// left as it is where upgradeRecovery is nil, and so is everything else.
+func WithImage(management infrav1.OSVersionManagement, image, managed string, upgradeRecovery *bool) (infrav1.OSVersionManagement, error) {
+	fields := map[string]any{}
+	if raw := management[infrav1.OSVersionKey].Raw; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return nil, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
+		}
+	}
+	if fields == nil { // null
+		fields = map[string]any{}
+	}
+	fields[imageKey] = image
+	delete(fields, managedKey)
+	delete(fields, resolvedFromKey)
+	if managed != "" {
+		fields[managedKey], fields[resolvedFromKey] = managed, managed
+	}
+	if upgradeRecovery != nil {
+		fields[upgradeRecoveryKey] = *upgradeRecovery
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
+	}
+	changed := infrav1.OSVersionManagement{}
+	maps.Copy(changed, management)
+	changed[infrav1.OSVersionKey] = runtime.RawExtension{Raw: raw}
+	return changed, nil
 }
 
 // Pin is the result of looking up a template's ManagedOSVersion; the value of infrav1.ResolvedOSVersionAnnotation.

@@ -33,6 +33,9 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		{"ElementalCluster", func() error {
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalCluster{}).WithValidator(&Cluster{}).Complete()
 		}},
+		{"ElementalClusterUpgrade", func() error {
+			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalClusterUpgrade{}).WithValidator(&ClusterUpgrade{Live: mgr.GetAPIReader()}).Complete()
+		}},
 		{"ElementalRegistration", func() error {
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalRegistration{}).WithValidator(&Registration{}).Complete()
 		}},

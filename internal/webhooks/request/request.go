@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,29 +130,56 @@ func shareUnderWay(views []*outlook.Outlook) {
 	}
 }
 
-// answer returns the plan, on a dry run, and what blocks.
-func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook, dryRun bool) (admission.Warnings, error) {
-	warnings, blockers := admission.Warnings{}, []string{}
+// findings are what is said about a request, and what blocks it.
+type findings struct {
+	warnings admission.Warnings
+	blockers []string
+}
+
+// add others, each line once.
+func (f *findings) add(others findings) {
+	f.warnings = union(f.warnings, others.warnings)
+	f.blockers = union(f.blockers, others.blockers)
+}
+
+func union(said, more []string) []string {
+	for _, line := range more {
+		if !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return said
+}
+
+// findingsOf are the plan, on a dry run, and what blocks.
+func findingsOf(views []*outlook.Outlook, dryRun bool) findings {
+	all := findings{warnings: admission.Warnings{}}
 	for _, seen := range views {
 		if len(seen.Subjects) == 0 && !seen.Unreachable {
 			continue
 		}
 		switch found := outlook.DescribeAll(seen.Blockers()); {
 		case !seen.UnderWay:
-			blockers = append(blockers, found...)
+			all.blockers = append(all.blockers, found...)
 		case len(found) > 0:
-			warnings = append(warnings, "A rollout is in progress, and continues with this change once nothing blocks it")
+			all.warnings = append(all.warnings, "A rollout is in progress, and continues with this change once nothing blocks it")
 		}
 		if dryRun || seen.Unreachable || seen.UnderWay {
-			warnings = append(warnings, seen.Plan()...)
+			all.warnings = append(all.warnings, seen.Plan()...)
 		} else {
-			warnings = append(warnings, seen.Warnings()...)
+			all.warnings = append(all.warnings, seen.Warnings()...)
 		}
 	}
-	if len(blockers) == 0 {
-		return warnings, nil
+	return all
+}
+
+// answer returns what is said about the change of a template.
+func answer(template *infrav1.ElementalMachineTemplate, views []*outlook.Outlook, dryRun bool) (admission.Warnings, error) {
+	found := findingsOf(views, dryRun)
+	if len(found.blockers) == 0 {
+		return found.warnings, nil
 	}
-	return warnings, apierrors.NewForbidden(schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalmachinetemplates"},
+	return found.warnings, apierrors.NewForbidden(schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalmachinetemplates"},
 		template.Name, fmt.Errorf("the upgrade cannot start now:\n%s\nRetry when that is done, or waive checks by their names in spec.skipPreflight of the template",
-			strings.Join(blockers, "\n")))
+			strings.Join(found.blockers, "\n")))
 }

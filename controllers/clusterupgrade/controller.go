@@ -1,0 +1,179 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters;elementalmachines;elementalhostupgrades,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// retry is how often a stage that waits is looked at. What it waits for is an event, as a rule.
+	retry = 30 * time.Second
+	// soon is for what nothing but this controller's own write is waited for.
+	soon = 10 * time.Millisecond
+)
+
+// Reconciler reconciles ElementalClusterUpgrades.
+type Reconciler struct {
+	// Client reads from the manager's cache, which has the indexes of packages clusterview and clusterupgrade, and writes.
+	Client client.Client
+	// APIReader reads live: an upgrade that has ended must not start again.
+	APIReader client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock is the time.
+	Clock clock.PassiveClock
+	// WatchFilter limits the controller to objects with that value of Cluster API's watch-filter label.
+	WatchFilter string
+}
+
+// SetupWithManager adds the controller to the manager.
+func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+	toUpgrades := handler.EnqueueRequestsFromMapFunc(r.upgradesOf)
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.ElementalClusterUpgrade{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.upgradesOfCluster)).
+		Watches(&clusterv1.Machine{}, toUpgrades).
+		Watches(&infrav1.ElementalMachine{}, toUpgrades).
+		Watches(&infrav1.ElementalHostUpgrade{}, toUpgrades).
+		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.upgradesOfTemplate)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the ElementalClusterUpgrade controller: %w", err)
+	}
+	return nil
+}
+
+// upgradesOf the Cluster that an object belongs to.
+func (r *Reconciler) upgradesOf(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.upgradesIn(ctx, clusterview.ClusterOf(object))
+}
+
+func (r *Reconciler) upgradesOfCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.upgradesIn(ctx, client.ObjectKeyFromObject(object))
+}
+
+func (r *Reconciler) upgradesIn(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
+	if cluster.Name == "" {
+		return nil
+	}
+	found, err := clusterupgrade.Of(ctx, r.Client, cluster)
+	return enqueue.All(ctx, found, err)
+}
+
+// upgradesOfTemplate are those of the namespace that have not ended: which Clusters use a template is not in it, and upgrades are few.
+func (r *Reconciler) upgradesOfTemplate(ctx context.Context, object client.Object) []reconcile.Request {
+	found := &infrav1.ElementalClusterUpgradeList{}
+	err := r.Client.List(ctx, found, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy)
+	return enqueue.Matching(ctx, found.Items, err, func(u *infrav1.ElementalClusterUpgrade) bool { return !u.PhaseNow().IsEnd() })
+}
+
+// Reconcile brings an upgrade one step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	upgrade, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalClusterUpgrade{}, req.Namespace, req.Name)
+	if err != nil || upgrade == nil || moved.Away(upgrade) {
+		return ctrl.Result{}, err
+	}
+	cluster, err := existing.Get(ctx, r.Client, &clusterv1.Cluster{}, req.Namespace, upgrade.Spec.ClusterName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if isPaused, err := r.isPaused(ctx, cluster, upgrade); err != nil || isPaused {
+		return ctrl.Result{}, err
+	}
+	before := upgrade.DeepCopy()
+	defer func() {
+		if err := mergepatch.Store(ctx, r.Client, before, upgrade); client.IgnoreNotFound(err) != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, fmt.Errorf("writing ElementalClusterUpgrade %s: %w", upgrade.Name, err)})
+		}
+	}()
+	return r.reconcile(ctx, cluster, upgrade)
+}
+
+// isPaused keeps the Paused condition. A Cluster that is gone pauses nothing.
+func (r *Reconciler) isPaused(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (bool, error) {
+	if cluster == nil {
+		return false, nil
+	}
+	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, upgrade)
+	return isPaused || requeue, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
+	ended := upgrade.PhaseNow().IsEnd()
+	switch {
+	case cluster == nil || !cluster.DeletionTimestamp.IsZero() || ended && !upgrade.DeletionTimestamp.IsZero():
+		controllerutil.RemoveFinalizer(upgrade, infrav1.ElementalClusterUpgradeFinalizer)
+		if cluster == nil && upgrade.DeletionTimestamp.IsZero() {
+			upgrade.Status.Phase, upgrade.Status.Message = infrav1.ClusterUpgradePending, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)
+		}
+		return ctrl.Result{}, nil
+	case ended:
+		upgrade.Status.Phase = upgrade.PhaseNow()
+		return ctrl.Result{}, nil
+	case upgrade.DeletionTimestamp.IsZero() && ensureMarks(cluster, upgrade):
+		return ctrl.Result{RequeueAfter: soon}, nil // nothing is changed before the finalizer is stored
+	}
+	governing, err := clusterupgrade.Governing(ctx, r.APIReader, client.ObjectKeyFromObject(cluster))
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if governing != nil && governing.UID != upgrade.UID {
+		r.end(upgrade, infrav1.ClusterUpgradeSuperseded, "ElementalClusterUpgrade "+governing.Name+" was created after it")
+		return ctrl.Result{}, nil
+	}
+	return r.advance(ctx, cluster, upgrade)
+}
+
+// ensureMarks puts on an upgrade what it has to have before it changes anything, and reports whether it was missing. The Cluster owns it, so that
+// both are moved, and deleted, together.
+func ensureMarks(cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) bool {
+	added := controllerutil.AddFinalizer(upgrade, infrav1.ElementalClusterUpgradeFinalizer)
+	owner := metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}
+	if !util.HasExactOwnerRef(upgrade.OwnerReferences, owner) {
+		upgrade.OwnerReferences, added = util.EnsureOwnerRef(upgrade.OwnerReferences, owner), true
+	}
+	if _, known := upgrade.Annotations[infrav1.CreatedAnnotation]; known {
+		return added
+	}
+	return annotations.AddAnnotations(upgrade, map[string]string{
+		infrav1.CreatedAnnotation: upgrade.CreationTimestamp.UTC().Format(time.RFC3339),
+	}) || added
+}

@@ -1,0 +1,225 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// Names of the stages that are not those of pools.
+const (
+	stagePreflight = "Preflight"
+	stageCleanup   = "Cleanup"
+)
+
+type step = sequence.Step[*observation]
+
+// observation is all that one reconcile decides on.
+type observation struct {
+	now       time.Time
+	upgrade   *infrav1.ElementalClusterUpgrade
+	cluster   *clusterv1.Cluster
+	elemental *infrav1.ElementalCluster
+	plan      *clusterupgrade.Plan
+}
+
+// advance runs the stages, or ends what was cancelled.
+func (r *Reconciler) advance(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
+	o, why, err := r.observe(ctx, cluster, upgrade)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if why != "" {
+		r.report(upgrade, infrav1.ClusterUpgradePending, "", why)
+		if !upgrade.DeletionTimestamp.IsZero() { // nothing was changed
+			r.end(upgrade, infrav1.ClusterUpgradeCancelled, why)
+		}
+		return ctrl.Result{RequeueAfter: retry}, nil
+	}
+	if upgrade.Spec.Cancel || !upgrade.DeletionTimestamp.IsZero() {
+		return r.cancel(ctx, o)
+	}
+	report, err := sequence.Run(ctx, r.steps(o), 0, o)
+	o.recordStages(report)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if report.Completed() {
+		nodes, _ := o.plan.Targets()
+		r.end(upgrade, infrav1.ClusterUpgradeSucceeded, fmt.Sprintf("%d nodes run %s", nodes, clusterupgrade.Image(upgrade)))
+		return ctrl.Result{}, nil
+	}
+	phase := infrav1.ClusterUpgradeProgressing
+	if len(o.plan.Failed()) > 0 {
+		phase = infrav1.ClusterUpgradeFailed
+	}
+	r.report(upgrade, phase, fmt.Sprintf("%s (%d/%d)", report.Step, report.Index, report.Total), report.Result.Message)
+	return ctrl.Result{RequeueAfter: report.Result.After}, nil
+}
+
+// observe reads the Cluster, and looks up the image. It says why nothing can be planned.
+func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (*observation, string, error) {
+	o := &observation{now: r.Clock.Now(), upgrade: upgrade, cluster: cluster}
+	ref := cluster.Spec.InfrastructureRef
+	if !association.NamesElementalCluster(ref) {
+		return o, fmt.Sprintf("Cluster %s has no ElementalCluster: its nodes are not upgraded by this provider", cluster.Name), nil
+	}
+	var err error
+	if o.elemental, err = existing.Get(ctx, r.Client, &infrav1.ElementalCluster{}, cluster.Namespace, ref.Name); err != nil {
+		return o, "", err
+	}
+	if o.elemental == nil {
+		return o, fmt.Sprintf("ElementalCluster %s of Cluster %s does not exist", ref.Name, cluster.Name), nil
+	}
+	if why, err := r.lookUp(ctx, upgrade); err != nil || why != "" {
+		return o, why, err
+	}
+	o.plan, err = clusterupgrade.Read(ctx, r.Client, upgrade, o.elemental.Status.UpgradeSlots)
+	return o, "", err
+}
+
+// lookUp pins the upgrade to the image of its ManagedOSVersion, once: no two pools may get different images for one name.
+func (r *Reconciler) lookUp(ctx context.Context, upgrade *infrav1.ElementalClusterUpgrade) (why string, err error) {
+	if clusterupgrade.Image(upgrade) == "" {
+		pin, problem, err := managedos.Resolver{Live: r.APIReader}.LookUp(ctx, upgrade.Namespace, upgrade.Spec.OSVersion.ManagedOSVersionName)
+		if err != nil || problem != nil {
+			if problem != nil {
+				why = problem.Message
+			}
+			return why, err
+		}
+		value, err := json.Marshal(pin)
+		if err != nil {
+			return "", fmt.Errorf("encoding what ManagedOSVersion %s was looked up to: %w", pin.Name, err)
+		}
+		annotations.AddAnnotations(upgrade, map[string]string{infrav1.ResolvedOSVersionAnnotation: string(value)})
+		return "looking up ManagedOSVersion " + pin.Name, nil // it is stored before anything is changed
+	}
+	upgrade.Status.ImageURI = clusterupgrade.Image(upgrade)
+	return "", nil
+}
+
+// steps are the stages of an upgrade, in their order.
+func (r *Reconciler) steps(o *observation) []step {
+	all := []step{{Name: stagePreflight, Run: r.preflight}}
+	for i, stage := range o.plan.Stages {
+		all = append(all, step{Name: stage.Name, Run: func(ctx context.Context, o *observation) (sequence.Result, error) {
+			return r.upgradePools(ctx, o, i)
+		}})
+	}
+	return append(all, step{Name: stageCleanup, Run: r.cleanUp})
+}
+
+// preflight holds the upgrade while it could not be carried out as it is, before anything is changed.
+func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
+	if recorded := o.plan.Recorded(stagePreflight); recorded != nil && recorded.CompletionTime != nil {
+		return sequence.Done(), nil
+	}
+	if why := o.unplannable(); why != "" {
+		return sequence.Wait(retry, "%s", why), nil
+	}
+	for _, template := range o.templates() {
+		if why, err := r.tryTemplate(ctx, o, template); err != nil || why != "" {
+			return sequence.Wait(retry, "%s", why), err
+		}
+	}
+	return sequence.Done(), nil
+}
+
+// unplannable says what is wrong with the order, or with a pool; empty if nothing is.
+func (o *observation) unplannable() string {
+	pools := []string{}
+	for _, pool := range o.plan.Pools {
+		pools = append(pools, pool.Name)
+	}
+	if len(o.plan.Unknown) > 0 {
+		return fmt.Sprintf("spec.order names %s, and Cluster %s has the pools %s: create another ElementalClusterUpgrade",
+			strings.Join(o.plan.Unknown, ", "), o.cluster.Name, strings.Join(pools, ", "))
+	}
+	for _, member := range o.plan.Members() {
+		if member.Wanted == "" {
+			return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
+		}
+	}
+	return ""
+}
+
+// upgradePools of a stage: their templates are changed, and their nodes waited for.
+func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int) (sequence.Result, error) {
+	stage := o.plan.Stages[index]
+	if o.plan.Current(o.now) > index {
+		return sequence.Done(), nil
+	}
+	switch {
+	case stage.IsDone():
+		after := retry
+		if ends := o.plan.SoakEnds(o.now); !ends.IsZero() {
+			after = ends.Sub(o.now)
+		}
+		return sequence.Wait(after, "%s", o.plan.Message(o.now)), nil
+	case o.upgrade.Spec.Paused:
+		return sequence.Wait(retry, "paused: set spec.paused to false to go on%s", o.inWork()), nil
+	case len(o.plan.Failed()) > 0:
+		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
+	}
+	for _, template := range templatesOf(stage) {
+		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
+			return sequence.Wait(waitFor(why), "%s", why), err
+		}
+	}
+	return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
+}
+
+// inWork names the nodes that are finished in spite of a pause.
+func (o *observation) inWork() string {
+	names := []string{}
+	for _, member := range o.plan.Members() {
+		if member.State == clusterupgrade.Begun {
+			names = append(names, member.Node())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "; being finished: " + strings.Join(names, ", ")
+}
+
+// cleanUp releases what a former upgrade to the same OS holds.
+func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Result, error) {
+	if err := r.release(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	return sequence.Done(), nil
+}
+
+// end records an end, once and for all.
+func (r *Reconciler) end(upgrade *infrav1.ElementalClusterUpgrade, phase infrav1.ClusterUpgradePhase, message string) {
+	annotations.AddAnnotations(upgrade, map[string]string{infrav1.EndedAnnotation: string(phase)})
+	finished := metav1Now(r.Clock)
+	upgrade.Status.FinishedAt, upgrade.Status.EstimatedCompletionTime = &finished, nil
+	r.report(upgrade, phase, "", message)
+	eventType := corev1.EventTypeNormal
+	if phase != infrav1.ClusterUpgradeSucceeded {
+		eventType = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(upgrade, nil, eventType, infrav1.EventClusterUpgradeEnded, "Upgrade", "%s: %s", phase, message)
+}

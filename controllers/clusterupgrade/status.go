@@ -1,0 +1,76 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// metav1Now is the time, in the seconds that objects have.
+func metav1Now(from clock.PassiveClock) metav1.Time { return metav1.NewTime(from.Now()).Rfc3339Copy() }
+
+// report the state of an upgrade.
+func (r *Reconciler) report(upgrade *infrav1.ElementalClusterUpgrade, phase infrav1.ClusterUpgradePhase, stage, message string) {
+	status := &upgrade.Status
+	status.Phase, status.Stage, status.Message = phase, stage, condition.Message(message)
+	if status.StartedAt == nil && phase != infrav1.ClusterUpgradePending {
+		started := metav1Now(r.Clock)
+		status.StartedAt = &started
+	}
+	switch {
+	case phase == infrav1.ClusterUpgradeSucceeded:
+		condition.TrueBecause(upgrade, infrav1.UpgradeSucceededCondition, string(phase), "%s", message)
+		condition.False(upgrade, infrav1.UpgradeProgressingCondition, string(phase), "%s", message)
+	case phase.IsEnd():
+		condition.False(upgrade, infrav1.UpgradeSucceededCondition, string(phase), "%s", message)
+		condition.False(upgrade, infrav1.UpgradeProgressingCondition, string(phase), "%s", message)
+	case phase == infrav1.ClusterUpgradeFailed:
+		condition.False(upgrade, infrav1.UpgradeSucceededCondition, string(phase), "%s", message)
+		condition.False(upgrade, infrav1.UpgradeProgressingCondition, string(phase), "%s", message)
+	default:
+		conditions.Delete(upgrade, infrav1.UpgradeSucceededCondition)
+		condition.TrueBecause(upgrade, infrav1.UpgradeProgressingCondition, string(phase), "%s", message)
+	}
+}
+
+// recordStages records how far each stage is. The time at which a stage was done is kept for as long as it is done: its soak begins there.
+func (o *observation) recordStages(report sequence.Report) {
+	recorded := []infrav1.ClusterUpgradeStage{o.recordStage(stagePreflight, 1, report, len(report.Passed) > 0)}
+	for i, stage := range o.plan.Stages {
+		found := o.recordStage(stage.Name, i+2, report, stage.IsDone())
+		found.Nodes, found.NodesDone = int32(stage.Nodes()), int32(stage.NodesDone()) //nolint:gosec // there are not so many nodes
+		recorded = append(recorded, found)
+	}
+	o.upgrade.Status.Stages = append(recorded, o.recordStage(stageCleanup, report.Total, report, report.Completed()))
+	nodes, done := o.plan.Targets()
+	all, upToDate := int32(nodes), int32(done) //nolint:gosec // there are not so many nodes
+	o.upgrade.Status.Nodes, o.upgrade.Status.NodesDone = &all, &upToDate
+	o.upgrade.Status.EstimatedCompletionTime = nil
+}
+
+// recordStage with a position, from 1.
+func (o *observation) recordStage(name string, index int, report sequence.Report, isDone bool) infrav1.ClusterUpgradeStage {
+	found := infrav1.ClusterUpgradeStage{Name: name}
+	if known := o.plan.Recorded(name); known != nil {
+		found = *known
+	}
+	now := metav1.NewTime(o.now).Rfc3339Copy()
+	reached := report.Completed() || report.Index >= index
+	if found.StartTime == nil && reached {
+		found.StartTime = &now
+	}
+	switch {
+	case !isDone || !reached:
+		found.CompletionTime = nil
+	case found.CompletionTime == nil:
+		found.CompletionTime = &now
+	}
+	return found
+}

@@ -1,0 +1,146 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+const (
+	// ControlPlanePool is the name of the pool of all Machines of a control plane.
+	ControlPlanePool = "control-plane"
+	// allPools in a stage stands for all pools.
+	allPools = "*"
+)
+
+// Pool is a group of Machines by which an order is written.
+type Pool struct {
+	// Name of the pool.
+	Name string
+	// Templates are the ElementalMachineTemplates that a person would patch to upgrade it, by name.
+	Templates []*infrav1.ElementalMachineTemplate
+	// Members are its Machines, by name.
+	Members []Member
+}
+
+// PoolOf names the pool of a Machine.
+func PoolOf(machine *clusterv1.Machine) string {
+	if util.IsControlPlaneMachine(machine) {
+		return ControlPlanePool
+	}
+	return cmp.Or(machine.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel], machine.Labels[clusterv1.MachineDeploymentNameLabel], machine.Name)
+}
+
+// reading reads the pools of a Cluster for an upgrade.
+type reading struct {
+	client  client.Reader
+	view    *clusterview.View
+	upgrade *infrav1.ElementalClusterUpgrade
+	// slots that are taken now.
+	slots []infrav1.UpgradeSlot
+	// sources are the templates that were found, by the name of the one that the owner of a Machine refers to.
+	sources map[string]*infrav1.ElementalMachineTemplate
+}
+
+// pools of the Cluster, by name. Machines that are being deleted, or are not ours, are in none.
+func (r *reading) pools(ctx context.Context) ([]Pool, error) {
+	machines, err := r.view.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*Pool{}
+	for i := range machines {
+		machine := &machines[i]
+		ref := machine.Spec.InfrastructureRef
+		if !machine.DeletionTimestamp.IsZero() || !association.NamesElementalMachine(ref) {
+			continue
+		}
+		elemental, err := r.view.ElementalMachine(ctx, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		if elemental == nil || !elemental.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := r.add(ctx, byName, machine, elemental); err != nil {
+			return nil, err
+		}
+	}
+	found := make([]Pool, 0, len(byName))
+	for _, pool := range byName {
+		slices.SortFunc(pool.Members, func(a, b Member) int { return cmp.Compare(a.Machine.Name, b.Machine.Name) })
+		slices.SortFunc(pool.Templates, func(a, b *infrav1.ElementalMachineTemplate) int { return cmp.Compare(a.Name, b.Name) })
+		found = append(found, *pool)
+	}
+	slices.SortFunc(found, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+func (r *reading) add(ctx context.Context, into map[string]*Pool, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) error {
+	name := PoolOf(machine)
+	if into[name] == nil {
+		into[name] = &Pool{Name: name}
+	}
+	pool := into[name]
+	wanted, source, err := r.sourceOf(ctx, machine)
+	if err != nil {
+		return err
+	}
+	if source != nil && !slices.ContainsFunc(pool.Templates, isNamed(source.Name)) {
+		pool.Templates = append(pool.Templates, source)
+	}
+	member, err := r.member(ctx, machine, elemental, source)
+	if err != nil {
+		return err
+	}
+	member.Wanted, member.Source = wanted, source
+	pool.Members = append(pool.Members, member)
+	return nil
+}
+
+func isNamed(name string) func(*infrav1.ElementalMachineTemplate) bool {
+	return func(template *infrav1.ElementalMachineTemplate) bool { return template.Name == name }
+}
+
+// sourceOf a Machine is the template that a person would patch to upgrade it: the one that its owner wants or, where that is a clone, its
+// source. Nil if it is unknown.
+func (r *reading) sourceOf(ctx context.Context, machine *clusterv1.Machine) (wanted string, source *infrav1.ElementalMachineTemplate, err error) {
+	want, found, err := r.view.WantsOS(ctx, machine)
+	if err != nil || !found {
+		return "", nil, err
+	}
+	if known, isKnown := r.sources[want.TemplateName]; isKnown {
+		return want.TemplateName, known, nil
+	}
+	if source, err = r.sourceOfTemplate(ctx, want.Template); err != nil {
+		return "", nil, err
+	}
+	r.sources[want.TemplateName] = source
+	return want.TemplateName, source, nil
+}
+
+func (r *reading) sourceOfTemplate(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*infrav1.ElementalMachineTemplate, error) {
+	if !rollout.IsClone(template) {
+		return template, nil
+	}
+	label := template.Labels[infrav1.SourceTemplateLabel]
+	family, err := clusterview.Family(ctx, r.client, template.Namespace, label)
+	for i := range family {
+		if !rollout.IsClone(&family[i]) && rollout.LabelValue(family[i].Name) == label {
+			return &family[i], err
+		}
+	}
+	return nil, err
+}

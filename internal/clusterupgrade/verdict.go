@@ -1,0 +1,151 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// maxNamed nodes are named in a message; it is to be read at a glance.
+const maxNamed = 5
+
+// Current is the index of the first stage that is not done, or whose soak is not over; the number of stages if all are done.
+func (p *Plan) Current(now time.Time) int {
+	for i, stage := range p.Stages {
+		if !stage.IsDone() || p.soaking(i, now) != "" {
+			return i
+		}
+	}
+	return len(p.Stages)
+}
+
+// soaking says until when the stage after one that is done waits; empty if it does not. The time at which a stage was done is in the status: until
+// it is recorded nobody knows when the soak began.
+func (p *Plan) soaking(index int, now time.Time) string {
+	stage := p.Stages[index]
+	if stage.Soak == 0 {
+		return ""
+	}
+	recorded := p.Recorded(stage.Name)
+	if recorded == nil || recorded.CompletionTime == nil {
+		return "its soak of " + stage.Soak.String() + " begins"
+	}
+	if until := recorded.CompletionTime.Add(stage.Soak); until.After(now) {
+		return "it soaks until " + until.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// SoakEnds is when the soak of the current stage is over; zero if it does not soak.
+func (p *Plan) SoakEnds(now time.Time) time.Time {
+	current := p.Current(now)
+	if current == len(p.Stages) || !p.Stages[current].IsDone() {
+		return time.Time{}
+	}
+	if recorded := p.Recorded(p.Stages[current].Name); recorded != nil && recorded.CompletionTime != nil {
+		return recorded.CompletionTime.Add(p.Stages[current].Soak)
+	}
+	return time.Time{}
+}
+
+// Recorded is what the status says of a stage; nil if nothing.
+func (p *Plan) Recorded(name string) *infrav1.ClusterUpgradeStage {
+	for i := range p.Upgrade.Status.Stages {
+		if p.Upgrade.Status.Stages[i].Name == name {
+			return &p.Upgrade.Status.Stages[i]
+		}
+	}
+	return nil
+}
+
+// Holds says why the node of a Machine must not be begun now; empty if it may be.
+func (p *Plan) Holds(machine string, now time.Time) string {
+	current := p.Current(now)
+	switch failed := p.Failed(); {
+	case p.Upgrade.Spec.Cancel || !p.Upgrade.DeletionTimestamp.IsZero():
+		return "it is cancelled"
+	case p.Upgrade.Spec.Paused:
+		return "it is paused: set its spec.paused to false"
+	case len(failed) > 0:
+		return p.failure(failed)
+	case current == len(p.Stages):
+		return ""
+	}
+	stage := p.Stages[current]
+	if soaks := p.soaking(current, now); stage.IsDone() && soaks != "" {
+		return fmt.Sprintf("stage %s is done, and %s", stage.Name, soaks)
+	}
+	if !stage.Has(machine) {
+		return fmt.Sprintf("it is at stage %s (%d/%d), to which this node does not belong", stage.Name, current+1, len(p.Stages))
+	}
+	if stage.Limit > 0 && stage.Count(Done, Begun) >= stage.Limit {
+		return fmt.Sprintf("stage %s has its nodes", stage.Name)
+	}
+	return ""
+}
+
+// Failed are the members whose attempts ended without the OS.
+func (p *Plan) Failed() []Member {
+	return slices.DeleteFunc(p.Members(), func(m Member) bool { return m.State != Failed })
+}
+
+// failure names what failed, and what to do.
+func (p *Plan) failure(failed []Member) string {
+	first := failed[0].Attempt
+	more := ""
+	if len(failed) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(failed)-1)
+	}
+	said := fmt.Sprintf("node %s was not upgraded%s: ElementalHostUpgrade %s is %s", failed[0].Node(), more, first.Name, first.PhaseNow())
+	if first.Status.Message != "" {
+		said += ": " + first.Status.Message
+	}
+	if first.PhaseNow() == infrav1.UpgradeRolledBack {
+		return said + ". Create another ElementalClusterUpgrade, with an image that boots"
+	}
+	return said + ". Mend that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade"
+}
+
+// Message says what the upgrade waits for, and who has to act.
+func (p *Plan) Message(now time.Time) string {
+	if failed := p.Failed(); len(failed) > 0 {
+		return p.failure(failed)
+	}
+	current := p.Current(now)
+	if current == len(p.Stages) {
+		return ""
+	}
+	stage := p.Stages[current]
+	if stage.IsDone() {
+		return fmt.Sprintf("stage %s is done, and %s", stage.Name, p.soaking(current, now))
+	}
+	working, waiting := []string{}, []string{}
+	for _, member := range stage.Members() {
+		switch {
+		case member.State == Begun:
+			working = append(working, fmt.Sprintf("node %s is at %s", member.Node(), member.Attempt.Status.Position()))
+		case member.State == Waiting && member.Attempt != nil && member.Attempt.Status.Message != "":
+			waiting = append(waiting, fmt.Sprintf("node %s: %s", member.Node(), member.Attempt.Status.Message))
+		}
+	}
+	if len(working) > 0 {
+		return shortened(working)
+	}
+	if len(waiting) > 0 {
+		return shortened(waiting)
+	}
+	return "waiting for Cluster API to begin with a Machine of " + stage.Name
+}
+
+func shortened(said []string) string {
+	if len(said) > maxNamed {
+		said = append(slices.Clone(said[:maxNamed]), fmt.Sprintf("and %d more", len(said)-maxNamed))
+	}
+	return strings.Join(said, "; ")
+}

@@ -1,0 +1,80 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
+)
+
+// +kubebuilder:webhook:verbs=create,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclusterupgrade,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,versions=v1beta1,name=validation.elementalclusterupgrade.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// ClusterUpgrade is the webhook of ElementalClusterUpgrades.
+type ClusterUpgrade struct {
+	// Live reads from the API server: one that has just been created is not in the cache.
+	Live client.Reader
+}
+
+var _ admission.Validator[*infrav1.ElementalClusterUpgrade] = &ClusterUpgrade{}
+
+// ValidateCreate rejects an upgrade that cannot be carried out, and one of a Cluster that is being upgraded by another. One that has failed makes way.
+func (w *ClusterUpgrade) ValidateCreate(ctx context.Context, upgrade *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
+	if errs := validateClusterUpgrade(upgrade); len(errs) > 0 {
+		return nil, invalid("ElementalClusterUpgrade", upgrade, errs)
+	}
+	if ended := upgrade.PhaseNow(); ended.IsEnd() { // as clusterctl brings it
+		return nil, nil
+	}
+	active, err := clusterupgrade.Of(ctx, w.Live, client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.ClusterName})
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	for i := range active {
+		if other := &active[i]; other.Name != upgrade.Name && other.PhaseNow() != infrav1.ClusterUpgradeFailed {
+			return nil, apierrors.NewForbidden(schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalclusterupgrades"}, upgrade.Name,
+				fmt.Errorf("spec.clusterName: ElementalClusterUpgrade %s of Cluster %s has not ended: wait for it, or set its spec.cancel", other.Name, upgrade.Spec.ClusterName))
+		}
+	}
+	return nil, nil
+}
+
+// ValidateUpdate accepts everything: what must not change is said by the CRD.
+func (*ClusterUpgrade) ValidateUpdate(context.Context, *infrav1.ElementalClusterUpgrade, *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateDelete accepts everything.
+func (*ClusterUpgrade) ValidateDelete(context.Context, *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// validateClusterUpgrade checks what the CRD's schema does not.
+func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.ErrorList {
+	errs, spec := field.ErrorList{}, field.NewPath("spec")
+	if image := upgrade.Spec.OSVersion.ImageURI; image != "" {
+		if _, err := imageuri.Parse(image); err != nil {
+			errs = append(errs, field.Invalid(spec.Child("osVersion", "imageURI"), image, err.Error()))
+		}
+	}
+	known := sets.New[string]()
+	for i, stage := range upgrade.Spec.Order {
+		name := clusterupgrade.StageName(stage)
+		if known.Has(name) {
+			errs = append(errs, field.Duplicate(spec.Child("order").Index(i), name))
+		}
+		known.Insert(name)
+	}
+	return errs
+}
