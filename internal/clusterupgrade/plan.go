@@ -52,9 +52,14 @@ func Read(ctx context.Context, reader client.Reader, upgrade *infrav1.ElementalC
 	if err != nil {
 		return nil, fmt.Errorf("looking at the pools of Cluster %s: %w", cluster.Name, err)
 	}
+	return NewPlan(upgrade, pools), nil
+}
+
+// NewPlan is the plan of an upgrade of pools, which are sorted by name.
+func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool) *Plan {
 	plan := &Plan{Upgrade: upgrade, Pools: pools}
 	plan.Stages, plan.Unknown = stagesOf(pools, upgrade.Spec.Order)
-	return plan, nil
+	return plan
 }
 
 // stagesOf an order, and the names in it that no pool has.

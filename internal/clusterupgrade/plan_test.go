@@ -1,0 +1,149 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+)
+
+var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+// pool of members in some states, whose Machines are named after it.
+func pool(name, template string, states ...clusterupgrade.State) clusterupgrade.Pool {
+	made := clusterupgrade.Pool{Name: name, Templates: []*infrav1.ElementalMachineTemplate{{ObjectMeta: metav1.ObjectMeta{Name: template}}}}
+	for i, state := range states {
+		member := clusterupgrade.Member{State: state, Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, i+1)}}}
+		switch state {
+		case clusterupgrade.Failed:
+			member.Attempt = attempt("failed-"+member.Machine.Name, infrav1.UpgradeRolledBack, "unit broken.service failed")
+		case clusterupgrade.Begun:
+			member.Attempt = attempt("begun-"+member.Machine.Name, infrav1.UpgradeProgressing, "")
+		}
+		made.Members = append(made.Members, member)
+	}
+	return made
+}
+
+func attempt(name string, phase infrav1.UpgradePhase, message string) *infrav1.ElementalHostUpgrade {
+	return &infrav1.ElementalHostUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     infrav1.ElementalHostUpgradeStatus{Phase: phase, Message: message, Step: "Drain", StepIndex: 7, StepCount: 14},
+	}
+}
+
+func stage(nodes, soak int32, pools ...string) infrav1.PoolStage {
+	made := infrav1.PoolStage{Pools: pools}
+	if nodes > 0 {
+		made.Nodes = ptr.To(nodes)
+	}
+	if soak > 0 {
+		made.SoakSeconds = ptr.To(soak)
+	}
+	return made
+}
+
+func plan(pools []clusterupgrade.Pool, order ...infrav1.PoolStage) *clusterupgrade.Plan {
+	upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: infrav1.ElementalClusterUpgradeSpec{Order: order}}
+	return clusterupgrade.NewPlan(upgrade, pools)
+}
+
+const (
+	waiting = clusterupgrade.Waiting
+	begun   = clusterupgrade.Begun
+	failed  = clusterupgrade.Failed
+	done    = clusterupgrade.Done
+)
+
+var _ = Describe("The stages of an order", func() {
+	names := func(p *clusterupgrade.Plan) []string {
+		found := []string{}
+		for _, s := range p.Stages {
+			said := s.Name + ":"
+			for _, of := range s.Pools {
+				said += " " + of.Name
+			}
+			found = append(found, said)
+		}
+		return found
+	}
+	pools := []clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "shared", waiting), pool("c", "shared", waiting), pool("control-plane", "cp", waiting)}
+
+	DescribeTable("have the pools that they name", func(order []infrav1.PoolStage, expected, unknown []string) {
+		made := plan(pools, order...)
+		Expect(names(made)).To(Equal(expected))
+		Expect(made.Unknown).To(Equal(unknown))
+	},
+		Entry("by default the control plane first, and then all others by name", nil, []string{"control-plane: control-plane", "a: a", "b: b", "c: c"}, nil),
+		Entry("all", []infrav1.PoolStage{stage(0, 0, "*")}, []string{"*: a b c control-plane"}, nil),
+		Entry("a pool that is not named is left alone", []infrav1.PoolStage{stage(0, 0, "a")}, []string{"a: a"}, nil),
+		Entry("one that shares its template with one that is named goes with it", []infrav1.PoolStage{stage(1, 0, "b"), stage(0, 0, "b"), stage(0, 0, "a")},
+			[]string{"b (nodes: 1): b", "b: b c", "a: a"}, nil),
+		Entry("a name that no pool has", []infrav1.PoolStage{stage(0, 0, "a", "z")}, []string{"a,z: a"}, []string{"z"}),
+	)
+})
+
+var _ = Describe("Whether a node may begin", func() {
+	canary := []infrav1.PoolStage{stage(1, 60, "a"), stage(0, 0, "*")}
+
+	DescribeTable("by the stage that the upgrade is at", func(p *clusterupgrade.Plan, machine, expected string) {
+		Expect(p.Holds(machine, noon)).To(Equal(expected))
+	},
+		Entry("of the current stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}), "a-1", ""),
+		Entry("of a later stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}), "b-1",
+			"it is at stage a (1/2), to which this node does not belong"),
+		Entry("of a later stage, while a node of the current one is in work", plan([]clusterupgrade.Pool{pool("a", "a", begun), pool("b", "b", waiting)}), "b-1",
+			"it is at stage a (1/2), to which this node does not belong"),
+		Entry("of a later stage, once the others are done", plan([]clusterupgrade.Pool{pool("a", "a", done), pool("b", "b", waiting)}), "b-1", ""),
+		Entry("of no stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}, stage(0, 0, "a")), "b-1",
+			"it is at stage a (1/1), to which this node does not belong"),
+		Entry("the canary", plan([]clusterupgrade.Pool{pool("a", "a", waiting, waiting)}, canary...), "a-2", ""),
+		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
+		Entry("while the canary's soak is not recorded", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...), "a-2",
+			"stage a (nodes: 1) is done, and its soak of 1m0s begins"),
+		Entry("when a node has failed", plan([]clusterupgrade.Pool{pool("a", "a", failed, waiting)}), "a-2",
+			"node a-1 was not upgraded: ElementalHostUpgrade failed-a-1 is RolledBack: unit broken.service failed. Create another ElementalClusterUpgrade, with an image that boots"),
+		Entry("when all is done", plan([]clusterupgrade.Pool{pool("a", "a", done, done)}), "a-1", ""),
+	)
+
+	It("waits for the soak of a stage, from when it is recorded as done", func() {
+		p := plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...)
+		p.Upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{{Name: "a (nodes: 1)", CompletionTime: ptr.To(metav1.NewTime(noon))}}
+		Expect(p.Holds("a-2", noon.Add(59*time.Second))).To(Equal("stage a (nodes: 1) is done, and it soaks until 2026-11-26T12:01:00Z"))
+		Expect(p.SoakEnds(noon.Add(59 * time.Second))).To(Equal(noon.Add(time.Minute)))
+		Expect(p.Holds("a-2", noon.Add(time.Minute))).To(BeEmpty())
+		Expect(p.SoakEnds(noon.Add(time.Minute))).To(BeZero())
+	})
+
+	DescribeTable("by what people ask", func(change func(*infrav1.ElementalClusterUpgrade), expected string) {
+		p := plan([]clusterupgrade.Pool{pool("a", "a", waiting)})
+		change(p.Upgrade)
+		Expect(p.Holds("a-1", noon)).To(Equal(expected))
+	},
+		Entry("paused", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true }, "it is paused: set its spec.paused to false"),
+		Entry("cancelled", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.Paused = true, true }, "it is cancelled"),
+		Entry("deleted", func(u *infrav1.ElementalClusterUpgrade) { u.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }, "it is cancelled"),
+	)
+})
+
+var _ = Describe("The nodes that an upgrade is for", func() {
+	DescribeTable("are counted once", func(p *clusterupgrade.Plan, nodes, ready int) {
+		all, upToDate := p.Targets()
+		Expect([]int{all, upToDate}).To(Equal([]int{nodes, ready}))
+	},
+		Entry("by default", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}), 3, 1),
+		Entry("of a canary and its pool", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), 3, 1),
+		Entry("of a canary alone", plan([]clusterupgrade.Pool{pool("a", "a", done, done, waiting)}, stage(1, 0, "a")), 1, 1),
+		Entry("of one pool", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}, stage(0, 0, "b")), 1, 0),
+	)
+})

@@ -1,0 +1,6 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterupgrade upgrades a cluster of several pools by ElementalClusterUpgrades: in their order, with a canary and its soak, paused,
+// cancelled, with a bad image, and while the manager is killed.
+package clusterupgrade

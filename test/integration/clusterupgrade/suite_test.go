@@ -1,0 +1,148 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// patience is the timeout for what has to happen soon, on a busy machine, and calm is how long something must not happen.
+	patience = 3 * time.Minute
+	calm     = 5 * time.Second
+	look     = 200 * time.Millisecond
+
+	poolA, poolB = "pool-a", "pool-b"
+)
+
+// The suite has one cluster, which each spec upgrades.
+var (
+	theLab  *lab.Lab
+	cluster *scenario.Cluster
+	before  []scenario.Identity
+)
+
+func TestClusterUpgrade(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Cluster upgrade")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	theLab = suite.StartLab(ctx, lab.Options{})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Pools: []scenario.Pool{{Name: poolA, Workers: 3}, {Name: poolB, Workers: 2}}})
+	var err error
+	before, err = cluster.Identities(ctx)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+var _ = AfterEach(func(ctx SpecContext) {
+	if cluster != nil {
+		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
+		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
+	}
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
+
+// apply an ElementalClusterUpgrade of a name as a person does, with what its spec has besides the Cluster and the image.
+func apply(ctx context.Context, name string, wanted image.Image, spec string) error {
+	GinkgoHelper()
+	file := filepath.Join(GinkgoT().TempDir(), name+".yaml")
+	manifest := fmt.Sprintf(`apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: ElementalClusterUpgrade
+metadata:
+  name: %s
+  namespace: %s
+spec:
+  clusterName: %s
+  osVersion:
+    imageURI: %s
+%s`, name, cluster.Namespace(), cluster.Options.Name, wanted.URI(), spec)
+	Expect(os.WriteFile(file, []byte(manifest), 0o600)).To(Succeed())
+	_, err := cluster.Kubectl(ctx, "apply", "--filename", file)
+	return err
+}
+
+// patch the spec of an ElementalClusterUpgrade.
+func patch(ctx context.Context, name, spec string) error {
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "ecu", name, "--type", "merge", "--patch", `{"spec":`+spec+`}`)
+	return err
+}
+
+// read an ElementalClusterUpgrade.
+func read(ctx context.Context, name string) (*infrav1.ElementalClusterUpgrade, error) {
+	found := &infrav1.ElementalClusterUpgrade{}
+	return found, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, found)
+}
+
+// status of an ElementalClusterUpgrade.
+func status(ctx context.Context, name string) (infrav1.ElementalClusterUpgradeStatus, error) {
+	found, err := read(ctx, name)
+	return found.Status, err
+}
+
+// phase of an ElementalClusterUpgrade.
+func phase(ctx context.Context, name string) (infrav1.ClusterUpgradePhase, error) {
+	found, err := status(ctx, name)
+	return found.Phase, err
+}
+
+// begun are the hosts whose attempts at an image have been past Admit, in the order in which they were.
+func begun(ctx context.Context, wanted image.Image) ([]string, error) {
+	all, err := cluster.Attempts(ctx)
+	all = slices.DeleteFunc(all, func(u infrav1.ElementalHostUpgrade) bool {
+		return u.Spec.ImageURI != wanted.URI() || !attempts.HasEntered(&u, attempts.StepCordon)
+	})
+	slices.SortFunc(all, func(a, b infrav1.ElementalHostUpgrade) int { return cordonedAt(a).Compare(cordonedAt(b)) })
+	hosts := []string{}
+	for _, attempt := range all {
+		hosts = append(hosts, attempt.Spec.HostName)
+	}
+	return hosts, err
+}
+
+func cordonedAt(attempt infrav1.ElementalHostUpgrade) time.Time {
+	for _, step := range attempt.Status.Steps {
+		if step.Name == attempts.StepCordon {
+			return step.StartedAt.Time
+		}
+	}
+	return time.Time{}
+}
+
+// hostsOf a pool.
+func hostsOf(ctx context.Context, pool string) []string {
+	GinkgoHelper()
+	machines, err := cluster.PoolMachines(ctx, pool)
+	Expect(err).NotTo(HaveOccurred())
+	hosts, err := cluster.Hosts(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	found := []string{}
+	for i := range hosts {
+		for j := range machines {
+			if hosts[i].Labels[infrav1.MachineNameLabel] == machines[j].Name {
+				found = append(found, hosts[i].Name)
+			}
+		}
+	}
+	return found
+}
