@@ -6,7 +6,10 @@ package clusterupgrade
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -50,57 +54,72 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	return ctrl.Result{}, nil
 }
 
-// hold marks the clones that are being rolled out to nodes that have not been begun, and says what keeps it from that. A template that was
-// changed and is not rolled out yet has no clone that could be marked.
+// hold marks what is being rolled out to nodes that have not been begun, and says what keeps it from that: a template that was changed and is
+// not rolled out yet has no clone that could be marked.
 func (r *Reconciler) hold(ctx context.Context, o *observation) (string, error) {
-	for _, member := range o.plan.Members() {
-		if member.State == clusterupgrade.Done || member.Source == nil {
+	for _, template := range o.templates() {
+		desired, has, err := o.desired(template)
+		if err != nil {
+			return "", err
+		}
+		if !has || o.isRolledOut(template) {
 			continue
 		}
-		_, has, err := o.desired(member.Source)
+		rolledOut, err := r.rolledOutFrom(ctx, o, template, desired)
 		if err != nil {
 			return "", err
 		}
-		if !has {
-			continue // it is not asked for this OS
+		if len(rolledOut) == 0 {
+			return fmt.Sprintf("waiting until ElementalMachineTemplate %s is rolled out, to hold its nodes: see its conditions, or put its former image back",
+				template.Name), nil
 		}
-		clone, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, member.Wanted)
-		if err != nil {
-			return "", err
-		}
-		if clone == nil || !rollout.IsClone(clone) || !osversion.SameImage(imageOf(clone), clusterupgrade.Image(o.upgrade)) {
-			return fmt.Sprintf("waiting until ElementalMachineTemplate %s has been rolled out, to hold node %s: see its conditions, or put its former image back",
-				member.Source.Name, member.Node()), nil
-		}
-		if err := r.mark(ctx, clone, o.upgrade.Name); err != nil {
-			return "", err
+		for _, clone := range rolledOut {
+			if err := r.mark(ctx, clone, o.upgrade.Name); err != nil {
+				return "", err
+			}
 		}
 	}
 	return "", nil
 }
 
-func imageOf(template *infrav1.ElementalMachineTemplate) string {
-	image, _ := osversion.Image(osversion.OfTemplate(template))
-	return image
+// isRolledOut reports whether all nodes of a template are done.
+func (o *observation) isRolledOut(template *infrav1.ElementalMachineTemplate) bool {
+	return !slices.ContainsFunc(o.plan.Members(), func(m clusterupgrade.Member) bool {
+		return m.Source != nil && m.Source.Name == template.Name && m.State != clusterupgrade.Done
+	})
+}
+
+// rolledOutFrom are the templates that attempts name whose OS is that of a template: its clones for the Cluster or, in a topology, itself.
+func (r *Reconciler) rolledOutFrom(
+	ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate, desired infrav1.OSVersionManagement,
+) ([]*infrav1.ElementalMachineTemplate, error) {
+	family, err := clusterview.Family(ctx, r.Client, template.Namespace, rollout.LabelValue(template.Name))
+	found := []*infrav1.ElementalMachineTemplate{}
+	for i := range family {
+		of := &family[i]
+		isOurs := rollout.IsClone(of) && of.Labels[clusterv1.ClusterNameLabel] == o.cluster.Name || isOfTopology(of)
+		if isOurs && osversion.Same(osversion.OfTemplate(of), desired) {
+			found = append(found, of)
+		}
+	}
+	return found, err
 }
 
 // release what a cancelled upgrade to the same OS holds.
 func (r *Reconciler) release(ctx context.Context, o *observation) error {
-	seen := map[string]bool{}
-	for _, member := range o.plan.Members() {
-		if member.Wanted == "" || seen[member.Wanted] {
-			continue
-		}
-		seen[member.Wanted] = true
-		clone, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, member.Wanted)
+	for _, template := range o.templates() {
+		desired, _, err := o.desired(template)
 		if err != nil {
 			return err
 		}
-		if clone == nil || clone.Annotations[infrav1.HeldByAnnotation] == "" {
-			continue
-		}
-		if err := r.mark(ctx, clone, ""); err != nil {
+		rolledOut, err := r.rolledOutFrom(ctx, o, template, desired)
+		if err != nil {
 			return err
+		}
+		for _, clone := range rolledOut {
+			if err := r.mark(ctx, clone, ""); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -129,7 +148,7 @@ func (r *Reconciler) revert(ctx context.Context, o *observation) (string, error)
 	if err != nil {
 		return "", err
 	}
-	for name, recorded := range known {
+	for _, name := range slices.Sorted(maps.Keys(known)) {
 		template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
 		if err != nil {
 			return "", err
@@ -137,13 +156,14 @@ func (r *Reconciler) revert(ctx context.Context, o *observation) (string, error)
 		if template == nil {
 			continue
 		}
-		if _, has, err := o.desired(template); err != nil || !has {
-			if err != nil {
-				return "", err
-			}
+		_, has, err := o.desired(template)
+		if err != nil {
+			return "", err
+		}
+		if !has {
 			continue
 		}
-		if why, err := r.patchTemplate(ctx, template, recorded.OS); err != nil || why != "" {
+		if why, err := r.patchTemplate(ctx, template, known[name].OS); err != nil || why != "" {
 			return why, err
 		}
 	}

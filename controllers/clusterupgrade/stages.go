@@ -12,8 +12,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -150,6 +152,9 @@ func (o *observation) unplannable() string {
 	for _, pool := range o.plan.Pools {
 		pools = append(pools, pool.Name)
 	}
+	if len(pools) == 0 {
+		return fmt.Sprintf("Cluster %s has no Machines of this provider", o.cluster.Name)
+	}
 	if len(o.plan.Unknown) > 0 {
 		return fmt.Sprintf("spec.order names %s, and Cluster %s has the pools %s: create another ElementalClusterUpgrade",
 			strings.Join(o.plan.Unknown, ", "), o.cluster.Name, strings.Join(pools, ", "))
@@ -185,7 +190,26 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 			return sequence.Wait(waitFor(why), "%s", why), err
 		}
 	}
-	return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
+	message := o.plan.Message(o.now)
+	if message == "" {
+		message = notRolledOut(stage)
+	}
+	return sequence.Wait(retry, "%s", message), nil
+}
+
+// notRolledOut says why none of the nodes of a stage has an attempt, by the conditions of its templates.
+func notRolledOut(stage clusterupgrade.Stage) string {
+	for _, template := range templatesOf(stage) {
+		blocked := conditions.Get(template, infrav1.RolloutBlockedCondition)
+		if blocked != nil && blocked.Status == metav1.ConditionTrue {
+			return fmt.Sprintf("ElementalMachineTemplate %s is not rolled out: %s", template.Name, blocked.Message)
+		}
+		updated := conditions.Get(template, infrav1.ReferencesUpdatedCondition)
+		if updated != nil && updated.Status != metav1.ConditionTrue && updated.Message != "" {
+			return fmt.Sprintf("ElementalMachineTemplate %s: %s", template.Name, updated.Message)
+		}
+	}
+	return "waiting for Cluster API to begin with a Machine of " + stage.Name
 }
 
 // inWork names the nodes that are finished in spite of a pause.

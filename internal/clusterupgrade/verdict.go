@@ -112,7 +112,7 @@ func (p *Plan) failure(failed []Member) string {
 	return said + ". Mend that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade"
 }
 
-// Message says what the upgrade waits for, and who has to act.
+// Message says what the upgrade waits for, and who has to act; empty if none of the nodes of the current stage has an attempt.
 func (p *Plan) Message(now time.Time) string {
 	if failed := p.Failed(); len(failed) > 0 {
 		return p.failure(failed)
@@ -140,7 +140,7 @@ func (p *Plan) Message(now time.Time) string {
 	if len(waiting) > 0 {
 		return shortened(waiting)
 	}
-	return "waiting for Cluster API to begin with a Machine of " + stage.Name
+	return ""
 }
 
 func shortened(said []string) string {

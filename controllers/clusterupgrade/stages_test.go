@@ -1,0 +1,241 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
+	var w *world
+
+	BeforeEach(func() { w = newWorld() })
+
+	It("change one template after the other, and end when all nodes run the OS", func() {
+		w.begin()
+		Expect(w.image("a")).To(Equal(imageB))
+		Expect(w.image("b")).To(Equal(imageA), "its stage has not come")
+		Expect(w.upgrade.Status).To(And(
+			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", "a (2/4)"), HaveField("ImageURI", imageB),
+			HaveField("Nodes", HaveValue(BeEquivalentTo(2))), HaveField("NodesDone", HaveValue(BeEquivalentTo(0))),
+			HaveField("Message", "waiting for Cluster API to begin with a Machine of a")))
+
+		attempt := w.attempt("a", infrav1.UpgradeProgressing, false)
+		Expect(w.settle().Message).To(Equal("node node-a: says something"))
+		w.brings(attempt, infrav1.UpgradeProgressing, true)
+		Expect(w.settle().Message).To(Equal("node node-a is at Cordon (5/14)"))
+
+		By("running the OS, while the attempt has not ended")
+		w.runs("a", imageB)
+		Expect(w.settle().Stage).To(Equal("a (2/4)"))
+		w.brings(attempt, infrav1.UpgradeSucceeded, true)
+		Expect(w.settle().Stage).To(Equal("b (3/4)"))
+		Expect(w.image("b")).To(Equal(imageB))
+
+		w.runs("b", imageB)
+		Expect(w.settle()).To(And(
+			HaveField("Phase", infrav1.ClusterUpgradeSucceeded), HaveField("Stage", ""), HaveField("Message", "2 nodes run "+imageB),
+			HaveField("FinishedAt", Not(BeNil())), HaveField("Stages", HaveEach(HaveField("CompletionTime", Not(BeNil()))))))
+
+		By("changing a template afterwards")
+		w.patch("a", imageC)
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
+		Expect(w.image("a")).To(Equal(imageC), "one that has ended changes nothing")
+
+		By(`losing its status, as "clusterctl move" does`)
+		changeStatus(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Status = infrav1.ElementalClusterUpgradeStatus{} })
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
+		Expect(w.image("a")).To(Equal(imageC))
+	})
+
+	It("wait for the soak of the one before", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"b"}, SoakSeconds: ptr.To[int32](60)}, {Pools: []string{"a"}}}
+		})
+		w.runs("b", imageB)
+		Expect(w.settle().Message).To(Equal("stage b is done, and it soaks until 2026-11-26T12:01:00Z"))
+		Expect(w.image("a")).To(Equal(imageA))
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		Expect(w.settle().Stage).To(Equal("a (3/4)"))
+		Expect(w.image("a")).To(Equal(imageB))
+	})
+
+	It("do not begin with an order that names what the Cluster does not have", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a", "z"}}}
+		})
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/3)"),
+			HaveField("Message", "spec.order names z, and Cluster c has the pools a, b: create another ElementalClusterUpgrade")))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("report a template that somebody has changed, and do not change it again", func() {
+		w.begin()
+		w.patch("a", imageA)
+		Expect(w.settle().Message).To(Equal("somebody has changed osVersionManagement of ElementalMachineTemplate a, and it is not changed again: " +
+			"set its image to " + imageB + ", or set spec.cancel of the ElementalClusterUpgrade"))
+		Expect(w.image("a")).To(Equal(imageA))
+		w.patch("a", imageB)
+		Expect(w.settle().Message).To(Equal("waiting for Cluster API to begin with a Machine of a"))
+	})
+
+	It("leave a template of a topology to those who manage it", func() {
+		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+			t.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
+		})
+		w.begin()
+		Expect(w.upgrade.Status.Message).To(HavePrefix("ElementalMachineTemplate a belongs to the topology of Cluster c: set image " + imageB + " by its variables"))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("keep what a template says besides the image", func() {
+		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{
+				Raw: []byte(`{"imageUri":"` + imageA + `","debug":true,"upgradeRecovery":true}`),
+			}
+		})
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.UpgradeRecovery = ptr.To(false) })
+		Expect(w.template("a").Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(
+			MatchJSON(`{"imageUri":"` + imageB + `","debug":true,"upgradeRecovery":false}`))
+	})
+
+	It("stop at a node that was not upgraded, and go on when it is tried again", func() {
+		w.begin()
+		attempt := w.attempt("a", infrav1.UpgradeFailed, false)
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeFailed), HaveField("Message",
+			"node node-a was not upgraded: ElementalHostUpgrade upgrade-a is Failed: says something. Mend that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade")))
+		Expect(c.Delete(ctx, attempt)).To(Succeed())
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeProgressing))
+	})
+
+	It("make way for a newer one", func() {
+		w.begin()
+		newer := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("zz"), Spec: *w.upgrade.Spec.DeepCopy()}
+		create(newer)
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeSuperseded), HaveField("Message", "ElementalClusterUpgrade zz was created after it")))
+	})
+
+	It("change nothing while they are paused", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", "a (2/4)"), HaveField("Message", "paused: set spec.paused to false to go on")))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("wait for a Cluster that does not exist", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.ClusterName = "z" })
+		Expect(w.upgrade.Status).To(And(HaveField("Phase", infrav1.ClusterUpgradePending), HaveField("Message", "Cluster z does not exist")))
+		Expect(w.upgrade.Finalizers).To(BeEmpty())
+	})
+})
+
+var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
+	var w *world
+
+	BeforeEach(func() {
+		w = newWorld()
+		w.begin()
+	})
+
+	It("waits until the nodes in work are finished, and holds what is rolled out", func() {
+		clone := w.clone("a")
+		attempt := w.attempt("a", infrav1.UpgradeProgressing, true)
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", "cancelled; being finished: node-a")))
+		Expect(get(clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
+
+		w.brings(attempt, infrav1.UpgradeRolledBack, true)
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled),
+			HaveField("Message", "0 of 2 nodes run "+imageB+"; the others are held until their templates are changed, or another ElementalClusterUpgrade is created")))
+		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect([]string{w.image("a"), w.image("b")}).To(Equal([]string{imageB, imageA}), "templates are left as they are")
+
+		By("creating another one, which takes the nodes and releases what was held")
+		w.upgrade = &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("again"), Spec: infrav1.ElementalClusterUpgradeSpec{
+			ClusterName: "c", OSVersion: infrav1.ClusterOSVersion{ImageURI: imageB},
+		}}
+		create(w.upgrade)
+		Expect(c.Delete(ctx, attempt)).To(Succeed())
+		w.settle()
+		w.runs("a", imageB)
+		w.settle()
+		w.runs("b", imageB)
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
+		Expect(get(clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
+	})
+
+	It("waits for a template to be rolled out, without which nothing could be held", func() {
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message",
+			"cancelled; waiting until ElementalMachineTemplate a is rolled out, to hold its nodes: see its conditions, or put its former image back")))
+		clone := w.clone("a")
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
+		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+	})
+
+	It("puts the templates back with Revert", func() {
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "the templates have their former OS again")))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("is what deleting it does, with Hold", func() {
+		clone := w.clone("a")
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OnCancel = infrav1.CancelRevert })
+		Expect(c.Delete(ctx, w.upgrade)).To(Succeed())
+		w.settle()
+		Expect(client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(w.upgrade), w.upgrade))).To(Succeed())
+		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(w.image("a")).To(Equal(imageB))
+	})
+
+	It("cannot be taken back", func() {
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		w.upgrade.Spec.Cancel = false
+		Expect(c.Update(ctx, w.upgrade)).To(MatchError(ContainSubstring("a cancelled upgrade does not go on")))
+	})
+
+	It("does not hold back the deletion of the Cluster", func() {
+		w.cluster.Finalizers = []string{"example.com/kept"}
+		Expect(c.Update(ctx, w.cluster)).To(Succeed())
+		Expect(c.Delete(ctx, w.cluster)).To(Succeed())
+		Expect(c.Delete(ctx, w.upgrade)).To(Succeed())
+		w.settle()
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(w.upgrade), w.upgrade)).To(MatchError(ContainSubstring("not found")))
+	})
+})
+
+var _ = Describe("An ElementalClusterUpgrade", func() {
+	DescribeTable("is refused", func(change func(*infrav1.ElementalClusterUpgrade), expected string) {
+		upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "refused-"}}
+		upgrade.Spec.ClusterName, upgrade.Spec.OSVersion.ImageURI = "c", imageB
+		change(upgrade)
+		Expect(c.Create(ctx, upgrade)).To(MatchError(ContainSubstring(expected)))
+	},
+		Entry("without an OS", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.ImageURI = "" }, "set either imageURI or managedOSVersionName"),
+		Entry("with two", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.ManagedOSVersionName = "m" }, "set either imageURI or managedOSVersionName"),
+		Entry("without a Cluster", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.ClusterName = "" }, "spec.clusterName"),
+		Entry("with a stage without pools", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Order = []infrav1.PoolStage{{Pools: []string{}}} }, "spec.order[0].pools"),
+	)
+
+	DescribeTable("cannot be changed", func(change func(*infrav1.ElementalClusterUpgrade), expected string) {
+		w := newWorld()
+		w.begin()
+		change(w.upgrade)
+		Expect(c.Update(ctx, w.upgrade)).To(MatchError(ContainSubstring(expected)))
+	},
+		Entry("to another OS", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.ImageURI = imageC }, "the OS is immutable"),
+		Entry("to another Cluster", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.ClusterName = "d" }, "the Cluster is immutable"),
+		Entry("to another order", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a"}}} }, "the order is immutable"),
+	)
+})
