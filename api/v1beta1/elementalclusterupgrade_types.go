@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ElementalClusterUpgradeSpec defines to which OS the nodes of a Cluster are upgraded, and in which order. Only paused, cancel and onCancel may
-// be changed: another OS, or another order, is another ElementalClusterUpgrade.
+// ElementalClusterUpgradeSpec defines to which OS the nodes of a Cluster are upgraded, and in which order. Only windows, paused, cancel and onCancel
+// may be changed: another OS, or another order, is another ElementalClusterUpgrade.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",message="the Cluster is immutable: create another ElementalClusterUpgrade"
 // +kubebuilder:validation:XValidation:rule="self.osVersion == oldSelf.osVersion",message="the OS is immutable: cancel this ElementalClusterUpgrade, and create another"
@@ -33,6 +33,13 @@ type ElementalClusterUpgradeSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Order []PoolStage `json:"order,omitempty"`
+
+	// windows in which templates are changed and nodes begun. A node is not begun where, by the slowest one so far, it would not be done when
+	// the window closes; one that has been begun is finished. Default: always.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []UpgradeWindow `json:"windows,omitempty"`
 
 	// paused stops before the next node. A node that has its slot is finished. Default false.
 	// +optional
@@ -87,6 +94,23 @@ type PoolStage struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SoakSeconds *int32 `json:"soakSeconds,omitempty"`
+}
+
+// UpgradeWindow is a time that comes again and again.
+type UpgradeWindow struct {
+	// schedule by which the window opens: the five fields of cron, as in "0 22 * * 1-5". In an hour that the clock skips it opens at
+	// the next valid instant.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Schedule string `json:"schedule"`
+	// durationSeconds for which it is open.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=604800
+	DurationSeconds int32 `json:"durationSeconds"`
+	// timeZone of the schedule, by its name in the IANA database, as in "Europe/Berlin". Default UTC.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // CancelPolicy is what happens to the nodes that have not been begun when an upgrade is cancelled.
@@ -158,8 +182,12 @@ type ElementalClusterUpgradeStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// estimatedCompletionTime is when the last node will be done, by how long the nodes of the Cluster took the last time, and the soaks
-	// that are left. It is absent while no node has been upgraded.
+	// nextWindow is when the next of spec.windows opens; absent while one is open.
+	// +optional
+	NextWindow *metav1.Time `json:"nextWindow,omitempty"`
+
+	// estimatedCompletionTime is when the last node will be done, by how long its nodes took in this upgrade, or the last time before the
+	// first of them is done, and the soaks that are left; windows do not count. It is absent while no node has ever been upgraded, and once it has passed.
 	// +optional
 	EstimatedCompletionTime *metav1.Time `json:"estimatedCompletionTime,omitempty"`
 

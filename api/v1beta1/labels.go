@@ -122,10 +122,10 @@ const (
 	PreDrainHookAnnotation = "pre-drain.delete.hook.machine.cluster.x-k8s.io/elemental-virtual-machines"
 	// PreDrainHookOwner is the value of PreDrainHookAnnotation.
 	PreDrainHookOwner = "elemental"
-	// EndedAnnotation on an ElementalHostUpgrade is the phase in which it ended, followed by a slash and FormerOSNotGood if
+	// EndedAnnotation on an ElementalHostUpgrade, or an ElementalClusterUpgrade, is the phase in which it ended, followed by a slash and FormerOSNotGood if
 	// that applies. "clusterctl move" does not preserve status, and without the annotation an ended attempt would run again.
 	EndedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-ended"
-	// CreatedAnnotation on an ElementalHostUpgrade is the time of its first creation, in RFC 3339. "clusterctl move" recreates
+	// CreatedAnnotation on an ElementalHostUpgrade, or an ElementalClusterUpgrade, is the time of its first creation, in RFC 3339. "clusterctl move" recreates
 	// all objects, and the order of attempts determines which is the last one.
 	CreatedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-created"
 	// HostAnnotation on a Machine names the ElementalHost that serves it.

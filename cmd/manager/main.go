@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	_ "time/tzdata" // the zones of windows; the manager's image has none
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"

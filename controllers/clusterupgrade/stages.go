@@ -185,7 +185,14 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	case len(o.plan.Failed()) > 0:
 		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
 	}
+	outside := o.plan.Outside(o.now)
+	if outside != "" && o.inWork() == "" {
+		return sequence.Wait(o.untilWindow(), "%s", outside), nil
+	}
 	for _, template := range templatesOf(stage) {
+		if outside != "" {
+			break
+		}
 		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 			return sequence.Wait(waitFor(why), "%s", why), err
 		}
@@ -210,6 +217,14 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 		}
 	}
 	return "waiting for Cluster API to begin with a Machine of " + stage.Name
+}
+
+// untilWindow is how long to wait for a window. It is looked at again before, as spec.windows may change the time of a node.
+func (o *observation) untilWindow() time.Duration {
+	if next := o.plan.NextWindow(o.now); !next.IsZero() {
+		return min(retry, next.Sub(o.now))
+	}
+	return retry
 }
 
 // inWork names the nodes that are finished in spite of a pause.
@@ -239,7 +254,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Resu
 func (r *Reconciler) end(upgrade *infrav1.ElementalClusterUpgrade, phase infrav1.ClusterUpgradePhase, message string) {
 	annotations.AddAnnotations(upgrade, map[string]string{infrav1.EndedAnnotation: string(phase)})
 	finished := metav1Now(r.Clock)
-	upgrade.Status.FinishedAt, upgrade.Status.EstimatedCompletionTime = &finished, nil
+	upgrade.Status.FinishedAt, upgrade.Status.EstimatedCompletionTime, upgrade.Status.NextWindow = &finished, nil, nil
 	r.report(upgrade, phase, "", message)
 	eventType := corev1.EventTypeNormal
 	if phase != infrav1.ClusterUpgradeSucceeded {

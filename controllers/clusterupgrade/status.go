@@ -4,6 +4,8 @@
 package clusterupgrade
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -52,7 +54,16 @@ func (o *observation) recordStages(report sequence.Report) {
 	nodes, done := o.plan.Targets()
 	all, upToDate := int32(nodes), int32(done) //nolint:gosec // there are not so many nodes
 	o.upgrade.Status.Nodes, o.upgrade.Status.NodesDone = &all, &upToDate
-	o.upgrade.Status.EstimatedCompletionTime = nil
+	o.upgrade.Status.EstimatedCompletionTime = timeOrNil(o.plan.Estimate(int(o.elemental.Spec.NodeUpgradeOption.WithDefaults().MaxConcurrent)), o.now)
+	o.upgrade.Status.NextWindow = timeOrNil(o.plan.NextWindow(o.now), o.now)
+}
+
+// timeOrNil is a time that is to come.
+func timeOrNil(t, now time.Time) *metav1.Time {
+	if !t.After(now) {
+		return nil
+	}
+	return &metav1.Time{Time: t}
 }
 
 // recordStage with a position, from 1.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -41,6 +42,11 @@ type Member struct {
 	// Attempt at the upgrade's OS: the one that has not ended, or the last; nil if there is none.
 	Attempt *infrav1.ElementalHostUpgrade
 	State   State
+	// Took is how long the last attempt that succeeded kept its slot; zero if there is none. IsOfUpgrade says that it was at the upgrade's OS.
+	Took        time.Duration
+	IsOfUpgrade bool
+	// DoneAt is when that was.
+	DoneAt time.Time
 }
 
 // Node of the member, by the name that people know.
@@ -63,6 +69,11 @@ func (r *reading) member(
 	if err != nil {
 		return member, err
 	}
+	last, err := r.view.NewestAttempt(ctx, elemental.Name)
+	if err != nil {
+		return member, err
+	}
+	r.measure(&member, last)
 	if runs && unfinished == nil {
 		member.State = Done
 		return member, nil
@@ -71,15 +82,27 @@ func (r *reading) member(
 		member.Attempt, member.State = unfinished, r.stateOf(unfinished)
 		return member, nil
 	}
-	last, err := r.view.NewestAttempt(ctx, elemental.Name)
-	if err != nil || last == nil || !IsFor(r.upgrade, last) {
-		return member, err
+	if last == nil || !IsFor(r.upgrade, last) {
+		return member, nil
 	}
 	member.Attempt = last
 	if slices.Contains(failures, last.PhaseNow()) {
 		member.State = Failed
 	}
 	return member, nil
+}
+
+// measure how long the last attempt at a member kept its slot, if it succeeded.
+func (r *reading) measure(member *Member, last *infrav1.ElementalHostUpgrade) {
+	if last == nil || last.PhaseNow() != infrav1.UpgradeSucceeded || last.Status.FinishedAt == nil {
+		return
+	}
+	for _, step := range last.Status.Steps {
+		if step.Name == attempts.StepCordon {
+			member.Took, member.DoneAt = last.Status.FinishedAt.Sub(step.StartedAt.Time), last.Status.FinishedAt.Time
+			member.IsOfUpgrade = IsFor(r.upgrade, last)
+		}
+	}
 }
 
 // stateOf an attempt that has not ended.

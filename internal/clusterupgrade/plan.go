@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade/window"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 )
 
@@ -25,6 +26,9 @@ type Plan struct {
 	Pools []Pool
 	// Stages in their order.
 	Stages []Stage
+	// windows of the upgrade, and what is wrong with them.
+	windows       []window.Window
+	windowProblem string
 	// Unknown are the names in spec.order of which the Cluster has no pool.
 	Unknown []string
 }
@@ -59,6 +63,14 @@ func Read(ctx context.Context, reader client.Reader, upgrade *infrav1.ElementalC
 func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool) *Plan {
 	plan := &Plan{Upgrade: upgrade, Pools: pools}
 	plan.Stages, plan.Unknown = stagesOf(pools, upgrade.Spec.Order)
+	for _, asked := range upgrade.Spec.Windows {
+		parsed, err := ParseWindow(asked)
+		if err != nil {
+			plan.windowProblem = "spec.windows: " + err.Error()
+			continue
+		}
+		plan.windows = append(plan.windows, parsed)
+	}
 	return plan
 }
 

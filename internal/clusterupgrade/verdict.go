@@ -81,6 +81,9 @@ func (p *Plan) Holds(machine string, now time.Time) string {
 	if soaks := p.soaking(current, now); stage.IsDone() && soaks != "" {
 		return fmt.Sprintf("stage %s is done, and %s", stage.Name, soaks)
 	}
+	if outside := p.Outside(now); outside != "" {
+		return outside
+	}
 	if !stage.Has(machine) {
 		return fmt.Sprintf("it is at stage %s (%d/%d), to which this node does not belong", stage.Name, current+1, len(p.Stages))
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,7 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
-// +kubebuilder:webhook:verbs=create,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclusterupgrade,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,versions=v1beta1,name=validation.elementalclusterupgrade.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclusterupgrade,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,versions=v1beta1,name=validation.elementalclusterupgrade.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // ClusterUpgrade is the webhook of ElementalClusterUpgrades.
 type ClusterUpgrade struct {
@@ -50,9 +51,12 @@ func (w *ClusterUpgrade) ValidateCreate(ctx context.Context, upgrade *infrav1.El
 	return nil, nil
 }
 
-// ValidateUpdate accepts everything: what must not change is said by the CRD.
-func (*ClusterUpgrade) ValidateUpdate(context.Context, *infrav1.ElementalClusterUpgrade, *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
-	return nil, nil
+// ValidateUpdate rejects windows that never open. What must not change is said by the CRD.
+func (*ClusterUpgrade) ValidateUpdate(_ context.Context, before, after *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
+	if equality.Semantic.DeepEqual(before.Spec.Windows, after.Spec.Windows) {
+		return nil, nil
+	}
+	return nil, invalid("ElementalClusterUpgrade", after, validateWindows(after.Spec.Windows))
 }
 
 // ValidateDelete accepts everything.
@@ -62,7 +66,7 @@ func (*ClusterUpgrade) ValidateDelete(context.Context, *infrav1.ElementalCluster
 
 // validateClusterUpgrade checks what the CRD's schema does not.
 func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.ErrorList {
-	errs, spec := field.ErrorList{}, field.NewPath("spec")
+	errs, spec := validateWindows(upgrade.Spec.Windows), field.NewPath("spec")
 	if image := upgrade.Spec.OSVersion.ImageURI; image != "" {
 		if _, err := imageuri.Parse(image); err != nil {
 			errs = append(errs, field.Invalid(spec.Child("osVersion", "imageURI"), image, err.Error()))
@@ -75,6 +79,16 @@ func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.Erro
 			errs = append(errs, field.Duplicate(spec.Child("order").Index(i), name))
 		}
 		known.Insert(name)
+	}
+	return errs
+}
+
+func validateWindows(windows []infrav1.UpgradeWindow) field.ErrorList {
+	errs := field.ErrorList{}
+	for i, asked := range windows {
+		if _, err := clusterupgrade.ParseWindow(asked); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "windows").Index(i), asked.Schedule, err.Error()))
+		}
 	}
 	return errs
 }

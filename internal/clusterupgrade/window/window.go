@@ -1,0 +1,143 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package window
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Window that opens again and again.
+type Window struct {
+	schedule cron.Schedule
+	zone     *time.Location
+	duration time.Duration
+}
+
+// maxJoined is how many windows are joined that follow each other without a pause: one that opens each hour for an hour never closes.
+const maxJoined = 400
+
+// Parse a schedule of the five fields of cron (or "@daily" and the like), in a zone of the IANA database; an empty zone is UTC.
+func Parse(schedule, zone string, duration time.Duration) (Window, error) {
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return Window{}, fmt.Errorf("timeZone %q is not in the IANA database: use a name such as Europe/Berlin", zone)
+	}
+	parsed, err := cron.ParseStandard(schedule)
+	if err != nil {
+		return Window{}, fmt.Errorf("schedule %q is not one of cron, such as \"0 22 * * 1-5\": %w", schedule, err)
+	}
+	if _, isSpec := parsed.(*cron.SpecSchedule); !isSpec { // @every has no times of the day
+		return Window{}, fmt.Errorf("schedule %q is not one of cron, such as \"0 22 * * 1-5\"", schedule)
+	}
+	if parsed.Next(time.Unix(0, 0).UTC()).IsZero() {
+		return Window{}, fmt.Errorf("schedule %q has no time: it names a day that no month has", schedule)
+	}
+	return Window{schedule: parsed, zone: location, duration: duration}, nil
+}
+
+// next is the first opening after a time. The schedule is evaluated on the clock on the wall, which is then looked up in the zone: one that the clock
+// skips, when it is put forward, opens at the next valid instant; one that it shows twice opens the first time.
+func (w Window) next(after time.Time) time.Time {
+	wall := onWall(after.In(w.zone)).Add(-24 * time.Hour) // clocks are put forward and back by less than that
+	for {
+		wall = w.schedule.Next(wall)
+		if wall.IsZero() {
+			return time.Time{}
+		}
+		if opens := instant(wall, w.zone); opens.After(after) {
+			return opens
+		}
+	}
+}
+
+// onWall is what the clock on the wall shows, as if it were UTC.
+func onWall(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+// instant at which the clock on the wall of a zone shows a time.
+func instant(wall time.Time, zone *time.Location) time.Time {
+	found := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	begins, ends := found.ZoneBounds()
+	switch shown := onWall(found); {
+	case shown.After(wall):
+		return begins // the clock was put forward over it
+	case shown.Before(wall):
+		return ends
+	case begins.IsZero():
+		return found
+	}
+	_, offset := found.Zone()
+	_, former := begins.Add(-time.Second).Zone()
+	if earlier := found.Add(-time.Duration(former-offset) * time.Second); former > offset && earlier.Before(begins) {
+		return earlier // the clock was put back, and shows it twice
+	}
+	return found
+}
+
+// closes is when a window that is open at a time closes; zero if it is closed.
+func (w Window) closes(at time.Time) time.Time {
+	latest := time.Time{}
+	for opens := w.next(at.Add(-w.duration)); !opens.IsZero() && !opens.After(at); opens = w.next(opens) {
+		latest = opens.Add(w.duration)
+	}
+	return latest
+}
+
+// Closes is when the windows that are open at a time close, those that follow without a pause included; zero if none is open.
+func Closes(windows []Window, at time.Time) time.Time {
+	latest := time.Time{}
+	for range maxJoined {
+		joined := latest
+		for _, window := range windows {
+			from := at
+			if !latest.IsZero() {
+				from = latest
+			}
+			if closes := window.closes(from); closes.After(joined) {
+				joined = closes
+			}
+		}
+		if joined.Equal(latest) {
+			break
+		}
+		latest = joined
+	}
+	return latest
+}
+
+// Next is the next opening of one of some windows after a time; zero if there is none.
+func Next(windows []Window, after time.Time) time.Time {
+	found := []time.Time{}
+	for _, window := range windows {
+		if opens := window.next(after); !opens.IsZero() {
+			found = append(found, opens)
+		}
+	}
+	if len(found) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(found, time.Time.Compare)
+}
+
+// Longest is for how long one of some windows that opens after a time is open, those that follow without a pause included. It looks at
+// the next openings of each.
+func Longest(windows []Window, after time.Time) time.Duration {
+	const looksAt = 20
+	longest := time.Duration(0)
+	for _, window := range windows {
+		opens := after
+		for range looksAt {
+			if opens = window.next(opens); opens.IsZero() {
+				break
+			}
+			longest = max(longest, Closes(windows, opens).Sub(opens))
+		}
+	}
+	return longest
+}

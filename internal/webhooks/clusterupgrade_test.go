@@ -1,0 +1,75 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
+	// newUpgrade of a Cluster of its own.
+	newUpgrade := func(name, cluster string, changes ...func(*infrav1.ElementalClusterUpgrade)) *infrav1.ElementalClusterUpgrade {
+		upgrade := &infrav1.ElementalClusterUpgrade{
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+			Spec:       infrav1.ElementalClusterUpgradeSpec{ClusterName: cluster, OSVersion: infrav1.ClusterOSVersion{ImageURI: "oci://registry/os:1"}},
+		}
+		for _, change := range changes {
+			change(upgrade)
+		}
+		return upgrade
+	}
+	window := func(schedule, zone string) func(*infrav1.ElementalClusterUpgrade) {
+		return func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Windows = []infrav1.UpgradeWindow{{Schedule: schedule, DurationSeconds: 3600, TimeZone: zone}}
+		}
+	}
+
+	DescribeTable("rejects", func(ctx SpecContext, change func(*infrav1.ElementalClusterUpgrade), expected string) {
+		Expect(server.Client.Create(ctx, newUpgrade("rejected", "rejected", change))).To(MatchError(ContainSubstring(expected)))
+	},
+		Entry("an image that no host can fetch", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.ImageURI = "http://registry/os" }, "spec.osVersion.imageURI"),
+		Entry("two stages with the same pools", func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a"}}, {Pools: []string{"a"}}}
+		}, `spec.order[1]: Duplicate value: "a"`),
+		Entry("a schedule that is none", window("22:00", ""), "spec.windows[0]: Invalid value: \"22:00\": schedule \"22:00\" is not one of cron"),
+		Entry("a zone that is none", window("0 22 * * *", "Berlin"), `timeZone "Berlin" is not in the IANA database`),
+	)
+
+	It("accepts one for each Cluster, until it has ended or failed", func(ctx SpecContext) {
+		first := newUpgrade("first", "one")
+		Expect(server.Client.Create(ctx, first)).To(Succeed())
+		Expect(server.Client.Create(ctx, newUpgrade("second", "one"))).To(MatchError(ContainSubstring(
+			"spec.clusterName: ElementalClusterUpgrade first of Cluster one has not ended: wait for it, or set its spec.cancel")))
+		Expect(server.Client.Create(ctx, newUpgrade("elsewhere", "another"))).To(Succeed())
+
+		failed := first.DeepCopy()
+		failed.Status.Phase = infrav1.ClusterUpgradeFailed
+		Expect(server.Client.Status().Patch(ctx, failed, client.MergeFrom(first))).To(Succeed())
+		Expect(server.Client.Create(ctx, newUpgrade("second", "one"))).To(Succeed())
+
+		By("ending, which its annotation says where the status was lost")
+		second := newUpgrade("second", "one")
+		ended := second.DeepCopy()
+		ended.Annotations = map[string]string{infrav1.EndedAnnotation: string(infrav1.ClusterUpgradeSucceeded)}
+		Expect(server.Client.Patch(ctx, ended, client.MergeFrom(second))).To(Succeed())
+		Eventually(func() error { return server.Client.Create(ctx, newUpgrade("third", "one")) }, time.Minute).Should(Succeed())
+	})
+
+	It("rejects windows that never open also afterwards, and lets all else pass", func(ctx SpecContext) {
+		upgrade := newUpgrade("windows", "windows", window("0 22 * * *", "Europe/Berlin"))
+		Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+		upgrade.Spec.Windows[0].Schedule = "0 0 30 2 *"
+		Expect(server.Client.Update(ctx, upgrade)).To(MatchError(ContainSubstring("it names a day that no month has")))
+		upgrade.Spec.Windows[0].Schedule = "0 23 * * *"
+		upgrade.Spec.Paused = true
+		Expect(server.Client.Update(ctx, upgrade)).To(Succeed())
+	})
+})
