@@ -137,18 +137,19 @@ func (r *Reconciler) isPaused(ctx context.Context, cluster *clusterv1.Cluster, u
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
-	ended := upgrade.PhaseNow().IsEnd()
-	switch {
-	case cluster == nil || !cluster.DeletionTimestamp.IsZero() || ended && !upgrade.DeletionTimestamp.IsZero():
+	if isOver(cluster, upgrade) {
 		controllerutil.RemoveFinalizer(upgrade, infrav1.ElementalClusterUpgradeFinalizer)
-		if cluster == nil && upgrade.DeletionTimestamp.IsZero() {
-			upgrade.Status.Phase, upgrade.Status.Message = infrav1.ClusterUpgradePending, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)
-		}
 		return ctrl.Result{}, nil
-	case ended:
-		upgrade.Status.Phase = upgrade.PhaseNow()
+	}
+	if ended := upgrade.PhaseNow(); ended.IsEnd() {
+		upgrade.Status.Phase = ended
 		return ctrl.Result{}, nil
-	case upgrade.DeletionTimestamp.IsZero() && ensureMarks(cluster, upgrade):
+	}
+	if cluster == nil {
+		upgrade.Status.Phase, upgrade.Status.Message = infrav1.ClusterUpgradePending, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)
+		return ctrl.Result{}, nil
+	}
+	if upgrade.DeletionTimestamp.IsZero() && ensureMarks(cluster, upgrade) {
 		return ctrl.Result{RequeueAfter: soon}, nil // nothing is changed before the finalizer is stored
 	}
 	governing, err := clusterupgrade.Governing(ctx, r.APIReader, client.ObjectKeyFromObject(cluster))
@@ -160,6 +161,15 @@ func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, 
 		return ctrl.Result{}, nil
 	}
 	return r.advance(ctx, cluster, upgrade)
+}
+
+// isOver reports whether nothing is left to be held: the Cluster goes, or an upgrade that has ended is deleted.
+func isOver(cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) bool {
+	isDeleted := !upgrade.DeletionTimestamp.IsZero()
+	if cluster == nil {
+		return isDeleted
+	}
+	return !cluster.DeletionTimestamp.IsZero() || isDeleted && upgrade.PhaseNow().IsEnd()
 }
 
 // ensureMarks puts on an upgrade what it has to have before it changes anything, and reports whether it was missing. The Cluster owns it, so that

@@ -175,24 +175,16 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	}
 	switch {
 	case stage.IsDone():
-		after := retry
-		if ends := o.plan.SoakEnds(o.now); !ends.IsZero() {
-			after = ends.Sub(o.now)
-		}
-		return sequence.Wait(after, "%s", o.plan.Message(o.now)), nil
+		return sequence.Wait(o.untilSoaked(), "%s", o.plan.Message(o.now)), nil
 	case o.upgrade.Spec.Paused:
 		return sequence.Wait(retry, "paused: set spec.paused to false to go on%s", o.inWork()), nil
 	case len(o.plan.Failed()) > 0:
 		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
 	}
-	outside := o.plan.Outside(o.now)
-	if outside != "" && o.inWork() == "" {
-		return sequence.Wait(o.untilWindow(), "%s", outside), nil
+	if outside := o.plan.Outside(o.now); outside != "" {
+		return sequence.Wait(o.untilWindow(), "%s%s", outside, o.inWork()), nil
 	}
 	for _, template := range templatesOf(stage) {
-		if outside != "" {
-			break
-		}
 		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 			return sequence.Wait(waitFor(why), "%s", why), err
 		}
@@ -202,6 +194,14 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 		message = notRolledOut(stage)
 	}
 	return sequence.Wait(retry, "%s", message), nil
+}
+
+// untilSoaked is how long to wait for the end of a soak.
+func (o *observation) untilSoaked() time.Duration {
+	if ends := o.plan.SoakEnds(o.now); !ends.IsZero() {
+		return ends.Sub(o.now)
+	}
+	return retry
 }
 
 // notRolledOut says why none of the nodes of a stage has an attempt, by the conditions of its templates.

@@ -47,12 +47,12 @@ func (o *observation) recordStages(report sequence.Report) {
 	recorded := []infrav1.ClusterUpgradeStage{o.recordStage(stagePreflight, 1, report, len(report.Passed) > 0)}
 	for i, stage := range o.plan.Stages {
 		found := o.recordStage(stage.Name, i+2, report, stage.IsDone())
-		found.Nodes, found.NodesDone = int32(stage.Nodes()), int32(stage.NodesDone()) //nolint:gosec // there are not so many nodes
+		found.Nodes, found.NodesDone = int32(stage.Nodes()), int32(stage.NodesDone())
 		recorded = append(recorded, found)
 	}
 	o.upgrade.Status.Stages = append(recorded, o.recordStage(stageCleanup, report.Total, report, report.Completed()))
 	nodes, done := o.plan.Targets()
-	all, upToDate := int32(nodes), int32(done) //nolint:gosec // there are not so many nodes
+	all, upToDate := int32(nodes), int32(done)
 	o.upgrade.Status.Nodes, o.upgrade.Status.NodesDone = &all, &upToDate
 	o.upgrade.Status.EstimatedCompletionTime = timeOrNil(o.plan.Estimate(int(o.elemental.Spec.NodeUpgradeOption.WithDefaults().MaxConcurrent)), o.now)
 	o.upgrade.Status.NextWindow = timeOrNil(o.plan.NextWindow(o.now), o.now)

@@ -48,10 +48,7 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Wait(pollSlots, "waiting for an upgrade slot of Cluster %s: moved here with cordoned nodes were %s",
 			o.upgrade.Spec.ClusterName, strings.Join(live.arriving, ", ")), nil
 	}
-	if waitFor, err := slotBlocker(ctx, o, live); err != nil || waitFor != "" {
-		return sequence.Wait(pollSlots, "%s", waitFor), err
-	}
-	if waitFor, err := r.outOfOrder(ctx, o, r.APIReader); err != nil || waitFor != "" {
+	if waitFor, err := r.notItsTurn(ctx, o, live, r.APIReader); err != nil || waitFor != "" {
 		return sequence.Wait(pollSlots, "%s", waitFor), err
 	}
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
@@ -62,6 +59,14 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Wait(pollPods, "waiting for an upgrade slot of Cluster %s", o.upgrade.Spec.ClusterName), nil
 	}
 	return sequence.Done(), err
+}
+
+// notItsTurn says what stands against a slot: those who have one, or the order of the cluster's upgrade, as the reader has it.
+func (r *Reconciler) notItsTurn(ctx context.Context, o *observation, held occupancy, reader client.Reader) (string, error) {
+	if waitFor, err := slotBlocker(ctx, o, held); err != nil || waitFor != "" {
+		return waitFor, err
+	}
+	return r.outOfOrder(ctx, o, reader)
 }
 
 // notNow says why no slot may be taken, whoever has them: the namespace has opted out, or the owner of the Machine rolls out a change.

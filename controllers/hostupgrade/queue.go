@@ -40,10 +40,7 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if err != nil {
 		return err
 	}
-	if o.heldOff, err = slotBlocker(ctx, o, holders); err != nil || o.heldOff != "" {
-		return err
-	}
-	o.heldOff, err = r.outOfOrder(ctx, o, r.Client)
+	o.heldOff, err = r.notItsTurn(ctx, o, holders, r.Client)
 	return err
 }
 

@@ -66,15 +66,11 @@ func (p *Plan) Recorded(name string) *infrav1.ClusterUpgradeStage {
 
 // Holds says why the node of a Machine must not be begun now; empty if it may be.
 func (p *Plan) Holds(machine string, now time.Time) string {
+	if stopped := p.stopped(); stopped != "" {
+		return stopped
+	}
 	current := p.Current(now)
-	switch failed := p.Failed(); {
-	case p.Upgrade.Spec.Cancel || !p.Upgrade.DeletionTimestamp.IsZero():
-		return "it is cancelled"
-	case p.Upgrade.Spec.Paused:
-		return "it is paused: set its spec.paused to false"
-	case len(failed) > 0:
-		return p.failure(failed)
-	case current == len(p.Stages):
+	if current == len(p.Stages) {
 		return ""
 	}
 	stage := p.Stages[current]
@@ -89,6 +85,19 @@ func (p *Plan) Holds(machine string, now time.Time) string {
 	}
 	if stage.Limit > 0 && stage.Count(Done, Begun) >= stage.Limit {
 		return fmt.Sprintf("stage %s has its nodes", stage.Name)
+	}
+	return ""
+}
+
+// stopped says why no node is begun at all, whatever the time and the stage; empty if that is not so.
+func (p *Plan) stopped() string {
+	switch failed := p.Failed(); {
+	case p.Upgrade.Spec.Cancel || !p.Upgrade.DeletionTimestamp.IsZero():
+		return "it is cancelled"
+	case p.Upgrade.Spec.Paused:
+		return "it is paused: set its spec.paused to false"
+	case len(failed) > 0:
+		return p.failure(failed)
 	}
 	return ""
 }
