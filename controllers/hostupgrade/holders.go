@@ -103,12 +103,13 @@ func describe(holders []*infrav1.ElementalHostUpgrade, now time.Time) string {
 }
 
 // heldUp says what holds an attempt; empty while it goes by itself. All who wait for it say so too: a word for each of its steps, or a
-// part of its message, which counts Pods, would be written by every one of them, and each write is a reconcile.
+// part of its message, which counts Pods, would be written by every one of them, and each write is a reconcile. One that has ended has
+// given its slot back before: what was read of the slot is older.
 func heldUp(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 	phase, step := attempt.Status.Phase, attempt.Status.Step
 	switch {
 	case isEnded(phase):
-		return string(phase)
+		return ""
 	case conditions.IsTrue(attempt, clusterv1.PausedCondition):
 		return "Paused: its ElementalHostUpgrade is paused"
 	case phase == infrav1.UpgradeHostLost:

@@ -37,7 +37,7 @@ var _ = DescribeTable("heldUp", func(expected string, changes ...func(*infrav1.E
 	}),
 	Entry("by a check", "held by NodeReady and Volumes", at(stepPreflight, time.Second), blockedBy("NodeReady", "Volumes")),
 	Entry("lost", "HostLost: waits for its host", at(stepReboot, time.Hour), in(infrav1.UpgradeHostLost)),
-	Entry("ended", "Failed", in(infrav1.UpgradeFailed)),
+	Entry("ended, which has given its slot back", "", in(infrav1.UpgradeFailed)),
 )
 
 var _ = Describe("What holds an attempt", func() {
