@@ -37,6 +37,8 @@ type Board struct {
 	changed chan struct{}
 	// settled is closed and replaced whenever a report was accepted.
 	settled chan struct{}
+	// begun says that the first report was sent. It waits for what an agent finds out as soon as it runs, as that the host has booted.
+	begun bool
 	// flushing counts callers that wait for that.
 	flushing int
 	// reconsidered says that a report that the API refused may be accepted now.
@@ -150,7 +152,7 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// coalesce waits until the next report may be sent. A new phase of an attempt does not wait.
+// coalesce waits until the next report may be sent. A new phase of an attempt does not wait, except in the first report.
 func (b *Board) coalesce(ctx context.Context) error {
 	return b.hold(ctx, b.clock.After(interval), b.urgent)
 }
@@ -209,7 +211,9 @@ func (b *Board) next() (report wire.Report, changed <-chan struct{}, pending boo
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	b.reconsidered = false
-	return b.report, b.changed, b.pending()
+	pending = b.pending()
+	b.begun = b.begun || pending
+	return b.report, b.changed, pending
 }
 
 func (b *Board) accept(report wire.Report) {
@@ -237,7 +241,7 @@ func (b *Board) urgent() bool {
 	if b.accepted != nil {
 		accepted = *b.accepted
 	}
-	return b.flushing > 0 || phaseOf(accepted.Upgrade) != phaseOf(b.report.Upgrade)
+	return b.flushing > 0 || b.begun && phaseOf(accepted.Upgrade) != phaseOf(b.report.Upgrade)
 }
 
 func (b *Board) wake() {

@@ -66,6 +66,18 @@ func (s *sender) messages() []string {
 	return messages
 }
 
+func (s *sender) phases() []string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	phases := []string{}
+	for _, each := range s.sent {
+		if each.Upgrade != nil {
+			phases = append(phases, each.Upgrade.Phase)
+		}
+	}
+	return phases
+}
+
 var _ = Describe("The board", func() {
 	var (
 		to    *sender
@@ -121,12 +133,25 @@ var _ = Describe("The board", func() {
 	})
 
 	It("does not let a new phase of an attempt wait", func() {
-		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseFetching})
+		second()
 		Eventually(to.messages).Should(HaveLen(1))
-		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseFetched})
+		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseFetching})
 		Eventually(to.messages).Should(HaveLen(2))
+		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseFetched})
+		Eventually(to.messages).Should(HaveLen(3))
 		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseFetched, Message: "more"})
-		Consistently(to.messages, 50*time.Millisecond).Should(HaveLen(2))
+		Consistently(to.messages, 50*time.Millisecond).Should(HaveLen(3))
+	})
+
+	It("says in one report that the host has booted, and that it assesses its boot", func() {
+		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseRebooting})
+		Consistently(to.messages, 50*time.Millisecond).Should(BeEmpty())
+		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseAssessing})
+		Consistently(to.messages, 50*time.Millisecond).Should(BeEmpty())
+		second()
+		Eventually(to.phases).Should(Equal([]string{wire.PhaseAssessing}))
+		board.Attempt(&wire.Attempt{Attempt: "a1", Phase: wire.PhaseSucceeded})
+		Eventually(to.phases).Should(Equal([]string{wire.PhaseAssessing, wire.PhaseSucceeded}))
 	})
 
 	It("sends everything again when it is asked to", func() {

@@ -38,7 +38,7 @@ func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool
 		return m.withdraw(marker)
 	}
 	if want.Attempt != marker.Attempt {
-		return m.acknowledge(want)
+		return m.begin(want)
 	}
 	if marker.Finished() {
 		return false, nil
@@ -73,9 +73,10 @@ func (m *Machine) withdraw(marker Marker) (bool, error) {
 	return false, m.forget()
 }
 
-// acknowledge starts a new attempt. Downloads of the former one are kept: it may be for the same image.
-func (m *Machine) acknowledge(want *wire.Upgrade) (bool, error) {
-	return true, m.save(Marker{Attempt: want.Attempt, Phase: wire.PhaseAcknowledged})
+// begin starts a new attempt. Downloads of the former one are kept: it may be for the same image. Its first phase is the one in which
+// it is prepared: a report of its own, that the attempt is known, would tell nobody more.
+func (m *Machine) begin(want *wire.Upgrade) (bool, error) {
+	return true, m.save(Marker{Attempt: want.Attempt, Phase: wire.PhaseFetching})
 }
 
 // pinnedElsewhere reports whether the rollout was pinned to another digest after this host had resolved the image itself.

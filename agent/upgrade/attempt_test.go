@@ -51,8 +51,7 @@ var _ = Describe("An attempt", func() {
 	It("goes through all phases in their order", func() {
 		w.live(dir, wanted("a1"))
 		Expect(w.phases()).To(Equal([]string{
-			wire.PhaseAcknowledged, wire.PhaseFetching, wire.PhaseFetched, wire.PhaseApplying, wire.PhaseRebooting,
-			wire.PhaseAssessing, wire.PhaseSucceeded,
+			wire.PhaseFetching, wire.PhaseFetched, wire.PhaseApplying, wire.PhaseRebooting, wire.PhaseAssessing, wire.PhaseSucceeded,
 		}))
 		Expect(w.last()).To(And(HaveField("Digest", digestOf("2")), HaveField("ImageBytes", BeEquivalentTo(100<<20)),
 			HaveField("FreeBytes", BeEquivalentTo(8<<30)), HaveField("FromBootID", "boot-1")))

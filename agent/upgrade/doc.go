@@ -5,8 +5,8 @@
 // point. Its only state is the marker, a file that is replaced atomically and flushed before any action
 // that must not be repeated:
 //
-//	Acknowledged   the attempt is known
-//	Fetching       the image is resolved, checked against the free space, downloaded
+//	Fetching       the attempt is known; the image is resolved, checked against the free space, downloaded. In a marker
+//	               of an older agent it may be Acknowledged before that, which is continued in the same way
 //	Fetched        ready; waits for the trigger
 //	Applying       (from here on nothing is undone) the remains of a killed upgrade are removed, the image is
 //	               written; this repeats until the snapshot is complete and verified, or the tries are used up. If

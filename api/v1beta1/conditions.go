@@ -144,7 +144,6 @@ const (
 	WaitingForOSReconcileReason         = "WaitingForOSReconcile"
 	InPlaceUpdateNotPendingReason       = "InPlaceUpdateNotPending"
 	OSVersionReconciliationFailedReason = "OSVersionReconciliationFailed"
-	WaitingForPostReconcileRebootReason = "WaitingForPostReconcileReboot"
 	RolledBackReason                    = "RolledBack"
 	UnmanagedReason                     = "Unmanaged"
 )

@@ -199,7 +199,7 @@ type HostUpgradePhase string
 
 // Phases of an attempt on a host, in their order; the last three are final.
 const (
-	// HostUpgradeAcknowledged: the agent knows of the attempt.
+	// HostUpgradeAcknowledged: the agent knows of the attempt. Older agents report it; current ones begin with Fetching.
 	HostUpgradeAcknowledged HostUpgradePhase = "Acknowledged"
 	// HostUpgradeFetching: the image is being resolved, downloaded and verified.
 	HostUpgradeFetching HostUpgradePhase = "Fetching"

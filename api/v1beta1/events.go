@@ -53,7 +53,7 @@ const (
 	// EventInPlaceRefused (ElementalMachineTemplate, ElementalMachine): a change cannot be made in place.
 	EventInPlaceRefused = "InPlaceUpdateRefused"
 
-	// EventUpgradeStep (ElementalHostUpgrade): a step began.
+	// EventUpgradeStep (ElementalHostUpgrade): a step began at which not every attempt waits, or a check blocks.
 	EventUpgradeStep = "UpgradeStep"
 	// EventUpgradeEnded (ElementalHostUpgrade): the attempt ended; the message says how.
 	EventUpgradeEnded = "UpgradeEnded"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -31,6 +32,18 @@ func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *manage
 	observeOSVersion(host, unresolved)
 	observeReset(host, until)
 	return summarize(host)
+}
+
+// sayTheSame reports whether nothing differs but the generation that conditions were observed at.
+func sayTheSame(before, after infrav1.ElementalHostStatus) bool {
+	if len(before.Conditions) != len(after.Conditions) {
+		return false
+	}
+	before.Conditions = slices.Clone(before.Conditions)
+	for i := range before.Conditions {
+		before.Conditions[i].ObservedGeneration = after.Conditions[i].ObservedGeneration
+	}
+	return equality.Semantic.DeepEqual(before, after)
 }
 
 // summarize sets Ready. A host that serves no machine has nothing to bootstrap: it is ready to be

@@ -187,11 +187,15 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 }
 
 // writeConditions writes the conditions, if one has changed. Nobody else writes them; the rest of the status is the Elemental
-// API's, which leaves the conditions alone.
+// API's, which leaves the conditions alone. While the host is asked for an attempt, which is no change of what it is to be, they are
+// not written only because its spec has another generation: they catch up when the attempt is withdrawn, at the latest.
 func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
 	before := host.DeepCopy()
 	if err := observe(host, until, unresolved); err != nil {
 		return err
+	}
+	if host.Spec.Upgrade != nil && sayTheSame(before.Status, host.Status) {
+		return nil
 	}
 	err := mergepatch.Store(ctx, r.Client, before, host)
 	if client.IgnoreNotFound(err) != nil {

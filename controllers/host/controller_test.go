@@ -248,7 +248,7 @@ var _ = DescribeTable("A condition of a host",
 	Entry("an attempt that reboots", func(h *infrav1.ElementalHost) {
 		managed(h)
 		reported("a1", infrav1.HostUpgradeRebooting)(h)
-	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForPostReconcileRebootReason),
+	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason),
 	Entry("an attempt that rolled back", func(h *infrav1.ElementalHost) {
 		managed(h)
 		h.Spec.OSVersionManagement = image("oci://os:v2")
@@ -355,6 +355,30 @@ var _ = Describe("A host", func() {
 			HaveField("Labels", HaveKey(infrav1.InPlaceUpdateLabel))))
 		update(ctx, cluster, func() { cluster.Spec.Paused = nil })
 		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")))
+	})
+
+	It("has no conditions written because it is asked for an attempt, and has them of its generation when that is withdrawn", func(ctx SpecContext) {
+		host := makeHost(ctx)
+		observed := func(generation int64) OmegaMatcher {
+			return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", clusterv1.ReadyCondition), HaveField("ObservedGeneration", generation))))
+		}
+		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(settled(host)).WithPolling(settling).Should(BeTrue())
+		former := get(ctx, host)
+		Expect(former()).To(observed(host.Generation))
+
+		before := host.Generation
+		update(ctx, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} })
+		Expect(host.Generation).NotTo(Equal(before))
+		Consistently(get(ctx, host)).Should(observed(before))
+
+		By("what they say does change")
+		update(ctx, host, func() { host.Spec.OSVersionManagement = image("oci://os:v2") })
+		Eventually(get(ctx, host)).Should(And(observed(host.Generation),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)))
+
+		update(ctx, host, func() { host.Spec.Upgrade = nil })
+		Eventually(get(ctx, host)).Should(observed(host.Generation))
 	})
 
 	It("costs nothing while it is idle", func(ctx SpecContext) {

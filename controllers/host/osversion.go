@@ -49,16 +49,12 @@ func underWay(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) bo
 // reportProgress leaves the phase to status.upgrade, which has it from the host: a condition that repeated it would be written
 // once more for each.
 func reportProgress(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
-	reason := infrav1.WaitingForOSReconcileReason
-	if status.Phase == infrav1.HostUpgradeRebooting || status.Phase == infrav1.HostUpgradeAssessing {
-		reason = infrav1.WaitingForPostReconcileRebootReason
-	}
 	if hoststate.Unmanaged(status.Attempt) {
 		condition.False(host, osReady, infrav1.UnmanagedReason,
 			"An upgrade triggered by hand is under way: the node is neither drained nor uncordoned for it")
 		return
 	}
-	condition.False(host, osReady, reason, "Attempt %s is under way", status.Attempt)
+	condition.False(host, osReady, infrav1.WaitingForOSReconcileReason, "Attempt %s is under way", status.Attempt)
 }
 
 // reportRunning goes by what is recorded: the agent forgets a run as soon as its end is.

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -141,9 +143,17 @@ func (r *Reconciler) freeSlot(ctx context.Context, o *observation) error {
 		func(s infrav1.UpgradeSlot) bool { return s.Attempt == o.attempt }))
 }
 
-// writeSlots writes with the resourceVersion that was read, so that two attempts, even under two
-// leaders, never take the same slot.
+// writeSlots writes with a resourceVersion at which the slots are what was read, so that two attempts, even under two leaders, never
+// take the same slot. Something else may have been written since, as the status line is all the time: that is no conflict.
 func (r *Reconciler) writeSlots(ctx context.Context, o *observation, slots []infrav1.UpgradeSlot) error {
+	read := o.elementalCluster
+	now, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, read.Namespace, read.Name)
+	if err != nil {
+		return err
+	}
+	if now != nil && equality.Semantic.DeepEqual(slotted(now), slotted(read)) { // or the write is a conflict
+		o.elementalCluster = now
+	}
 	before := o.elementalCluster.DeepCopy()
 	o.elementalCluster.Status.UpgradeSlots = slots
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -151,4 +161,9 @@ func (r *Reconciler) writeSlots(ctx context.Context, o *observation, slots []inf
 		return fmt.Errorf("writing the upgrade slots of ElementalCluster %s: %w", o.elementalCluster.Name, err)
 	}
 	return nil
+}
+
+// slotted is what decides on an ElementalCluster whether an attempt has a slot, or gets one.
+func slotted(cluster *infrav1.ElementalCluster) []any {
+	return []any{cluster.UID, cluster.Generation, cluster.Status.UpgradeSlots}
 }

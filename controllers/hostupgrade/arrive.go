@@ -154,8 +154,8 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 	return names, nil
 }
 
-// hasNotArrived reports whether an attempt may have disrupted a node on another management cluster. One that was released
-// counts no more.
+// hasNotArrived reports whether an attempt may have disrupted a node on another management cluster: it was moved here, where it has
+// not been looked at. Before its id was stored it left no mark. One that was released counts no more.
 func hasNotArrived(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.PhaseNow())
+	return wasMoved(upgrade) && upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.PhaseNow())
 }

@@ -18,6 +18,9 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if waitFor := assessHost(o); waitFor != "" {
 		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
 	}
+	if o.labelled() {
+		return sequence.Wait(pollCluster, "%s", outcomeMessage(o, late)), nil
+	}
 	if waitFor := assessNode(o); waitFor != "" {
 		return r.awaitNode(ctx, o, waitFor+late)
 	}
@@ -70,8 +73,6 @@ func assessHost(o *observation) string {
 		return "ElementalHost " + o.host.Name + " is assessing its boot"
 	case booted.Digest != o.digest():
 		return "ElementalHost " + o.host.Name + " reports image " + booted.Digest + " instead of " + o.digest()
-	case o.labelled():
-		return "waiting for the outcome on ElementalHost " + o.host.Name
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -170,6 +171,7 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 		// storing them wakes the controller again.
 		return ctrl.Result{}, nil
 	}
+	o.recordUnpaused()
 	return r.reconcileNormal(ctx, o)
 }
 
@@ -181,11 +183,15 @@ func ensureMarks(o *observation) bool {
 	}) || added
 }
 
-// paused keeps the Paused condition and reports whether to stop here. A Cluster that is gone pauses nothing.
+// paused keeps the Paused condition and reports whether to stop here. A Cluster that is gone pauses nothing. That an attempt is not paused
+// which has not been looked at yet is written with the first that it reports, see recordUnpaused.
 func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requeue bool, err error) {
 	cluster := o.cluster
 	if cluster == nil {
 		cluster = &clusterv1.Cluster{}
+	}
+	if !conditions.Has(o.upgrade, clusterv1.PausedCondition) && !annotations.IsPaused(cluster, o.upgrade) {
+		return false, false, nil
 	}
 	isPaused, requeue, err = paused.EnsurePausedCondition(ctx, r.Client, cluster, o.upgrade)
 	if err == nil && isPaused {

@@ -5,6 +5,7 @@ package hostupgrade
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"time"
 
@@ -13,11 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -268,7 +271,15 @@ var _ = DescribeTable("assessHost", func(expected string, changes ...func(*obser
 	Entry("good", "", reported(infrav1.HostUpgradeSucceeded)),
 	Entry("assessing", "ElementalHost h is assessing its boot", reported(infrav1.HostUpgradeAssessing)),
 	Entry("another image", "ElementalHost h reports image sha256:x instead of sha256:new", func(o *observation) { o.host.Status.OS.Digest = "sha256:x" }),
-	Entry("no outcome yet", "waiting for the outcome on ElementalHost h", reported(infrav1.HostUpgradeSucceeded), labelled),
+)
+
+var _ = DescribeTable("outcomeMessage", func(expected string, since time.Duration) {
+	o := typical(reported(infrav1.HostUpgradeSucceeded), labelled)
+	o.host.Status.Agent.LastSeen = metav1.Time{Time: o.now.Add(-since)}
+	Expect(outcomeMessage(o, " (late)")).To(Equal(expected))
+},
+	Entry("has nothing to say of what passes within moments", "", momentary-time.Second),
+	Entry("says what is waited for if it does not", "waiting for the outcome on ElementalHost h (late)", momentary),
 )
 
 var _ = DescribeTable("assessNode", func(expected string, changes ...func(*observation)) {
@@ -293,4 +304,20 @@ var _ = DescribeTable("operated", func(change func(*corev1.Node), expected bool)
 	Entry("a cordon", func(node *corev1.Node) { node.Spec.Unschedulable = true }, true),
 	Entry("a heartbeat", func(node *corev1.Node) { node.Status.Phase = corev1.NodeRunning }, false),
 	Entry("another annotation", func(node *corev1.Node) { node.Annotations = map[string]string{"a": "b"} }, false),
+)
+
+var _ = DescribeTable("An Event of a step", func(step string, told bool, changes ...func(*infrav1.ElementalHostUpgradeStatus)) {
+	recorder := events.NewFakeRecorder(1)
+	o := typical()
+	for _, change := range changes {
+		change(&o.upgrade.Status)
+	}
+	(&Reconciler{Recorder: recorder}).announce(context.Background(), o, sequence.Report{Step: step, Index: 1, Total: 14}, "waiting")
+	Expect(recorder.Events).To(HaveLen(map[bool]int{true: 1}[told]))
+},
+	Entry("tells of one at which few attempts wait", stepDrain, true),
+	Entry("tells of a pause", stepApprove, true),
+	Entry("does not tell of one at which all of them wait", stepReboot, false),
+	Entry("tells of that, too, if a check blocks", stepPreflight, true, blockedBy("NodeReady")),
+	Entry("is not repeated", stepDrain, false, func(status *infrav1.ElementalHostUpgradeStatus) { status.Step = stepDrain }),
 )

@@ -27,7 +27,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {
-		r.recordWait(o, sequence.Report{}, report.Result.Message+" (being deleted)")
+		if report.Result.Message != "" {
+			r.recordWait(o, sequence.Report{}, report.Result.Message+" (being deleted)")
+		}
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
 	}
 	// What the host began has ended by now; the steps above leave the attempt on it as evidence.

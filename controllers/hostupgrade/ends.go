@@ -6,6 +6,7 @@ package hostupgrade
 import (
 	"cmp"
 	"context"
+	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -48,12 +49,25 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	}
 }
 
+// momentary is for how long the outcome of a host is waited for without a word: the controller of hosts records it within moments of
+// the report.
+const momentary = 5 * time.Second
+
 // awaitOutcome waits until the outcome stands on the host, where it outlives a move.
 func awaitOutcome(_ context.Context, o *observation) (sequence.Result, error) {
 	if o.labelled() && isHostEnd(o.hostReport().Phase) && o.host.DeletionTimestamp.IsZero() {
-		return sequence.Wait(pollPods, "waiting for the outcome on ElementalHost %s", o.host.Name), nil
+		return sequence.Wait(pollPods, "%s", outcomeMessage(o, "")), nil
 	}
 	return sequence.Done(), nil
+}
+
+// outcomeMessage says that the outcome of the host is waited for, and how late that is; empty while nothing is to be said of it, since
+// the host has just reported it.
+func outcomeMessage(o *observation, late string) string {
+	if o.now.Sub(o.host.Status.Agent.LastSeen.Time) < momentary {
+		return ""
+	}
+	return "waiting for the outcome on ElementalHost " + o.host.Name + late
 }
 
 // takeBack withdraws the attempt from the host. If the host had been triggered it waits for the

@@ -29,6 +29,8 @@ type faults struct {
 	dieAtTrigger bool
 	// triggers are the attempts that the controller has given the trigger for, once for each time.
 	triggers []string
+	// meanwhile is what others do directly before a write of the controller. Nil: nothing.
+	meanwhile func(ctx context.Context, object client.Object)
 	// dead is true from the death of the controller to its restart, and disturbed from its death, or the
 	// failure of a write, for good.
 	dead, disturbed bool
@@ -56,12 +58,19 @@ func (f *faults) before() error {
 	return nil
 }
 
+func (f *faults) precede(ctx context.Context, object client.Object) {
+	if f.meanwhile != nil {
+		f.meanwhile(ctx, object)
+	}
+}
+
 func (f *faults) wrap(inner client.WithWatch) client.Client {
 	return interceptor.NewClient(inner, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			if err := f.before(); err != nil {
 				return err
 			}
+			f.precede(ctx, object)
 			triggered := f.triggering(ctx, c, object)
 			if err := c.Patch(ctx, object, patch, options...); err != nil {
 				return err
@@ -84,6 +93,7 @@ func (f *faults) wrap(inner client.WithWatch) client.Client {
 			if err := f.before(); err != nil {
 				return err
 			}
+			f.precede(ctx, object)
 			return c.SubResource(subResource).Patch(ctx, object, patch, options...)
 		},
 		SubResourceCreate: func(ctx context.Context, c client.Client, subResource string, object, sub client.Object, options ...client.SubResourceCreateOption) error {

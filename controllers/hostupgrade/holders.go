@@ -6,7 +6,6 @@ package hostupgrade
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -89,24 +88,28 @@ func (held occupancy) controlPlane() []*infrav1.ElementalHostUpgrade {
 	return found
 }
 
-// describe names the nodes of attempts that hold slots, with where those are.
+// describe names the nodes of attempts that hold slots, with what holds those that do not go by themselves.
 func describe(holders []*infrav1.ElementalHostUpgrade, now time.Time) string {
 	said := make([]string, 0, len(holders))
 	for _, holder := range holders {
-		said = append(said, fmt.Sprintf("%s (%s)", cmp.Or(holder.Status.NodeName, holder.Spec.HostName), standing(holder, now)))
+		name := cmp.Or(holder.Status.NodeName, holder.Spec.HostName)
+		if held := heldUp(holder, now); held != "" {
+			name += " (" + held + ")"
+		}
+		said = append(said, name)
 	}
 	slices.Sort(said)
 	return strings.Join(said, ", ")
 }
 
-// standing says where an attempt is, and what holds it if that does not go by itself. All who wait for it say so too: a
-// word for each of its steps, or a part of its message, which counts Pods, would be written by every one of them, and
-// each write is a reconcile. It is three words on the way of an attempt that goes well.
-func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
+// heldUp says what holds an attempt; empty while it goes by itself. All who wait for it say so too: a word for each of its steps, or a
+// part of its message, which counts Pods, would be written by every one of them, and each write is a reconcile. One that has ended has
+// given its slot back before: what was read of the slot is older.
+func heldUp(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 	phase, step := attempt.Status.Phase, attempt.Status.Step
 	switch {
 	case isEnded(phase):
-		return string(phase)
+		return ""
 	case conditions.IsTrue(attempt, clusterv1.PausedCondition):
 		return "Paused: its ElementalHostUpgrade is paused"
 	case phase == infrav1.UpgradeHostLost:
@@ -114,24 +117,18 @@ func standing(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
 	case attempts.WaitsForApproval(attempt):
 		return "Paused: waits for approval"
 	}
-	stage := "Preparing"
-	switch step {
-	case stepReboot:
-		stage = "Rebooting"
-	case stepAssess, stepUncordon, stepRestoreVMs, stepSettle:
-		stage = "Assessing"
-	case stepPreflight, stepTrigger:
+	if step == stepPreflight || step == stepTrigger {
 		if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
-			return stage + ": held by " + blocked
+			return "held by " + blocked
 		}
-		if step == stepTrigger { // which an attempt that goes well passes in one reconcile
-			return stage + ": waits at " + step
-		}
+	}
+	if step == stepTrigger { // which an attempt that goes well passes in one reconcile
+		return "waits at " + step
 	}
 	if late := lateAt(attempt, step, now); late != "" {
-		return stage + ": at " + step + late
+		return "at " + step + late
 	}
-	return stage
+	return ""
 }
 
 // lateAt is overdue for the step of another attempt.

@@ -4,7 +4,6 @@
 package hostupgrade
 
 import (
-	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,42 +22,40 @@ func at(step string, since time.Duration) func(*infrav1.ElementalHostUpgradeStat
 	}
 }
 
-var _ = DescribeTable("standing", func(expected string, changes ...func(*infrav1.ElementalHostUpgradeStatus)) {
+var _ = DescribeTable("heldUp", func(expected string, changes ...func(*infrav1.ElementalHostUpgradeStatus)) {
 	upgrade := attempt("u", "1", changes...)
-	Expect(standing(&upgrade, noon)).To(Equal(expected))
+	Expect(heldUp(&upgrade, noon)).To(Equal(expected))
 },
-	Entry("not looked at yet", "Preparing"),
-	Entry("on its way", "Preparing", at(stepDrain, time.Second)),
-	Entry("by its budgets", "Preparing: at Drain (for longer than 30m0s)", at(stepDrain, time.Hour)),
-	Entry("by its host, which is lost before it is late", "Rebooting", at(stepReboot, 24*time.Hour)),
-	Entry("by its node", "Assessing: at Assess (for longer than 15m0s)", at(stepAssess, time.Hour)),
+	Entry("not looked at yet", ""),
+	Entry("on its way", "", at(stepDrain, time.Second)),
+	Entry("by its budgets", "at Drain (for longer than 30m0s)", at(stepDrain, time.Hour)),
+	Entry("by its host, which is lost before it is late", "", at(stepReboot, 24*time.Hour)),
+	Entry("by its node", "at Assess (for longer than 15m0s)", at(stepAssess, time.Hour)),
 	Entry("by a person", "Paused: waits for approval", at(stepApprove, time.Second)),
 	Entry("by its pause", "Paused: its ElementalHostUpgrade is paused", at(stepDrain, time.Hour), func(status *infrav1.ElementalHostUpgradeStatus) {
 		status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue}}
 	}),
-	Entry("by a check", "Preparing: held by NodeReady and Volumes", at(stepPreflight, time.Second), blockedBy("NodeReady", "Volumes")),
+	Entry("by a check", "held by NodeReady and Volumes", at(stepPreflight, time.Second), blockedBy("NodeReady", "Volumes")),
 	Entry("lost", "HostLost: waits for its host", at(stepReboot, time.Hour), in(infrav1.UpgradeHostLost)),
-	Entry("ended", "Failed", in(infrav1.UpgradeFailed)),
+	Entry("ended, which has given its slot back", "", in(infrav1.UpgradeFailed)),
 )
 
-var _ = Describe("Standings", func() {
-	It("are few on the way of an attempt, since all who wait for it write them", func() {
-		said := []string{}
+var _ = Describe("What holds an attempt", func() {
+	It("is nothing on its way, since all who wait for it would write that", func() {
 		for _, step := range StepNames() {
 			if step == stepApprove || step == stepTrigger { // passed before there is a slot, and in one reconcile
 				continue
 			}
 			upgrade := attempt("u", "1", at(step, time.Second))
-			said = append(said, standing(&upgrade, noon))
+			Expect(heldUp(&upgrade, noon)).To(BeEmpty(), step)
 		}
-		Expect(slices.Compact(said)).To(Equal([]string{"Preparing", "Rebooting", "Assessing"}))
 	})
 
-	It("say so of one that is ready to be triggered and is not", func() {
+	It("is said of one that is ready to be triggered and is not", func() {
 		upgrade := attempt("u", "1", at(stepTrigger, time.Second))
-		Expect(standing(&upgrade, noon)).To(Equal("Preparing: waits at Trigger"))
+		Expect(heldUp(&upgrade, noon)).To(Equal("waits at Trigger"))
 		upgrade = attempt("u", "1", at(stepTrigger, time.Second), blockedBy("ControlPlaneQuorum"))
-		Expect(standing(&upgrade, noon)).To(Equal("Preparing: held by ControlPlaneQuorum"))
+		Expect(heldUp(&upgrade, noon)).To(Equal("held by ControlPlaneQuorum"))
 	})
 })
 
@@ -83,13 +80,13 @@ var _ = DescribeTable("slotBlocker", func(ctx SpecContext, maxConcurrent int32, 
 	Expect(slotBlocker(ctx, o, holding(taken...))).To(Equal(expected))
 },
 	Entry("none taken", int32(1), false, ""),
-	Entry("all taken", int32(2), false, "waiting for an upgrade slot of Cluster c: 2 of 2 taken by node-a (Preparing), node-b (Preparing)", slotOf("b"), slotOf("a")),
+	Entry("all taken", int32(2), false, "waiting for an upgrade slot of Cluster c: 2 of 2 taken by node-a, node-b", slotOf("b"), slotOf("a")),
 	Entry("one left", int32(2), false, "", slotOf("a")),
 	Entry("more taken than allowed by now", int32(1), false,
-		"waiting for an upgrade slot of Cluster c: 2 of 1 taken by node-a (Preparing), node-b (Preparing)", slotOf("a"), slotOf("b")),
+		"waiting for an upgrade slot of Cluster c: 2 of 1 taken by node-a, node-b", slotOf("a"), slotOf("b")),
 	Entry("a worker beside a control plane node", int32(2), false, "", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
 	Entry("two control plane nodes", int32(3), true,
-		"waiting for the other control plane node, as they are upgraded one at a time: node-a (Preparing)",
+		"waiting for the other control plane node, as they are upgraded one at a time: node-a",
 		slotOf("b"), infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
 )
 

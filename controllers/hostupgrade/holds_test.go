@@ -57,7 +57,7 @@ func holds() []hold {
 			},
 		},
 		{
-			position: "Admit (4/14)", message: "waiting for an upgrade slot of Cluster edge: 1 of 1 taken by NAMESPACE-z (Preparing)",
+			position: "Admit (4/14)", message: "waiting for an upgrade slot of Cluster edge: 1 of 1 taken by NAMESPACE-z",
 			impose: takeSlot, lift: freeSlots,
 		},
 		{

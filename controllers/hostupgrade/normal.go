@@ -143,7 +143,7 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {
-		if isEnded(o.upgrade.Status.Phase) { // and must not look as if it went on
+		if report.Result.Message == "" || isEnded(o.upgrade.Status.Phase) { // which must not look as if it went on
 			return ctrl.Result{RequeueAfter: report.Result.After}, nil
 		}
 		r.recordWait(o, sequence.Report{}, report.Result.Message+ending)

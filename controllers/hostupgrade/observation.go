@@ -89,7 +89,11 @@ type observation struct {
 func attemptOf(upgrade *infrav1.ElementalHostUpgrade) string { return attempts.ID(upgrade) }
 
 // wasMoved reports whether the attempt began on another management cluster, where its report stayed.
-func (o *observation) wasMoved() bool { return o.attempt != attempts.FirstID(o.upgrade) }
+func (o *observation) wasMoved() bool { return wasMoved(o.upgrade) }
+
+func wasMoved(upgrade *infrav1.ElementalHostUpgrade) bool {
+	return attempts.ID(upgrade) != attempts.FirstID(upgrade)
+}
 
 func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {
 	o := &observation{

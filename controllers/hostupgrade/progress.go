@@ -16,8 +16,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// hostChanged lets pass all of a host but the progress of what takes long, and when its agent spoke: each report of those would have the
-// attempt read everything live for nothing that it decides on.
+// hostChanged lets pass all of a host but the progress of what takes long, when its agent spoke, and its conditions: each write of those
+// would have the attempt read everything live for nothing that it decides on.
 func hostChanged() predicate.Funcs {
 	return predicates.Changed(seen)
 }
@@ -25,7 +25,7 @@ func hostChanged() predicate.Funcs {
 func seen(host *infrav1.ElementalHost) any {
 	seen := *host
 	seen.ResourceVersion, seen.ManagedFields = "", nil
-	seen.Status.Agent.LastSeen = metav1.Time{}
+	seen.Status.Agent.LastSeen, seen.Status.Conditions = metav1.Time{}, nil
 	seen.Status.Upgrade = hoststate.WithoutProgress(seen.Status.Upgrade)
 	return seen
 }

@@ -25,6 +25,7 @@ var _ = DescribeTable("hostChanged", func(change func(*infrav1.ElementalHost), p
 },
 	Entry("progress wakes no attempt", func(h *infrav1.ElementalHost) { h.Status.Upgrade.Progress.Bytes = 2 }, false),
 	Entry("nor does its end", func(h *infrav1.ElementalHost) { h.Status.Upgrade.Progress = nil }, false),
+	Entry("nor do its conditions", func(h *infrav1.ElementalHost) { h.Status.Conditions = []metav1.Condition{{Type: "Ready"}} }, false),
 	Entry("a phase does", func(h *infrav1.ElementalHost) { h.Status.Upgrade.Phase = infrav1.HostUpgradeRebooting }, true),
 	Entry("a label does", func(h *infrav1.ElementalHost) { h.Labels = map[string]string{"a": "b"} }, true),
 	Entry("what is asked of it does", func(h *infrav1.ElementalHost) { h.Spec.Approved = true }, true),

@@ -148,7 +148,7 @@ var _ = Describe("Attempts that wait for a slot", func() {
 			if i > 0 {
 				Expect(*count).To(Equal(reads{gets: 1}))
 				Expect(w.statusOf(ctx, name).Message).To(Equal(
-					"waiting for an upgrade slot of Cluster edge: 1 of 1 taken by " + w.host + " (Rebooting)"))
+					"waiting for an upgrade slot of Cluster edge: 1 of 1 taken by " + w.host))
 			}
 		}
 		Expect(w.slots(ctx)).To(ConsistOf("upgrade-a"))

@@ -12,11 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -37,6 +39,14 @@ func (r *Reconciler) recordStart(o *observation) (isFirst bool) {
 		status.From = o.host.Status.OS
 	}
 	return true
+}
+
+// recordUnpaused says that the attempt is not paused, where nothing has been said of it yet. What is paused does not come here.
+func (o *observation) recordUnpaused() {
+	if conditions.Has(o.upgrade, clusterv1.PausedCondition) {
+		return
+	}
+	conditions.Set(o.upgrade, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason})
 }
 
 // recordReturn notes when the host was first seen to be back: from then on counts the time that it may take to assess its
@@ -72,6 +82,9 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		// to say of it, and what was said of the step before must not be said of this one.
 		return
 	}
+	if report.Result.Message == "" { // it passes by itself within moments, see awaitOutcome
+		return
+	}
 	r.announce(ctx, o, report, report.Result.Message)
 	r.recordWait(o, report, report.Result.Message+o.tooLate()+o.keptOff(report.Step))
 }
@@ -98,12 +111,19 @@ func (r *Reconciler) recordError(ctx context.Context, o *observation, report seq
 	r.recordWait(o, report, message+suffix)
 }
 
-// announce the step that an attempt stops at, if it is another one than before.
+// unannounced are the steps at which every attempt waits for its host or for others. The condition Progressing has them; an Event of each
+// would be a fifth of what an upgrade writes.
+var unannounced = []string{stepPreflight, stepPrefetch, stepAdmit, stepReboot, stepAssess}
+
+// announce the step that an attempt stops at, if it is another one than before. A check that blocks is an Event, too.
 func (r *Reconciler) announce(ctx context.Context, o *observation, report sequence.Report, message string) {
 	if report.Completed() || o.upgrade.Status.Step == report.Step {
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
+	if slices.Contains(unannounced, report.Step) && preflight.BlockedBy(o.upgrade.Status.Preflight) == "" {
+		return
+	}
 	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), message)
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,7 +140,16 @@ func (r *Reconciler) allowRemediation(ctx context.Context, o *observation) error
 	})
 }
 
+// patchMachine writes with a resourceVersion at which what is decided on is what was read. Cluster API may have written the rest since,
+// as it does all the time: that is no conflict.
 func (r *Reconciler) patchMachine(ctx context.Context, o *observation, change func(*clusterv1.Machine)) error {
+	now, err := existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, o.machine.Namespace, o.machine.Name)
+	if err != nil {
+		return err
+	}
+	if now != nil && equality.Semantic.DeepEqual(decisive(now), decisive(o.machine)) { // or the write is a conflict
+		o.machine = now
+	}
 	before := o.machine.DeepCopy()
 	change(o.machine)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -147,4 +157,9 @@ func (r *Reconciler) patchMachine(ctx context.Context, o *observation, change fu
 		return fmt.Errorf("marking Machine %s for its health checks: %w", o.machine.Name, err)
 	}
 	return nil
+}
+
+// decisive is what decides on a Machine whether it is marked for its health checks.
+func decisive(machine *clusterv1.Machine) []any {
+	return []any{machine.UID, machine.Generation, machine.DeletionTimestamp, machine.Annotations}
 }

@@ -22,13 +22,16 @@ import (
 var fallbackModes = []string{"passive", "recovery"}
 
 // judgeDrift tells a host that left its OS by itself from one that is being brought to another, or that an
-// attempt did not get there. Unlike UpToDate it says nothing of templates: a rollout is no drift.
+// attempt did not get there. Unlike UpToDate it says nothing of templates: a rollout is no drift. An attempt that is in progress is all
+// that it says until that has ended, also of a host that runs the OS already: it may fall back yet.
 func judgeDrift(f osFacts) {
 	const drifted = infrav1.OSDriftedCondition
 	m := f.machine
 	switch match := f.match(); {
 	case f.host == nil || match == hoststate.MatchUnknown && osversion.Hash(m.Spec.OSVersionManagement) != "":
 		condition.Unknown(m, drifted, infrav1.HostOSUnknownReason, "It is not known what the host runs")
+	case f.upgrade != "":
+		condition.False(m, drifted, infrav1.UpgradeInProgressReason, "The host is being brought to another OS")
 	case match != hoststate.MatchOther:
 		condition.False(m, drifted, infrav1.NotDriftedReason, "")
 	case !hoststate.Bootstrapped(f.host):
@@ -56,8 +59,7 @@ func (f osFacts) match() hoststate.Match {
 // isUpdated reports whether an update of the machine is under way. Cluster API marks the machine in the very
 // write that gives it another OS, and the attempt follows later.
 func (f osFacts) isUpdated() bool {
-	return f.upgrade != "" ||
-		owner.IsUpdating(f.machine) ||
+	return owner.IsUpdating(f.machine) ||
 		f.owner != nil && owner.IsUpdating(f.owner) ||
 		f.last != nil && f.last.PhaseNow() == infrav1.UpgradeHostLost ||
 		capiworkaround.NeverBegun(f.machine, f.template, f.host)

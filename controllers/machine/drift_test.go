@@ -98,6 +98,9 @@ var _ = Describe("OSDrifted", func() {
 		Entry("an attempt is in progress", func(ctx SpecContext, w *world, _ *infrav1.ElementalMachine, host string) {
 			w.attempt(ctx, host, infrav1.UpgradeProgressing, wanted)
 		}, elsewhere, metav1.ConditionFalse, infrav1.UpgradeInProgressReason),
+		Entry("an attempt is in progress, and the host runs its OS already", func(ctx SpecContext, w *world, _ *infrav1.ElementalMachine, host string) {
+			w.attempt(ctx, host, infrav1.UpgradeProgressing, wanted)
+		}, infrav1.HostOS{ImageURI: "oci://os:v1", BootMode: "active"}, metav1.ConditionFalse, infrav1.UpgradeInProgressReason),
 		Entry("the host is lost in one", func(ctx SpecContext, w *world, _ *infrav1.ElementalMachine, host string) {
 			w.attempt(ctx, host, infrav1.UpgradeHostLost, wanted)
 		}, elsewhere, metav1.ConditionFalse, infrav1.UpgradeInProgressReason),

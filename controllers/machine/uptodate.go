@@ -61,8 +61,9 @@ func judgeUpToDate(f osFacts) {
 	const upToDate = infrav1.OSUpToDateCondition
 	m := f.machine
 	switch {
-	case f.upgrade != "":
-		condition.False(m, upToDate, infrav1.UpgradeInProgressReason, "ElementalHostUpgrade %s is in progress", f.upgrade)
+	case f.upgrade != "" || f.isBeginning():
+		// The attempt is not named: it is created moments after the update has begun, and the condition would be written once more.
+		condition.False(m, upToDate, infrav1.UpgradeInProgressReason, "ElementalHost %s is being upgraded", hostName(m))
 	case f.held != "":
 		condition.False(m, upToDate, infrav1.WaitingForNodeReason, "Waiting for its turn: %s", f.held)
 	case f.unresolved != nil:
@@ -77,6 +78,20 @@ func judgeUpToDate(f osFacts) {
 	default:
 		judgeBooted(f)
 	}
+}
+
+// isBeginning reports whether Cluster API has begun an update of the machine whose attempt is yet to come.
+func (f osFacts) isBeginning() bool {
+	isMarked := owner.IsUpdating(f.machine) || f.owner != nil && owner.IsUpdating(f.owner)
+	return isMarked && f.unresolved == nil && f.match() == hoststate.MatchOther &&
+		(f.last == nil || !osversion.Same(f.last.Spec.OSVersionManagement, f.machine.Spec.OSVersionManagement))
+}
+
+func hostName(machine *infrav1.ElementalMachine) string {
+	if machine.Spec.HostRef == nil {
+		return ""
+	}
+	return machine.Spec.HostRef.Name
 }
 
 func judgeBooted(f osFacts) {

@@ -137,6 +137,33 @@ var _ = Describe("UpToDate", func() {
 		Expect(machine.Spec.HostRef).To(BeNil())
 	})
 
+	It("says the same of an upgrade from where Cluster API begins with it until its attempt has ended", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		machine, host := w.running(ctx, "m1")
+		says := func(reason string) OmegaMatcher {
+			return And(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, reason),
+				WithTransform(func(m *infrav1.ElementalMachine) string { return conditions.GetMessage(m, infrav1.OSUpToDateCondition) },
+					ContainSubstring("ElementalHost "+host.Name)))
+		}
+		update(ctx, machine, func() {
+			machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
+			machine.Spec.OSVersionManagement = image("oci://os:v2")
+		}, false)
+		Eventually(get(ctx, machine)).Should(says(infrav1.UpgradeInProgressReason))
+		told := conditions.GetMessage(machine, infrav1.OSUpToDateCondition)
+
+		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, image("oci://os:v2"))
+		Consistently(func() (string, error) {
+			found, err := get(ctx, machine)()
+			return conditions.GetMessage(found, infrav1.OSUpToDateCondition), err
+		}).Should(Equal(told))
+
+		By("an attempt that has ended, although Cluster API goes on asking for the update")
+		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
+		update(ctx, upgrade, func() { upgrade.Status.Phase = infrav1.UpgradeRolledBack }, true)
+		Eventually(get(ctx, machine)).Should(says(infrav1.HostRunsOtherOSReason))
+	})
+
 	It("follows a template that is patched", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		template := w.template(ctx, "t1", "oci://os:v1")

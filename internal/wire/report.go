@@ -109,7 +109,7 @@ const (
 // contains only warnings.
 const WarningPrefix = "warning: "
 
-// Phases of an attempt, in order; the last three are final.
+// Phases of an attempt, in order; the last three are final. An agent begins with Fetching; older ones have reported Acknowledged before.
 const (
 	PhaseAcknowledged = "Acknowledged"
 	PhaseFetching     = "Fetching"

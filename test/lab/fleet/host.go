@@ -43,7 +43,7 @@ func newHost(name, image string, api *client.Client, nodes *nodes) *host {
 		r.AgentVersion, r.Phase, r.Installed = "v0.8.0", wire.HostRunning, true
 		r.Addresses = []wire.Address{{Type: "Hostname", Address: name}}
 	})
-	h.boot(image, Digest(image))
+	h.boot(image, Digest(image), nil)
 	return h
 }
 
@@ -101,7 +101,7 @@ func (h *host) upgrade(ctx context.Context, wanted *wire.Upgrade) error {
 		now = told
 	}
 	if now.Phase == "" {
-		for _, phase := range []string{wire.PhaseAcknowledged, wire.PhaseFetching, wire.PhaseFetched} {
+		for _, phase := range []string{wire.PhaseFetching, wire.PhaseFetched} {
 			h.tell(ctx, wanted, phase, image)
 		}
 		now = h.board.Report().Upgrade
@@ -111,33 +111,39 @@ func (h *host) upgrade(ctx context.Context, wanted *wire.Upgrade) error {
 	}
 	h.tell(ctx, wanted, wire.PhaseApplying, image)
 	h.tell(ctx, wanted, wire.PhaseRebooting, image)
-	h.boot(image, Digest(image))
+	h.boot(image, Digest(image), h.said(wanted, wire.PhaseAssessing, image))
+	h.board.Flush(ctx)
 	if err := h.nodes.booted(ctx, h.name, h.bootID()); err != nil {
 		return err
 	}
-	h.tell(ctx, wanted, wire.PhaseAssessing, image)
 	h.tell(ctx, wanted, wire.PhaseSucceeded, image)
 	return nil
 }
 
 // tell reports a phase, and returns once the API has accepted it.
 func (h *host) tell(ctx context.Context, wanted *wire.Upgrade, phase, image string) {
+	h.board.Attempt(h.said(wanted, phase, image))
+	h.board.Flush(ctx)
+}
+
+// said is what is reported of an attempt in a phase.
+func (h *host) said(wanted *wire.Upgrade, phase, image string) *wire.Attempt {
 	said := &wire.Attempt{Attempt: wanted.Attempt, Phase: phase, FreeBytes: freeBytes}
-	if phase != wire.PhaseAcknowledged && phase != wire.PhaseFetching {
+	if phase != wire.PhaseFetching {
 		said.Digest, said.ImageBytes, said.FromBootID = Digest(image), imageBytes, h.bootID()
 	}
 	if told := h.board.Report().Upgrade; told != nil && told.Attempt == wanted.Attempt && told.FromBootID != "" {
 		said.FromBootID = told.FromBootID
 	}
 	said.Healthy = phase == wire.PhaseSucceeded
-	h.board.Attempt(said)
-	h.board.Flush(ctx)
+	return said
 }
 
-// boot begins a boot into an image.
-func (h *host) boot(image, digest string) {
+// boot begins a boot into an image. As in the first report of an agent after a boot, what is said of the attempt by then is said with it.
+func (h *host) boot(image, digest string, attempt *wire.Attempt) {
 	h.boots++
 	h.board.Update(func(r *wire.Report) {
+		r.Upgrade = attempt
 		r.OS = wire.OS{
 			ImageURI: image, Digest: digest, Snapshot: int32(h.boots), BootMode: "active", BootID: h.bootID(), FreeBytes: freeBytes,
 		}
