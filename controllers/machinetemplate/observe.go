@@ -55,6 +55,8 @@ type observation struct {
 	owners []placed
 	// others are Machines whose owners are not rolled out by a reference.
 	others others
+	// views of the Clusters of owners, by name; see viewOf.
+	views map[string]*clusterview.View
 	// failed is what could not be written, and keeps no owner from being moved.
 	failed error
 }

@@ -26,8 +26,7 @@ import (
 func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error {
 	var upToDate, all int32
 	for _, candidate := range seen.owners {
-		view := clusterview.New(r.Client, client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
-		running, made, err := view.UpToDate(ctx, candidate)
+		running, made, err := r.viewOf(seen, candidate).UpToDate(ctx, candidate)
 		if err != nil {
 			return err
 		}
@@ -40,6 +39,18 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 	seen.template.Status.Owners = reportedOwners(seen)
 	seen.template.Status.Machines, seen.template.Status.UpToDateMachines = &all, &upToDate
 	return nil
+}
+
+// viewOf the Cluster of an owner. Its machines, of which there may be thousands, are listed once in a reconcile.
+func (r *Reconciler) viewOf(seen *observation, of owner.Owner) *clusterview.View {
+	name := of.ClusterName()
+	if seen.views == nil {
+		seen.views = map[string]*clusterview.View{}
+	}
+	if seen.views[name] == nil {
+		seen.views[name] = clusterview.New(r.Client, client.ObjectKey{Namespace: seen.template.Namespace, Name: name})
+	}
+	return seen.views[name]
 }
 
 // reportedOwners of the template's Machines, by name, with what upgrades their hosts.

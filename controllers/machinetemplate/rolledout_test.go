@@ -11,8 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("RolledOut of a template", func() {
@@ -97,6 +99,18 @@ var _ = Describe("RolledOut of a template", func() {
 		runs(metav1.ConditionFalse)
 		w.reconcile()
 		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1")
+	})
+
+	It("costs one look at each Machine of the Cluster, also of those that are others'", func() {
+		w.reconcile()
+		lists := &apiserver.Counting{Client: w.reconciler.Client}
+		w.reconciler.Client = lists
+		w.reconcileOnce()
+		alone := lists.Listed()
+		const others = 5
+		Expect(clusterviewtest.AddNodes(ctx, c, w.namespace, "c", others)).To(Succeed())
+		w.reconcileOnce()
+		Expect(lists.Listed()).To(Equal(alone + others))
 	})
 
 	It("is not True for a Machine that runs what its owner's topology would have changed", func() {

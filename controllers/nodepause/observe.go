@@ -20,17 +20,21 @@ import (
 type observation struct {
 	cluster   *clusterv1.Cluster
 	elemental *infrav1.ElementalCluster
-	// subjects are the Machines of the Cluster that hosts serve, by their Nodes.
+	view      *clusterview.View
+	// subjects are the Machines of the Cluster that have a Node and may be served by hosts, by that Node; see subjectOn.
 	subjects map[string]*subject
 	// nodes are the names of all Nodes of the Cluster's Machines, and incomplete says that some Machine has none yet.
 	nodes      []string
 	incomplete bool
 }
 
+// observe reads what Machines have in common, of which there may be thousands: a Machine by itself is read where its Node has a mark,
+// or is to get one.
 func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, elemental *infrav1.ElementalCluster) (*observation, error) {
-	seen := &observation{cluster: cluster, elemental: elemental, subjects: map[string]*subject{}}
-	view := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster))
-	machines, err := view.Machines(ctx)
+	seen := &observation{
+		cluster: cluster, elemental: elemental, view: clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)), subjects: map[string]*subject{},
+	}
+	machines, err := seen.view.Machines(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,46 +50,48 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 		if !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
 			continue
 		}
-		own, err := view.ElementalMachine(ctx, machine.Spec.InfrastructureRef.Name)
+		wanted, err := r.wantedOf(ctx, seen.view, machine, known)
 		if err != nil {
 			return nil, err
 		}
-		if own == nil {
-			continue
-		}
-		if seen.subjects[node], err = r.observeSubject(ctx, view, machine, own, known); err != nil {
-			return nil, err
-		}
+		seen.subjects[node] = &subject{desired: wanted, machine: machine}
 	}
 	return seen, nil
 }
 
-func (r *Reconciler) observeSubject(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, own *infrav1.ElementalMachine,
-	known map[string]desired,
-) (*subject, error) {
+// wantedOf a Machine is the rollout of its attempt where its owner, or what that wants, is gone or of a kind that is not known.
+func (r *Reconciler) wantedOf(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, known map[string]desired) (desired, error) {
 	wanted, err := r.desired(ctx, view, machine, known)
-	if err != nil {
+	if err != nil || wanted.rollout != "" {
+		return wanted, err
+	}
+	unfinished, err := view.UnfinishedOn(ctx, machine.Spec.InfrastructureRef.Name)
+	if err != nil || unfinished == nil || !isActive(unfinished) {
+		return wanted, err
+	}
+	return desired{
+		rollout: pausing.RolloutOf(unfinished), options: unfinished.Spec.Options, os: hoststate.Decode(unfinished.Spec.OSVersionManagement),
+	}, nil
+}
+
+// subjectOn a Node, with all that is known of it; nil where there is none, or its ElementalMachine is gone. It is read once.
+func (o *observation) subjectOn(ctx context.Context, node string) (*subject, error) {
+	of := o.subjects[node]
+	if of == nil || of.own != nil {
+		return of, nil
+	}
+	own, err := o.view.ElementalMachine(ctx, of.machine.Spec.InfrastructureRef.Name)
+	if err != nil || own == nil {
 		return nil, err
 	}
-	found := &subject{machine: machine, own: own, desired: wanted}
-	if found.rollout == "" {
-		// Its owner, or what that wants, is gone or of a kind that is not known.
-		unfinished, err := view.UnfinishedOn(ctx, own.Name)
-		if err != nil {
+	if of.attempt, err = o.view.AttemptOfRollout(ctx, of.machine.Name, of.rollout); err != nil {
+		return nil, err
+	}
+	if own.Spec.HostRef != nil {
+		if of.host, err = o.view.Host(ctx, own.Spec.HostRef.Name); err != nil {
 			return nil, err
 		}
-		if unfinished != nil && isActive(unfinished) {
-			found.desired = desired{
-				rollout: pausing.RolloutOf(unfinished), options: unfinished.Spec.Options, os: hoststate.Decode(unfinished.Spec.OSVersionManagement),
-			}
-		}
 	}
-	if found.attempt, err = view.AttemptOfRollout(ctx, machine.Name, found.rollout); err != nil {
-		return nil, err
-	}
-	if own.Spec.HostRef == nil {
-		return found, nil
-	}
-	found.host, err = view.Host(ctx, own.Spec.HostRef.Name)
-	return found, err
+	of.own = own
+	return of, nil
 }

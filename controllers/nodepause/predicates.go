@@ -33,7 +33,8 @@ func marked(object client.Object) any {
 	case *infrav1.ElementalHost:
 		return []any{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
-		return []any{goes, of.Spec.Cancel, of.Status.Phase, attempts.PastApproval(of)}
+		phase := of.PhaseNow()
+		return []any{goes, of.Spec.Cancel, phase.IsActive(), phase == infrav1.UpgradeSucceeded, attempts.PastApproval(of)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation], of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
 	default: // a label tells whose a control plane is, and comes later

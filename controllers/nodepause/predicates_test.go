@@ -33,6 +33,15 @@ var _ = DescribeTable("An update wakes the controller", func(before, after clien
 		Status: infrav1.ElementalHostStatus{OS: infrav1.HostOS{Digest: "sha256:new"}}}, true),
 	Entry("not by the progress of an attempt", &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHostUpgrade{
 		Status: infrav1.ElementalHostUpgradeStatus{Message: "draining", Step: "Drain", StepIndex: 7, StepCount: 14}}, false),
+	Entry("not by the first step of an attempt", &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradePending}}, &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing}}, false),
+	Entry("by a host that is lost", &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing}}, &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeHostLost}}, true),
+	Entry("by a success, from which nothing is left to do", &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted}}, &infrav1.ElementalHostUpgrade{
+		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded}}, true),
 	Entry("by the end of an attempt", &infrav1.ElementalHostUpgrade{}, &infrav1.ElementalHostUpgrade{
 		Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeAborted}}, true),
 	Entry("not by the conditions of a Machine", &clusterv1.Machine{}, &clusterv1.Machine{

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -42,10 +43,13 @@ func (r *Reconciler) settleNodes(ctx context.Context, seen *observation) error {
 	var failed []error
 	for i := range nodes {
 		node := &nodes[i]
-		if pausing.Decide(pausing.MarksOf(node), seen.due(node.Name)) == pausing.Leave {
+		if seen.isLeft(node) {
 			continue
 		}
-		err := r.settleNode(ctx, seen, remote, node.Name)
+		due, err := seen.due(ctx, node.Name)
+		if err == nil && pausing.Decide(pausing.MarksOf(node), due) != pausing.Leave {
+			err = r.settleNode(ctx, seen, remote, node.Name)
+		}
 		failed = append(failed, err)
 		if workload.IsUnanswered(err) {
 			break
@@ -64,32 +68,46 @@ func (r *Reconciler) connect(ctx context.Context, cluster client.ObjectKey) (*wo
 	return r.Workload.Connect(ctx, cluster)
 }
 
+// isLeft reports whether nothing is to be done about a Node, whatever else is known of it: it has no marks, and no rollout pauses it.
+func (o *observation) isLeft(node *corev1.Node) bool {
+	of := o.subjects[node.Name]
+	return pausing.MarksOf(node) == pausing.Marks{} && (of == nil || !pausing.Names(of.options.Strategy, node.Name))
+}
+
 // due is what a rollout means for a Node; nothing, if it is no Machine's, or its Cluster goes.
-func (o *observation) due(node string) pausing.Due {
-	found := o.subjects[node]
-	if found == nil || !o.cluster.DeletionTimestamp.IsZero() {
-		return pausing.Due{}
+func (o *observation) due(ctx context.Context, node string) (pausing.Due, error) {
+	found, err := o.subjectOn(ctx, node)
+	if err != nil || found == nil || !o.cluster.DeletionTimestamp.IsZero() {
+		return pausing.Due{}, err
 	}
-	return found.due(node)
+	return found.due(node), nil
 }
 
 // settleNode does what the marks of one Node ask for, by live reads.
 func (r *Reconciler) settleNode(ctx context.Context, seen *observation, remote *workload.Cluster, name string) error {
-	if err := r.confirm(ctx, seen.subjects[name]); err != nil {
+	of, err := seen.subjectOn(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, of); err != nil {
 		return err
 	}
 	node, err := remote.Node(ctx, name)
 	if err != nil || node == nil {
 		return err
 	}
-	due, log := seen.due(name), ctrl.LoggerFrom(ctx)
+	due, err := seen.due(ctx, name)
+	if err != nil {
+		return err
+	}
+	log := ctrl.LoggerFrom(ctx)
 	switch pausing.Decide(pausing.MarksOf(node), due) {
 	case pausing.Pause:
 		log.Info("Pausing node", "Node", klog.KObj(node), "rollout", due.Rollout)
 		return remote.Pause(ctx, node, due.Rollout)
 	case pausing.Approve:
 		log.Info("Node was resumed before its upgrade", "Node", klog.KObj(node), "rollout", due.Rollout)
-		if err := r.writeApproval(ctx, seen.subjects[name].machine, due.Rollout); err != nil {
+		if err := r.writeApproval(ctx, of.machine, due.Rollout); err != nil {
 			return err
 		}
 		return remote.ClearPause(ctx, node)
@@ -126,14 +144,21 @@ func (r *Reconciler) confirm(ctx context.Context, of *subject) error {
 // forgetApprovals takes away, from Machines, approvals for rollouts that are over or that nobody wants any more.
 func (r *Reconciler) forgetApprovals(ctx context.Context, seen *observation) error {
 	var failed []error
-	for _, of := range seen.subjects {
-		approved := pausing.ApprovedFor(of.machine)
-		if approved == "" || approved == of.rollout && !of.isOver() || !of.machine.DeletionTimestamp.IsZero() {
+	for node, of := range seen.subjects {
+		if pausing.ApprovedFor(of.machine) == "" || !of.machine.DeletionTimestamp.IsZero() {
 			continue
 		}
-		failed = append(failed, r.writeApproval(ctx, of.machine, ""))
+		failed = append(failed, r.forgetApproval(ctx, seen, node))
 	}
 	return errors.Join(failed...)
+}
+
+func (r *Reconciler) forgetApproval(ctx context.Context, seen *observation, node string) error {
+	of, err := seen.subjectOn(ctx, node)
+	if err != nil || of == nil || pausing.ApprovedFor(of.machine) == of.rollout && !of.isOver() {
+		return err
+	}
+	return r.writeApproval(ctx, of.machine, "")
 }
 
 func (r *Reconciler) writeApproval(ctx context.Context, machine *clusterv1.Machine, rollout string) error {

@@ -17,7 +17,8 @@ import (
 type subject struct {
 	desired
 	machine *clusterv1.Machine
-	own     *infrav1.ElementalMachine
+	// own is the ElementalMachine. Nil until it is read with what follows, see observation.subjectOn.
+	own *infrav1.ElementalMachine
 	// host that serves it. Nil if there is none.
 	host *infrav1.ElementalHost
 	// attempt is the newest of the rollout. Nil if there is none.

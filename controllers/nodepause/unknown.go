@@ -34,7 +34,10 @@ func (r *Reconciler) reportUnknown(ctx context.Context, seen *observation) error
 	if err != nil {
 		return fmt.Errorf("preparing the patch of ElementalCluster %s: %w", elemental.Name, err)
 	}
-	message, running := seen.unknown()
+	message, running, err := seen.unknown(ctx)
+	if err != nil {
+		return err
+	}
 	known := conditions.Get(elemental, infrav1.PauseNodesKnownCondition)
 	switch {
 	case message != "":
@@ -56,22 +59,42 @@ func (r *Reconciler) reportUnknown(ctx context.Context, seen *observation) error
 
 // unknown names in words, and by the rollout that runs with them. Nodes that are still to come may be meant by the
 // names in the spec.
-func (o *observation) unknown() (message string, running map[string]string) {
+func (o *observation) unknown(ctx context.Context) (message string, running map[string]string, err error) {
 	said := []string{}
 	if names := pausing.Unknown(o.elemental.Spec.NodeUpgradeOption.Strategy, o.nodes); len(names) > 0 && !o.incomplete {
 		said = append(said, fmt.Sprintf("spec.nodeUpgradeOption.strategy.pauseNodes names %s: correct it before the next rollout", noNodes(names)))
 	}
-	running = map[string]string{}
-	for _, of := range o.subjects {
-		if names := pausing.Unknown(of.options.Strategy, o.nodes); len(names) > 0 && !of.isOver() {
-			running[of.rollout] = fmt.Sprintf("pauseNodes of the rollout of ElementalMachineTemplate %s names %s: annotate the Node that is meant with %s",
-				of.rollout, noNodes(names), infrav1.NodeUpgradePauseAnnotation)
-		}
+	if running, err = o.unknownInRollouts(ctx); err != nil {
+		return "", nil, err
 	}
 	for _, rollout := range slices.Sorted(maps.Keys(running)) {
 		said = append(said, running[rollout])
 	}
-	return strings.Join(said, "; "), running
+	return strings.Join(said, "; "), running, nil
+}
+
+// unknownInRollouts names, in words, by the rollout that runs with them. The names of each rollout are looked up once.
+func (o *observation) unknownInRollouts(ctx context.Context) (map[string]string, error) {
+	running, unknown := map[string]string{}, map[string][]string{}
+	for node, of := range o.subjects {
+		names, isLookedUp := unknown[of.rollout]
+		if !isLookedUp {
+			names = pausing.Unknown(of.options.Strategy, o.nodes)
+			unknown[of.rollout] = names
+		}
+		if len(names) == 0 || running[of.rollout] != "" {
+			continue
+		}
+		found, err := o.subjectOn(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil && !found.isOver() {
+			running[of.rollout] = fmt.Sprintf("pauseNodes of the rollout of ElementalMachineTemplate %s names %s: annotate the Node that is meant with %s",
+				of.rollout, noNodes(names), infrav1.NodeUpgradePauseAnnotation)
+		}
+	}
+	return running, nil
 }
 
 func noNodes(names []string) string {

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,7 +70,12 @@ func IsUpdating(machine metav1.Object) bool {
 
 // Made reports whether these are the labels of a Machine of an owner, or of its ElementalMachine.
 func Made(of Owner, set map[string]string) bool {
-	return labels.SelectorFromSet(labels.Set(of.machineLabels())).Matches(labels.Set(set))
+	for label, value := range of.machineLabels() {
+		if found, isSet := set[label]; !isSet || found != value {
+			return false
+		}
+	}
+	return true
 }
 
 // MadeFrom is the ElementalMachineTemplate whose content a machine was last created from or updated to, or empty.

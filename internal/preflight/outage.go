@@ -22,7 +22,7 @@ const smallControlPlane = 2
 func readOutages(ctx context.Context, view *clusterview.View, s *Snapshot) error {
 	s.Outages = map[string]time.Duration{}
 	for _, machine := range s.missed() {
-		host := s.hostOf(&machine)
+		host := s.hostOf(machine)
 		if host == nil {
 			continue
 		}
@@ -36,10 +36,11 @@ func readOutages(ctx context.Context, view *clusterview.View, s *Snapshot) error
 }
 
 // missed are the Machines of the only Node of a cluster, and of a control plane of one or two.
-func (s *Snapshot) missed() []clusterv1.Machine {
-	found, isSmall, isAlone := []clusterv1.Machine{}, len(s.controlPlane()) <= smallControlPlane, len(s.Nodes) == 1
-	for _, machine := range s.Machines {
-		if isSmall && util.IsControlPlaneMachine(&machine) || isAlone && machine.Status.NodeRef.Name == s.Nodes[0].Name {
+func (s *Snapshot) missed() []*clusterv1.Machine {
+	found, isSmall, isAlone := []*clusterv1.Machine{}, len(s.controlPlane()) <= smallControlPlane, len(s.Nodes) == 1
+	for i := range s.Machines {
+		machine := &s.Machines[i]
+		if isSmall && util.IsControlPlaneMachine(machine) || isAlone && machine.Status.NodeRef.Name == s.Nodes[0].Name {
 			found = append(found, machine)
 		}
 	}

@@ -25,7 +25,7 @@ var _ = DescribeTable("unhealthyOthers", func(change func(machines []clusterv1.M
 	}
 	change(machines, nodes)
 	s := &Snapshot{Nodes: nodes}
-	Expect(s.unhealthyOthers(machines, &Subject{Machine: &machines[0], Attempt: "u/1"})).To(HaveExactElements(expected))
+	Expect(s.unhealthyOthers([]*clusterv1.Machine{&machines[0], &machines[1], &machines[2]}, &Subject{Machine: &machines[0], Attempt: "u/1"})).To(HaveExactElements(expected))
 },
 	Entry("none", func([]clusterv1.Machine, []corev1.Node) {}),
 	Entry("never itself", func(machines []clusterv1.Machine, nodes []corev1.Node) {

@@ -59,23 +59,23 @@ func (s *Snapshot) allowsQuorumLoss() bool {
 }
 
 // unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.
-func (s *Snapshot) unhealthyOthers(machines []clusterv1.Machine, subject *Subject) []string {
+func (s *Snapshot) unhealthyOthers(machines []*clusterv1.Machine, subject *Subject) []string {
 	found := []string{}
-	for i := range machines {
-		if machines[i].Name == subject.Machine.Name {
+	for _, machine := range machines {
+		if machine.Name == subject.Machine.Name {
 			continue
 		}
-		node := s.node(machines[i].Status.NodeRef.Name)
-		unhealthy, stopped := unhealthyConditions(&machines[i], subject.Attempt == ""), s.stoppedOn(machines[i].Status.NodeRef.Name)
+		node := s.node(machine.Status.NodeRef.Name)
+		unhealthy, stopped := unhealthyConditions(machine, subject.Attempt == ""), s.stoppedOn(machine.Status.NodeRef.Name)
 		switch {
 		case node == nil || !workload.IsReady(node):
-			found = append(found, "the Node of Machine "+machines[i].Name+" is not Ready")
+			found = append(found, "the Node of Machine "+machine.Name+" is not Ready")
 		case s.isSilent(node.Name):
-			found = append(found, "the kubelet of Machine "+machines[i].Name+" is silent")
+			found = append(found, "the kubelet of Machine "+machine.Name+" is silent")
 		case len(stopped) > 0:
-			found = append(found, strings.Join(stopped, ", ")+" on the Node of Machine "+machines[i].Name+" is not Ready")
+			found = append(found, strings.Join(stopped, ", ")+" on the Node of Machine "+machine.Name+" is not Ready")
 		case len(unhealthy) > 0:
-			found = append(found, "Machine "+machines[i].Name+" is not "+strings.Join(unhealthy, ", "))
+			found = append(found, "Machine "+machine.Name+" is not "+strings.Join(unhealthy, ", "))
 		}
 	}
 	slices.Sort(found)
@@ -89,8 +89,13 @@ func unhealthyConditions(machine *clusterv1.Machine, certain bool) []string {
 }
 
 // controlPlane Machines of the cluster, by name.
-func (s *Snapshot) controlPlane() []clusterv1.Machine {
-	machines := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return !util.IsControlPlaneMachine(&m) })
-	slices.SortFunc(machines, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+func (s *Snapshot) controlPlane() []*clusterv1.Machine {
+	machines := []*clusterv1.Machine{}
+	for i := range s.Machines {
+		if util.IsControlPlaneMachine(&s.Machines[i]) {
+			machines = append(machines, &s.Machines[i])
+		}
+	}
+	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	return machines
 }

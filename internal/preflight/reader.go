@@ -80,7 +80,11 @@ func readManagement(ctx context.Context, view *clusterview.View, s *Snapshot) (e
 // readCordoners reads the attempts that the nodes say they are cordoned by.
 func readCordoners(ctx context.Context, view *clusterview.View, s *Snapshot) error {
 	for i := range s.Nodes {
-		attempt, err := view.Attempt(ctx, cordoner(&s.Nodes[i]))
+		name := cordoner(&s.Nodes[i])
+		if name == "" {
+			continue
+		}
+		attempt, err := view.Attempt(ctx, name)
 		if err != nil {
 			return err
 		}

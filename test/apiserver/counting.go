@@ -31,6 +31,9 @@ func (c *Counting) Rests() bool {
 	return now > 0 && c.seen.Swap(now) == now
 }
 
+// Got is the number of single objects that were read so far.
+func (c *Counting) Got() int64 { return c.gets.Load() }
+
 // List counts the objects that it scans: those that it returns or, without a field selector, all of the namespace,
 // because a cache filters them by their labels.
 func (c *Counting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
