@@ -29,11 +29,12 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled"+working)
 		return ctrl.Result{RequeueAfter: retry}, nil
 	}
-	undo, isRevert := r.hold, o.upgrade.Spec.OnCancel == infrav1.CancelRevert && o.upgrade.DeletionTimestamp.IsZero()
-	if isRevert {
-		undo = r.revert
+	// What is reverted is held, too: until the owners refer to the former OS again, attempts at this one would go on.
+	isRevert := o.upgrade.Spec.OnCancel == infrav1.CancelRevert && o.upgrade.DeletionTimestamp.IsZero()
+	why, err := r.hold(ctx, o)
+	if err == nil && isRevert {
+		why, err = r.revert(ctx, o)
 	}
-	why, err := undo(ctx, o)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -54,10 +55,29 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	return ctrl.Result{}, nil
 }
 
+// makeWay ends an upgrade when another one governs. What it has begun to roll out is held before, unless the other one takes that.
+func (r *Reconciler) makeWay(ctx context.Context, o *observation, governing *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
+	if !osversion.SameImage(clusterupgrade.Image(governing), clusterupgrade.Image(o.upgrade)) {
+		if why, err := r.hold(ctx, o); err != nil || why != "" {
+			r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "ElementalClusterUpgrade "+governing.Name+" takes its place; "+why)
+			return ctrl.Result{RequeueAfter: retry}, err
+		}
+	}
+	r.end(o.upgrade, infrav1.ClusterUpgradeSuperseded, "ElementalClusterUpgrade "+governing.Name+" was created after it")
+	return ctrl.Result{}, nil
+}
+
 // hold marks what is being rolled out to nodes that have not been begun, and says what keeps it from that: a template that was changed and is
-// not rolled out yet has no clone that could be marked.
+// not rolled out yet has no clone that could be marked. Templates are read live: the cache may not have the change of a moment ago.
 func (r *Reconciler) hold(ctx context.Context, o *observation) (string, error) {
-	for _, template := range o.templates() {
+	for _, stale := range o.templates() {
+		template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, stale.Namespace, stale.Name)
+		if err != nil {
+			return "", err
+		}
+		if template == nil {
+			continue
+		}
 		desired, has, err := o.desired(template)
 		if err != nil {
 			return "", err

@@ -146,21 +146,42 @@ func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, 
 		return ctrl.Result{}, nil
 	}
 	if cluster == nil {
-		upgrade.Status.Phase, upgrade.Status.Message = infrav1.ClusterUpgradePending, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)
-		return ctrl.Result{}, nil
+		return r.cannotBegin(upgrade, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)), nil
 	}
 	if upgrade.DeletionTimestamp.IsZero() && ensureMarks(cluster, upgrade) {
 		return ctrl.Result{RequeueAfter: soon}, nil // nothing is changed before the finalizer is stored
 	}
-	governing, err := clusterupgrade.Governing(ctx, r.APIReader, client.ObjectKeyFromObject(cluster))
+	o, why, err := r.observe(ctx, cluster, upgrade)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if governing != nil && governing.UID != upgrade.UID {
-		r.end(upgrade, infrav1.ClusterUpgradeSuperseded, "ElementalClusterUpgrade "+governing.Name+" was created after it")
-		return ctrl.Result{}, nil
+	if why != "" {
+		return r.cannotBegin(upgrade, why), nil
 	}
-	return r.advance(ctx, cluster, upgrade)
+	governing, err := clusterupgrade.Governing(ctx, r.APIReader, client.ObjectKeyFromObject(cluster))
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case governing != nil && governing.UID != upgrade.UID:
+		return r.makeWay(ctx, o, governing)
+	case isCancelled(upgrade):
+		return r.cancel(ctx, o)
+	}
+	return r.advance(ctx, o)
+}
+
+// cannotBegin reports why nothing can be planned. Nothing was changed, so that one that is cancelled ends.
+func (r *Reconciler) cannotBegin(upgrade *infrav1.ElementalClusterUpgrade, why string) ctrl.Result {
+	if isCancelled(upgrade) {
+		r.end(upgrade, infrav1.ClusterUpgradeCancelled, why)
+		return ctrl.Result{}
+	}
+	r.report(upgrade, infrav1.ClusterUpgradePending, "", why)
+	return ctrl.Result{RequeueAfter: retry}
+}
+
+func isCancelled(upgrade *infrav1.ElementalClusterUpgrade) bool {
+	return upgrade.Spec.Cancel || !upgrade.DeletionTimestamp.IsZero()
 }
 
 // isOver reports whether nothing is left to be held: the Cluster goes, or an upgrade that has ended is deleted.

@@ -28,7 +28,7 @@ import (
 
 // Names of the stages that are not those of pools.
 const (
-	stagePreflight = "Preflight"
+	stagePreflight = clusterupgrade.StagePreflight
 	stageCleanup   = "Cleanup"
 )
 
@@ -43,22 +43,9 @@ type observation struct {
 	plan      *clusterupgrade.Plan
 }
 
-// advance runs the stages, or ends what was cancelled.
-func (r *Reconciler) advance(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
-	o, why, err := r.observe(ctx, cluster, upgrade)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if why != "" {
-		r.report(upgrade, infrav1.ClusterUpgradePending, "", why)
-		if !upgrade.DeletionTimestamp.IsZero() { // nothing was changed
-			r.end(upgrade, infrav1.ClusterUpgradeCancelled, why)
-		}
-		return ctrl.Result{RequeueAfter: retry}, nil
-	}
-	if upgrade.Spec.Cancel || !upgrade.DeletionTimestamp.IsZero() {
-		return r.cancel(ctx, o)
-	}
+// advance runs the stages.
+func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, error) {
+	upgrade := o.upgrade
 	report, err := sequence.Run(ctx, r.steps(o), 0, o)
 	o.recordStages(report)
 	if err != nil {
@@ -138,6 +125,9 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if why := o.unplannable(); why != "" {
 		return sequence.Wait(retry, "%s", why), nil
 	}
+	if why, err := r.sharedWithOthers(ctx, o); err != nil || why != "" {
+		return sequence.Wait(retry, "%s", why), err
+	}
 	for _, template := range o.templates() {
 		if why, err := r.tryTemplate(ctx, o, template); err != nil || why != "" {
 			return sequence.Wait(retry, "%s", why), err
@@ -155,9 +145,9 @@ func (o *observation) unplannable() string {
 	if len(pools) == 0 {
 		return fmt.Sprintf("Cluster %s has no Machines of this provider", o.cluster.Name)
 	}
-	if len(o.plan.Unknown) > 0 {
-		return fmt.Sprintf("spec.order names %s, and Cluster %s has the pools %s: create another ElementalClusterUpgrade",
-			strings.Join(o.plan.Unknown, ", "), o.cluster.Name, strings.Join(pools, ", "))
+	if unknown := o.plan.Unknown(); len(unknown) > 0 {
+		return fmt.Sprintf("spec.order names %s, and Cluster %s has Machines in the pools %s: set spec.cancel, and create another ElementalClusterUpgrade",
+			strings.Join(unknown, ", "), o.cluster.Name, strings.Join(pools, ", "))
 	}
 	for _, member := range o.plan.Members() {
 		if member.Wanted == "" {
@@ -180,6 +170,8 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 		return sequence.Wait(retry, "paused: set spec.paused to false to go on%s", o.inWork()), nil
 	case len(o.plan.Failed()) > 0:
 		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
+	case len(stage.Unknown) > 0:
+		return sequence.Wait(retry, "pool %s has no Machines: scale it up, or set spec.cancel", strings.Join(stage.Unknown, ", ")), nil
 	}
 	if outside := o.plan.Outside(o.now); outside != "" {
 		return sequence.Wait(o.untilWindow(), "%s%s", outside, o.inWork()), nil
@@ -216,7 +208,13 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 			return fmt.Sprintf("ElementalMachineTemplate %s: %s", template.Name, updated.Message)
 		}
 	}
-	return "waiting for Cluster API to begin with a Machine of " + stage.Name
+	waiting := []string{}
+	for _, member := range stage.Members() {
+		if member.State == clusterupgrade.Waiting || member.State == clusterupgrade.Ended {
+			waiting = append(waiting, member.Machine.Name)
+		}
+	}
+	return "waiting for an ElementalHostUpgrade of Machine " + strings.Join(waiting, ", ")
 }
 
 // untilWindow is how long to wait for a window. It is looked at again before, as spec.windows may change the time of a node.
@@ -230,10 +228,8 @@ func (o *observation) untilWindow() time.Duration {
 // inWork names the nodes that are finished in spite of a pause.
 func (o *observation) inWork() string {
 	names := []string{}
-	for _, member := range o.plan.Members() {
-		if member.State == clusterupgrade.Begun {
-			names = append(names, member.Node())
-		}
+	for _, member := range o.plan.InWork() {
+		names = append(names, member.Node())
 	}
 	if len(names) == 0 {
 		return ""

@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
@@ -29,7 +31,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.upgrade.Status).To(And(
 			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", "a (2/4)"), HaveField("ImageURI", imageB),
 			HaveField("Nodes", HaveValue(BeEquivalentTo(2))), HaveField("NodesDone", HaveValue(BeEquivalentTo(0))),
-			HaveField("Message", "waiting for Cluster API to begin with a Machine of a")))
+			HaveField("Message", "waiting for an ElementalHostUpgrade of Machine a")))
 
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, false)
 		Expect(w.settle().Message).To(Equal("node node-a: says something"))
@@ -76,7 +78,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a", "z"}}}
 		})
 		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/3)"),
-			HaveField("Message", "spec.order names z, and Cluster c has the pools a, b: create another ElementalClusterUpgrade")))
+			HaveField("Message", "spec.order names z, and Cluster c has Machines in the pools a, b: set spec.cancel, and create another ElementalClusterUpgrade")))
 		Expect(w.image("a")).To(Equal(imageA))
 	})
 
@@ -87,7 +89,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 			"set its image to " + imageB + ", or set spec.cancel of the ElementalClusterUpgrade"))
 		Expect(w.image("a")).To(Equal(imageA))
 		w.patch("a", imageB)
-		Expect(w.settle().Message).To(Equal("waiting for Cluster API to begin with a Machine of a"))
+		Expect(w.settle().Message).To(Equal("waiting for an ElementalHostUpgrade of Machine a"))
 	})
 
 	It("leave a template of a topology to those who manage it", func() {
@@ -124,6 +126,68 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		newer := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("zz"), Spec: *w.upgrade.Spec.DeepCopy()}
 		create(newer)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeSuperseded), HaveField("Message", "ElementalClusterUpgrade zz was created after it")))
+	})
+
+	It("make way for another one that is for another OS, when what they have begun is held", func() {
+		w.begin()
+		newer := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("zz"), Spec: *w.upgrade.Spec.DeepCopy()}
+		newer.Spec.OSVersion.ImageURI = imageC
+		create(newer)
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", HavePrefix(
+			"ElementalClusterUpgrade zz takes its place; waiting until ElementalMachineTemplate a is rolled out, to hold its nodes"))))
+		clone := w.clone("a")
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSuperseded))
+		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+	})
+
+	It("do not soak again because a node of an earlier stage is not up to date any more", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"b"}, SoakSeconds: ptr.To[int32](60)}, {Pools: []string{"a"}}}
+		})
+		w.runs("b", imageB)
+		w.settle()
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		soaked := w.settle().Stages[1].CompletionTime
+		w.runs("b", imageA)
+		Expect(w.settle()).To(And(HaveField("Stage", "b (2/4)"), HaveField("Stages", ContainElement(And(HaveField("Name", "b"), HaveField("CompletionTime", Equal(soaked)))))))
+		w.runs("b", imageB)
+		Expect(w.settle().Stage).To(Equal("a (3/4)"))
+	})
+
+	It("go on with a template that somebody has changed otherwise", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.SkipPreflight = []infrav1.PreflightCheck{"NodeReady"}
+		})
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
+		w.settle()
+		Expect(w.image("a")).To(Equal(imageB))
+	})
+
+	It("do not begin with a template of another Cluster", func() {
+		stranger := ownertest.ElementalMachine(w.namespace, "stranger", "a", imageA)
+		stranger.Labels = map[string]string{clusterv1.ClusterNameLabel: "other"}
+		create(stranger)
+		w.begin()
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/4)"), HaveField("Message", "ElementalMachineTemplate a is also that of Machines of Cluster other, "+
+			"which would be upgraded at once, in no order: give each Cluster a template of its own")))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("report a node that has left the OS", func() {
+		w.begin()
+		attempt := w.attempt("a", infrav1.UpgradeSucceeded, true)
+		w.runs("a", imageB)
+		elemental := w.elemental("a")
+		changeStatus(elemental, func(m *infrav1.ElementalMachine) {
+			conditions.Set(m, metav1.Condition{Type: infrav1.OSUpToDateCondition, Status: metav1.ConditionFalse, Reason: "HostRunsOtherOS", ObservedGeneration: m.Generation})
+		})
+		Expect(w.settle().Message).To(Equal("waiting for an ElementalHostUpgrade of Machine a"), attempt.Name)
+		changeStatus(elemental, func(m *infrav1.ElementalMachine) {
+			conditions.Set(m, metav1.Condition{Type: infrav1.OSDriftedCondition, Status: metav1.ConditionTrue, Reason: "Drifted", ObservedGeneration: m.Generation})
+		})
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeFailed), HaveField("Message", "node node-a was upgraded and runs another OS by now: "+
+			"see condition OSDrifted of ElementalMachine a. Have it run the OS again, or set spec.cancel of the ElementalClusterUpgrade")))
 	})
 
 	It("change nothing while they are paused", func() {
@@ -184,9 +248,11 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 	})
 
 	It("puts the templates back with Revert", func() {
+		clone := w.clone("a")
 		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "the templates have their former OS again")))
 		Expect(w.image("a")).To(Equal(imageA))
+		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"), "until the owners refer to the former OS again")
 	})
 
 	It("is what deleting it does, with Hold", func() {
@@ -197,6 +263,16 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 		Expect(client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(w.upgrade), w.upgrade))).To(Succeed())
 		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
 		Expect(w.image("a")).To(Equal(imageB))
+	})
+
+	It("ends one that could not begin", func() {
+		w.upgrade = &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("nowhere"), Spec: infrav1.ElementalClusterUpgradeSpec{
+			ClusterName: "z", OSVersion: infrav1.ClusterOSVersion{ImageURI: imageB},
+		}}
+		create(w.upgrade)
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradePending))
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "Cluster z does not exist")))
 	})
 
 	It("cannot be taken back", func() {

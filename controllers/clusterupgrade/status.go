@@ -4,6 +4,7 @@
 package clusterupgrade
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,10 +79,18 @@ func (o *observation) recordStage(name string, index int, report sequence.Report
 		found.StartTime = &now
 	}
 	switch {
-	case !isDone || !reached:
+	case !reached || !isDone && !o.isAfter(name):
 		found.CompletionTime = nil
+	case !isDone: // a node was added: what has soaked does not soak again
 	case found.CompletionTime == nil:
 		found.CompletionTime = &now
 	}
 	return found
+}
+
+// isAfter reports whether a stage after one has begun.
+func (o *observation) isAfter(name string) bool {
+	stages := o.upgrade.Status.Stages
+	at := slices.IndexFunc(stages, func(s infrav1.ClusterUpgradeStage) bool { return s.Name == name })
+	return at >= 0 && slices.ContainsFunc(stages[at+1:], func(s infrav1.ClusterUpgradeStage) bool { return s.StartTime != nil })
 }

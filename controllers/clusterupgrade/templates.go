@@ -29,10 +29,10 @@ const recording = "recording the OS that a template has"
 
 // former is what a template had before an upgrade changed it.
 type former struct {
-	// Generation of the template then: a later one has been changed, by the upgrade or by somebody.
-	Generation int64 `json:"generation"`
 	// OS is its osVersionManagement.
 	OS infrav1.OSVersionManagement `json:"osVersionManagement"`
+	// IsChanged says that it was seen with the OS of the upgrade: without it, somebody has changed it since.
+	IsChanged bool `json:"isChanged,omitempty"`
 }
 
 // templates of all stages, by name.
@@ -81,12 +81,8 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 		return "ElementalMachineTemplate " + stale.Name + " is gone", err
 	}
 	desired, has, err := o.desired(template)
-	if err != nil || has {
+	if err != nil {
 		return "", err
-	}
-	if isOfTopology(template) {
-		return fmt.Sprintf("ElementalMachineTemplate %s belongs to the topology of Cluster %s: set image %s by its variables, or in the template of its "+
-			"ClusterClass. Its nodes are upgraded in the order of this upgrade then", template.Name, o.cluster.Name, clusterupgrade.Image(o.upgrade)), nil
 	}
 	known, err := formerOf(o.upgrade)
 	if err != nil {
@@ -94,19 +90,35 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 	}
 	recorded, isRecorded := known[template.Name]
 	switch {
+	case has:
+		return "", noteChanged(o.upgrade, known, template.Name)
+	case isOfTopology(template):
+		return fmt.Sprintf("ElementalMachineTemplate %s belongs to the topology of Cluster %s: set image %s by its variables, or in the template of its "+
+			"ClusterClass. Its nodes are upgraded in the order of this upgrade then", template.Name, o.cluster.Name, clusterupgrade.Image(o.upgrade)), nil
 	case !isRecorded:
-		known[template.Name] = former{Generation: template.Generation, OS: template.Spec.Template.Spec.OSVersionManagement}
+		known[template.Name] = former{OS: template.Spec.Template.Spec.OSVersionManagement}
 		return recording, recordFormer(o.upgrade, known)
-	case template.Generation > recorded.Generation:
+	case recorded.IsChanged:
 		return fmt.Sprintf("somebody has changed osVersionManagement of ElementalMachineTemplate %s, and it is not changed again: set its image to %s, "+
 			"or set spec.cancel of the ElementalClusterUpgrade", template.Name, clusterupgrade.Image(o.upgrade)), nil
 	}
-	why, err := r.patchTemplate(ctx, template, desired)
-	if err == nil && why == "" {
-		r.Recorder.Eventf(o.upgrade, template, corev1.EventTypeNormal, infrav1.EventTemplateChanged, "ChangeTemplate",
-			"ElementalMachineTemplate %s was changed to image %s", template.Name, clusterupgrade.Image(o.upgrade))
+	if why, err := r.patchTemplate(ctx, template, desired); err != nil || why != "" {
+		return why, err
 	}
-	return why, err
+	r.Recorder.Eventf(o.upgrade, template, corev1.EventTypeNormal, infrav1.EventTemplateChanged, "ChangeTemplate",
+		"ElementalMachineTemplate %s was changed to image %s", template.Name, clusterupgrade.Image(o.upgrade))
+	return "", noteChanged(o.upgrade, known, template.Name)
+}
+
+// noteChanged records that a template which the upgrade is to change has its OS.
+func noteChanged(upgrade *infrav1.ElementalClusterUpgrade, known map[string]former, template string) error {
+	recorded, isRecorded := known[template]
+	if !isRecorded || recorded.IsChanged {
+		return nil
+	}
+	recorded.IsChanged = true
+	known[template] = recorded
+	return recordFormer(upgrade, known)
 }
 
 // desired is the OS that a template is to have, and whether it has it.

@@ -357,30 +357,6 @@ var _ = Describe("A host", func() {
 		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")))
 	})
 
-	It("has no conditions written because it is asked for an attempt, and has them of its generation when that is withdrawn", func(ctx SpecContext) {
-		host := makeHost(ctx)
-		observed := func(generation int64) OmegaMatcher {
-			return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", clusterv1.ReadyCondition), HaveField("ObservedGeneration", generation))))
-		}
-		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Eventually(settled(host)).WithPolling(settling).Should(BeTrue())
-		former := get(ctx, host)
-		Expect(former()).To(observed(host.Generation))
-
-		before := host.Generation
-		update(ctx, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} })
-		Expect(host.Generation).NotTo(Equal(before))
-		Consistently(get(ctx, host)).Should(observed(before))
-
-		By("what they say does change")
-		update(ctx, host, func() { host.Spec.OSVersionManagement = image("oci://os:v2") })
-		Eventually(get(ctx, host)).Should(And(observed(host.Generation),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)))
-
-		update(ctx, host, func() { host.Spec.Upgrade = nil })
-		Eventually(get(ctx, host)).Should(observed(host.Generation))
-	})
-
 	It("costs nothing while it is idle", func(ctx SpecContext) {
 		hosts := make([]*infrav1.ElementalHost, 0, 20)
 		for range cap(hosts) {

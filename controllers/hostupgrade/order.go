@@ -6,11 +6,13 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,verbs=get;list;watch
@@ -19,32 +21,39 @@ import (
 // one that was cancelled; empty if nothing stands against it. Two nodes never take the last place of a stage: the plan counts those that
 // have a slot, and whoever takes one after the slots were read has a conflict.
 func (r *Reconciler) outOfOrder(ctx context.Context, o *observation, reader client.Reader) (string, error) {
-	governing, err := clusterupgrade.Governing(ctx, reader, o.clusterKey())
+	active, err := clusterupgrade.Of(ctx, reader, o.clusterKey())
 	if err != nil {
 		return "", err
 	}
-	if governing == nil || !clusterupgrade.IsFor(governing, o.upgrade) {
-		return o.heldOver(), nil
+	concerned := slices.IndexFunc(active, func(u infrav1.ElementalClusterUpgrade) bool { return clusterupgrade.IsFor(&u, o.upgrade) })
+	switch {
+	case concerned < 0:
+		return r.heldOver(ctx, o, reader)
+	case concerned > 0: // what it holds is marked before it ends
+		return fmt.Sprintf("waiting for ElementalClusterUpgrade %s, which takes the place of %s", active[0].Name, active[concerned].Name), nil
 	}
-	plan, err := clusterupgrade.Read(ctx, r.Client, governing, o.elementalCluster.Status.UpgradeSlots)
+	plan, err := clusterupgrade.Read(ctx, r.Client, &active[0], o.elementalCluster.Status.UpgradeSlots)
 	if err != nil {
 		return "", err
 	}
 	if why := plan.Holds(o.upgrade.Spec.MachineName, o.now); why != "" {
-		return "waiting for ElementalClusterUpgrade " + governing.Name + ": " + why, nil
+		return "waiting for ElementalClusterUpgrade " + active[0].Name + ": " + why, nil
 	}
 	return "", nil
 }
 
-// heldOver says which ElementalClusterUpgrade was cancelled before the node had begun; empty if none was.
-func (o *observation) heldOver() string {
-	if o.template == nil {
-		return ""
+// heldOver says which ElementalClusterUpgrade was cancelled before the node had begun; empty if none was. The mark may be younger than what the
+// cache has of the template.
+func (r *Reconciler) heldOver(ctx context.Context, o *observation, reader client.Reader) (string, error) {
+	name := o.upgrade.Spec.TemplateName
+	if name == "" {
+		return "", nil
 	}
-	by := o.template.Annotations[infrav1.HeldByAnnotation]
-	if by == "" {
-		return ""
+	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
+	if err != nil || template == nil || template.Annotations[infrav1.HeldByAnnotation] == "" {
+		return "", err
 	}
 	return fmt.Sprintf("ElementalClusterUpgrade %s was cancelled before this node: patch its template to another OS, create another "+
-		"ElementalClusterUpgrade, or remove annotation %s of ElementalMachineTemplate %s", by, infrav1.HeldByAnnotation, o.template.Name)
+		"ElementalClusterUpgrade, or remove annotation %s of ElementalMachineTemplate %s",
+		template.Annotations[infrav1.HeldByAnnotation], infrav1.HeldByAnnotation, name), nil
 }

@@ -78,8 +78,23 @@ func newClone(seen *observation, name string, cluster *clusterv1.Cluster, option
 	}
 	clone.Spec.Template.Spec.OSVersionManagement = osversion.OfTemplate(seen.template)
 	clone.Spec.SkipPreflight = nil // that of the source applies, as it is at the time
+	if by := heldBy(seen, cluster.Name, clone.Spec.Template.Spec.OSVersionManagement); by != "" {
+		clone.Annotations[infrav1.HeldByAnnotation] = by
+	}
 	if filter, found := seen.template.Labels[clusterv1.WatchLabel]; found {
 		clone.Labels[clusterv1.WatchLabel] = filter
 	}
 	return clone
+}
+
+// heldBy is the ElementalClusterUpgrade that holds the nodes of a Cluster which another clone with the same OS is rolled out to: it holds them until
+// they are asked for another OS.
+func heldBy(seen *observation, cluster string, wanted infrav1.OSVersionManagement) string {
+	for _, other := range seen.clones {
+		by := other.Annotations[infrav1.HeldByAnnotation]
+		if by != "" && other.Labels[clusterv1.ClusterNameLabel] == cluster && osversion.Same(osversion.OfTemplate(other), wanted) {
+			return by
+		}
+	}
+	return ""
 }

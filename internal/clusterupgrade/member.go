@@ -10,6 +10,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -25,6 +26,10 @@ const (
 	Waiting State = iota
 	// Begun has its slot, or its attempt has been past it.
 	Begun
+	// Ending has an attempt that has given its slot back, and whose end is yet to be recorded.
+	Ending
+	// Ended has an attempt that has succeeded, which its machine is yet to report.
+	Ended
 	// Failed has an attempt that ended without the OS, and none that goes on.
 	Failed
 	// Done runs the OS, and is not being upgraded.
@@ -65,7 +70,7 @@ func (r *reading) member(
 	if err != nil {
 		return member, err
 	}
-	runs, err := r.runs(elemental, source)
+	runs, has, err := r.runs(elemental, source)
 	if err != nil {
 		return member, err
 	}
@@ -85,11 +90,20 @@ func (r *reading) member(
 	if last == nil || !IsFor(r.upgrade, last) {
 		return member, nil
 	}
-	member.Attempt = last
-	if slices.Contains(failures, last.PhaseNow()) {
-		member.State = Failed
-	}
+	member.Attempt, member.State = last, ended(last, elemental, has)
 	return member, nil
+}
+
+// ended is the state of a machine that does not run the OS, by the end of its last attempt at it, and whether it was given that very OS.
+func ended(last *infrav1.ElementalHostUpgrade, elemental *infrav1.ElementalMachine, has bool) State {
+	drifted := conditions.IsTrue(elemental, infrav1.OSDriftedCondition)
+	switch phase := last.PhaseNow(); {
+	case slices.Contains(failures, phase) || phase == infrav1.UpgradeSucceeded && has && drifted:
+		return Failed
+	case phase == infrav1.UpgradeSucceeded && has:
+		return Ended
+	}
+	return Waiting
 }
 
 // measure how long the last attempt at a member kept its slot, if it succeeded.
@@ -105,23 +119,26 @@ func (r *reading) measure(member *Member, last *infrav1.ElementalHostUpgrade) {
 	}
 }
 
-// stateOf an attempt that has not ended.
+// stateOf an attempt that has not ended. Its slot is given back just before its end is recorded.
 func (r *reading) stateOf(attempt *infrav1.ElementalHostUpgrade) State {
 	hasSlot := slices.ContainsFunc(r.slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempts.ID(attempt) })
 	switch {
 	case attempt.Status.Phase == infrav1.UpgradeHostLost:
 		return Failed
-	case hasSlot || attempts.HasEntered(attempt, attempts.StepCordon):
+	case hasSlot:
 		return Begun
+	case attempts.HasEntered(attempt, attempts.StepCordon):
+		return Ending
 	}
 	return Waiting
 }
 
-// runs reports whether a machine has been given the OS, and runs it.
-func (r *reading) runs(elemental *infrav1.ElementalMachine, source *infrav1.ElementalMachineTemplate) (bool, error) {
-	if source == nil || !clusterview.RunsItsOS(elemental) {
-		return false, nil
+// runs reports whether a machine runs the OS, and whether it has been given it.
+func (r *reading) runs(elemental *infrav1.ElementalMachine, source *infrav1.ElementalMachineTemplate) (runs, has bool, err error) {
+	if source == nil {
+		return false, false, nil
 	}
 	desired, err := Desired(r.upgrade, source.Spec.Template.Spec.OSVersionManagement)
-	return err == nil && osversion.Same(elemental.Spec.OSVersionManagement, desired), err
+	has = err == nil && osversion.Same(elemental.Spec.OSVersionManagement, desired)
+	return has && clusterview.RunsItsOS(elemental), has, err
 }

@@ -29,8 +29,6 @@ type Plan struct {
 	// windows of the upgrade, and what is wrong with them.
 	windows       []window.Window
 	windowProblem string
-	// Unknown are the names in spec.order of which the Cluster has no pool.
-	Unknown []string
 }
 
 // Stage of a plan.
@@ -39,6 +37,8 @@ type Stage struct {
 	Name string
 	// Pools of the stage.
 	Pools []Pool
+	// Unknown are the names in the order of which the Cluster has no pool now.
+	Unknown []string
 	// Limit is the number of nodes that it is for; zero is all.
 	Limit int
 	// Soak is how long the next stage waits.
@@ -62,7 +62,7 @@ func Read(ctx context.Context, reader client.Reader, upgrade *infrav1.ElementalC
 // NewPlan is the plan of an upgrade of pools, which are sorted by name.
 func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool) *Plan {
 	plan := &Plan{Upgrade: upgrade, Pools: pools}
-	plan.Stages, plan.Unknown = stagesOf(pools, upgrade.Spec.Order)
+	plan.Stages = stagesOf(pools, upgrade.Spec.Order)
 	for _, asked := range upgrade.Spec.Windows {
 		parsed, err := ParseWindow(asked)
 		if err != nil {
@@ -74,8 +74,9 @@ func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool) *Plan {
 	return plan
 }
 
-// stagesOf an order, and the names in it that no pool has.
-func stagesOf(pools []Pool, order []infrav1.PoolStage) (stages []Stage, unknown []string) {
+// stagesOf an order.
+func stagesOf(pools []Pool, order []infrav1.PoolStage) []Stage {
+	stages := []Stage{}
 	if len(order) == 0 {
 		order = defaultOrder(pools)
 	}
@@ -87,13 +88,13 @@ func stagesOf(pools []Pool, order []infrav1.PoolStage) (stages []Stage, unknown 
 		for _, name := range asked.Pools {
 			found := slices.DeleteFunc(slices.Clone(pools), func(p Pool) bool { return name != allPools && p.Name != name })
 			if len(found) == 0 && name != allPools {
-				unknown = append(unknown, name)
+				stage.Unknown = append(stage.Unknown, name)
 			}
 			stage.Pools = append(stage.Pools, found...)
 		}
 		stages = append(stages, stage)
 	}
-	return withSharers(stages, pools), unknown
+	return withSharers(stages, pools)
 }
 
 // defaultOrder is the control plane, then each other pool, by name.
@@ -187,8 +188,20 @@ func (s Stage) Nodes() int {
 // NodesDone of those that the stage is for.
 func (s Stage) NodesDone() int { return min(s.Count(Done), s.Nodes()) }
 
-// IsDone reports whether all its nodes are done, and none is in work.
-func (s Stage) IsDone() bool { return s.Count(Done) >= s.Nodes() && s.Count(Begun) == 0 }
+// IsDone reports whether all its nodes are done. A pool without nodes is not: it may get some, with the OS that its template still has. Of a
+// stage with a limit others may be in work, in a later stage.
+func (s Stage) IsDone() bool {
+	return len(s.Unknown) == 0 && s.Nodes() > 0 && s.Count(Done) >= s.Nodes()
+}
+
+// Unknown are the names in the order of which the Cluster has no pool now.
+func (p *Plan) Unknown() []string {
+	found := []string{}
+	for _, stage := range p.Stages {
+		found = append(found, stage.Unknown...)
+	}
+	return found
+}
 
 // Members of all stages.
 func (p *Plan) Members() []Member {

@@ -27,7 +27,7 @@ func pool(name, template string, states ...clusterupgrade.State) clusterupgrade.
 		switch state {
 		case clusterupgrade.Failed:
 			member.Attempt = attempt("failed-"+member.Machine.Name, infrav1.UpgradeRolledBack, "unit broken.service failed")
-		case clusterupgrade.Begun:
+		case clusterupgrade.Begun, clusterupgrade.Ending, clusterupgrade.Ended:
 			member.Attempt = attempt("begun-"+member.Machine.Name, infrav1.UpgradeProgressing, "")
 		}
 		made.Members = append(made.Members, member)
@@ -53,8 +53,15 @@ func stage(nodes, soak int32, pools ...string) infrav1.PoolStage {
 	return made
 }
 
+// recorded is a stage that was done at noon.
+func recorded(name string) infrav1.ClusterUpgradeStage {
+	return infrav1.ClusterUpgradeStage{Name: name, CompletionTime: ptr.To(metav1.NewTime(noon))}
+}
+
+// plan whose Preflight is done.
 func plan(pools []clusterupgrade.Pool, order ...infrav1.PoolStage) *clusterupgrade.Plan {
 	upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: infrav1.ElementalClusterUpgradeSpec{Order: order}}
+	upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{recorded(clusterupgrade.StagePreflight)}
 	return clusterupgrade.NewPlan(upgrade, pools)
 }
 
@@ -62,6 +69,8 @@ const (
 	waiting = clusterupgrade.Waiting
 	begun   = clusterupgrade.Begun
 	failed  = clusterupgrade.Failed
+	ending  = clusterupgrade.Ending
+	ended   = clusterupgrade.Ended
 	done    = clusterupgrade.Done
 )
 
@@ -82,13 +91,13 @@ var _ = Describe("The stages of an order", func() {
 	DescribeTable("have the pools that they name", func(order []infrav1.PoolStage, expected, unknown []string) {
 		made := plan(pools, order...)
 		Expect(names(made)).To(Equal(expected))
-		Expect(made.Unknown).To(Equal(unknown))
+		Expect(made.Unknown()).To(Equal(unknown))
 	},
-		Entry("by default the control plane first, and then all others by name", nil, []string{"control-plane: control-plane", "a: a", "b: b", "c: c"}, nil),
-		Entry("all", []infrav1.PoolStage{stage(0, 0, "*")}, []string{"*: a b c control-plane"}, nil),
-		Entry("a pool that is not named is left alone", []infrav1.PoolStage{stage(0, 0, "a")}, []string{"a: a"}, nil),
+		Entry("by default the control plane first, and then all others by name", nil, []string{"control-plane: control-plane", "a: a", "b: b", "c: c"}, []string{}),
+		Entry("all", []infrav1.PoolStage{stage(0, 0, "*")}, []string{"*: a b c control-plane"}, []string{}),
+		Entry("a pool that is not named is left alone", []infrav1.PoolStage{stage(0, 0, "a")}, []string{"a: a"}, []string{}),
 		Entry("one that shares its template with one that is named goes with it", []infrav1.PoolStage{stage(1, 0, "b"), stage(0, 0, "b"), stage(0, 0, "a")},
-			[]string{"b (nodes: 1): b", "b: b c", "a: a"}, nil),
+			[]string{"b (nodes: 1): b", "b: b c", "a: a"}, []string{}),
 		Entry("a name that no pool has", []infrav1.PoolStage{stage(0, 0, "a", "z")}, []string{"a,z: a"}, []string{"z"}),
 	)
 })
@@ -109,6 +118,12 @@ var _ = Describe("Whether a node may begin", func() {
 			"it is at stage a (1/1), to which this node does not belong"),
 		Entry("the canary", plan([]clusterupgrade.Pool{pool("a", "a", waiting, waiting)}, canary...), "a-2", ""),
 		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
+		Entry("a second canary, while the first is not known to run the OS", plan([]clusterupgrade.Pool{pool("a", "a", ended, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
+		Entry("while it is not known how another one ended", plan([]clusterupgrade.Pool{pool("a", "a", ending, waiting)}), "a-2",
+			"how ElementalHostUpgrade begun-a-1 ended is being recorded"),
+		Entry("after a canary of which another node is in work", plan([]clusterupgrade.Pool{pool("a", "a", done, begun), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), "b-1", ""),
+		Entry("of a pool after one that has no Machines", plan([]clusterupgrade.Pool{pool("b", "b", waiting)}, stage(0, 0, "a"), stage(0, 0, "b")), "b-1",
+			"it is at stage a (1/2), to which this node does not belong"),
 		Entry("while the canary's soak is not recorded", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...), "a-2",
 			"stage a (nodes: 1) is done, and its soak of 1m0s begins"),
 		Entry("when a node has failed", plan([]clusterupgrade.Pool{pool("a", "a", failed, waiting)}), "a-2",
@@ -118,11 +133,17 @@ var _ = Describe("Whether a node may begin", func() {
 
 	It("waits for the soak of a stage, from when it is recorded as done", func() {
 		p := plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...)
-		p.Upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{{Name: "a (nodes: 1)", CompletionTime: ptr.To(metav1.NewTime(noon))}}
+		p.Upgrade.Status.Stages = append(p.Upgrade.Status.Stages, recorded("a (nodes: 1)"))
 		Expect(p.Holds("a-2", noon.Add(59*time.Second))).To(Equal("stage a (nodes: 1) is done, and it soaks until 2026-11-26T12:01:00Z"))
 		Expect(p.SoakEnds(noon.Add(59 * time.Second))).To(Equal(noon.Add(time.Minute)))
 		Expect(p.Holds("a-2", noon.Add(time.Minute))).To(BeEmpty())
 		Expect(p.SoakEnds(noon.Add(time.Minute))).To(BeZero())
+	})
+
+	It("waits for Preflight", func() {
+		p := plan([]clusterupgrade.Pool{pool("a", "a", waiting)})
+		p.Upgrade.Status.Stages = nil
+		Expect(p.Holds("a-1", noon)).To(Equal("its stage Preflight is not done"))
 	})
 
 	DescribeTable("by what people ask", func(change func(*infrav1.ElementalClusterUpgrade), expected string) {
@@ -132,6 +153,10 @@ var _ = Describe("Whether a node may begin", func() {
 	},
 		Entry("paused", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true }, "it is paused: set its spec.paused to false"),
 		Entry("cancelled", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.Paused = true, true }, "it is cancelled"),
+		Entry("paused by annotation", func(u *infrav1.ElementalClusterUpgrade) {
+			u.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		},
+			"it has the annotation cluster.x-k8s.io/paused"),
 		Entry("deleted", func(u *infrav1.ElementalClusterUpgrade) { u.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }, "it is cancelled"),
 	)
 })

@@ -29,14 +29,13 @@ func (p *Plan) Outside(now time.Time) string {
 	case len(p.windows) == 0:
 		return ""
 	}
-	slowest := p.slowest()
+	slowest, closes := p.slowest(), window.Closes(p.windows, now)
+	if !closes.IsZero() && !now.Add(slowest).After(closes) {
+		return ""
+	}
 	if longest := window.Longest(p.windows, now); slowest > longest {
 		return fmt.Sprintf("no window is long enough: the slowest node took %s, and the longest of spec.windows is open for %s",
 			slowest.Round(time.Second), longest)
-	}
-	closes := window.Closes(p.windows, now)
-	if !closes.IsZero() && !now.Add(slowest).After(closes) {
-		return ""
 	}
 	next := window.Next(p.windows, now)
 	if !closes.IsZero() {

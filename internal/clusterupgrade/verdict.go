@@ -9,8 +9,14 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
+
+// StagePreflight is the name of the stage before those of the order.
+const StagePreflight = "Preflight"
 
 // maxNamed nodes are named in a message; it is to be read at a glance.
 const maxNamed = 5
@@ -83,7 +89,7 @@ func (p *Plan) Holds(machine string, now time.Time) string {
 	if !stage.Has(machine) {
 		return fmt.Sprintf("it is at stage %s (%d/%d), to which this node does not belong", stage.Name, current+1, len(p.Stages))
 	}
-	if stage.Limit > 0 && stage.Count(Done, Begun) >= stage.Limit {
+	if stage.Limit > 0 && stage.Count(Done, Begun, Ending, Ended) >= stage.Limit {
 		return fmt.Sprintf("stage %s has its nodes", stage.Name)
 	}
 	return ""
@@ -96,10 +102,25 @@ func (p *Plan) stopped() string {
 		return "it is cancelled"
 	case p.Upgrade.Spec.Paused:
 		return "it is paused: set its spec.paused to false"
+	case annotations.HasPaused(p.Upgrade):
+		return "it has the annotation " + clusterv1.PausedAnnotation
+	case !p.isPlanned():
+		return "its stage " + StagePreflight + " is not done"
 	case len(failed) > 0:
 		return p.failure(failed)
 	}
+	for _, member := range p.Members() {
+		if member.State == Ending {
+			return "how ElementalHostUpgrade " + member.Attempt.Name + " ended is being recorded"
+		}
+	}
 	return ""
+}
+
+// isPlanned reports whether stage Preflight is done.
+func (p *Plan) isPlanned() bool {
+	recorded := p.Recorded(StagePreflight)
+	return recorded != nil && recorded.CompletionTime != nil
 }
 
 // Failed are the members whose attempts ended without the OS.
@@ -114,14 +135,28 @@ func (p *Plan) failure(failed []Member) string {
 	if len(failed) > 1 {
 		more = fmt.Sprintf(" (and %d more)", len(failed)-1)
 	}
+	if first.PhaseNow() == infrav1.UpgradeSucceeded {
+		return fmt.Sprintf("node %s was upgraded and runs another OS by now%s: see condition %s of ElementalMachine %s. Have it run the OS again, or set "+
+			"spec.cancel of the ElementalClusterUpgrade", failed[0].Node(), more, infrav1.OSDriftedCondition, failed[0].Elemental.Name)
+	}
 	said := fmt.Sprintf("node %s was not upgraded%s: ElementalHostUpgrade %s is %s", failed[0].Node(), more, first.Name, first.PhaseNow())
 	if first.Status.Message != "" {
 		said += ": " + first.Status.Message
 	}
-	if first.PhaseNow() == infrav1.UpgradeRolledBack {
-		return said + ". Create another ElementalClusterUpgrade, with an image that boots"
-	}
-	return said + ". Mend that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade"
+	return said + ". " + remedies[first.PhaseNow()]
+}
+
+// remedies are what a person can do after an end.
+var remedies = map[infrav1.UpgradePhase]string{
+	infrav1.UpgradeRolledBack: "Create another ElementalClusterUpgrade, with an image that boots",
+	infrav1.UpgradeFailed:     "Mend that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade",
+	infrav1.UpgradeAborted:    "Delete it to try again, or set spec.cancel of the ElementalClusterUpgrade",
+	infrav1.UpgradeHostLost:   "Bring the host back, delete its Machine, or set spec.release of the ElementalHostUpgrade",
+}
+
+// InWork are the members that have their slot, or whose end is yet to be recorded.
+func (p *Plan) InWork() []Member {
+	return slices.DeleteFunc(p.Members(), func(m Member) bool { return m.State != Begun && m.State != Ending })
 }
 
 // Message says what the upgrade waits for, and who has to act; empty if none of the nodes of the current stage has an attempt.
@@ -140,7 +175,7 @@ func (p *Plan) Message(now time.Time) string {
 	working, waiting := []string{}, []string{}
 	for _, member := range stage.Members() {
 		switch {
-		case member.State == Begun:
+		case member.State == Begun || member.State == Ending:
 			working = append(working, fmt.Sprintf("node %s is at %s", member.Node(), member.Attempt.Status.Position()))
 		case member.State == Waiting && member.Attempt != nil && member.Attempt.Status.Message != "":
 			waiting = append(waiting, fmt.Sprintf("node %s: %s", member.Node(), member.Attempt.Status.Message))

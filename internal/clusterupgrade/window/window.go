@@ -4,6 +4,7 @@
 package window
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,8 +19,12 @@ type Window struct {
 	duration time.Duration
 }
 
-// maxJoined is how many windows are joined that follow each other without a pause: one that opens each hour for an hour never closes.
-const maxJoined = 400
+const (
+	// apart is how long after each other the openings of a window are, at least: what is asked of windows walks through all of them.
+	apart = time.Hour
+	// farthest is how far windows are joined that follow each other without a pause: one that opens each day for a day never closes.
+	farthest = 8 * 24 * time.Hour
+)
 
 // Parse a schedule of the five fields of cron (or "@daily" and the like), in a zone of the IANA database; an empty zone is UTC.
 func Parse(schedule, zone string, duration time.Duration) (Window, error) {
@@ -34,10 +39,27 @@ func Parse(schedule, zone string, duration time.Duration) (Window, error) {
 	if _, isSpec := parsed.(*cron.SpecSchedule); !isSpec { // @every has no times of the day
 		return Window{}, fmt.Errorf("schedule %q is not one of cron, such as \"0 22 * * 1-5\"", schedule)
 	}
-	if parsed.Next(time.Unix(0, 0).UTC()).IsZero() {
-		return Window{}, fmt.Errorf("schedule %q has no time: it names a day that no month has", schedule)
+	if err := checkOpenings(parsed); err != nil {
+		return Window{}, fmt.Errorf("schedule %q %w", schedule, err)
 	}
 	return Window{schedule: parsed, zone: location, duration: duration}, nil
+}
+
+// checkOpenings looks at the openings of a day.
+func checkOpenings(schedule cron.Schedule) error {
+	const perDay = 24
+	opens := schedule.Next(time.Unix(0, 0).UTC())
+	for range perDay {
+		next := schedule.Next(opens)
+		switch {
+		case opens.IsZero():
+			return errors.New("has no time: it names a day that no month has")
+		case !next.IsZero() && next.Sub(opens) < apart:
+			return fmt.Errorf("opens more than once in %s: set its durationSeconds instead", apart)
+		}
+		opens = next
+	}
+	return nil
 }
 
 // next is the first opening after a time. The schedule is evaluated on the clock on the wall, which is then looked up in the zone: one that the clock
@@ -92,7 +114,7 @@ func (w Window) closes(at time.Time) time.Time {
 // Closes is when the windows that are open at a time close, those that follow without a pause included; zero if none is open.
 func Closes(windows []Window, at time.Time) time.Time {
 	latest := time.Time{}
-	for range maxJoined {
+	for latest.Sub(at) < farthest {
 		joined := latest
 		for _, window := range windows {
 			from := at

@@ -71,9 +71,9 @@ var _ = Describe("Windows", func() {
 		Expect(window.Longest(windows, at("2026-11-26T12:00:00Z"))).To(Equal(5 * time.Hour))
 	})
 
-	It("that never close are open for more than two weeks", func() {
-		windows := []window.Window{parse("0 * * * *", "UTC", 90*time.Minute)}
-		Expect(window.Closes(windows, at("2026-11-26T12:10:00Z"))).To(BeTemporally(">", at("2026-12-10T12:10:00Z")))
+	It("that never close are open for more than a week", func() {
+		windows := []window.Window{parse("0 * * * *", "UTC", 90*time.Minute), parse("0 0 * * *", "UTC", 7*24*time.Hour)}
+		Expect(window.Closes(windows, at("2026-11-26T12:10:00Z"))).To(BeTemporally(">", at("2026-12-04T12:10:00Z")))
 	})
 
 	DescribeTable("are refused", func(schedule, zone, expected string) {
@@ -83,6 +83,8 @@ var _ = Describe("Windows", func() {
 		Entry("in a zone that is none", "0 22 * * *", "Berlin", `timeZone "Berlin" is not in the IANA database: use a name such as Europe/Berlin`),
 		Entry("with a schedule that is none", "22:00", "UTC", `schedule "22:00" is not one of cron`),
 		Entry("with an interval", "@every 1h", "UTC", `schedule "@every 1h" is not one of cron`),
+		Entry("that open all the time", "* * * * *", "UTC", `schedule "* * * * *" opens more than once in 1h0m0s: set its durationSeconds instead`),
+		Entry("that open twice in an hour of some days", "0,30 2 1 * *", "UTC", "opens more than once in 1h0m0s"),
 		Entry("on a day that does not exist", "0 0 30 2 *", "UTC", "it names a day that no month has"),
 	)
 })

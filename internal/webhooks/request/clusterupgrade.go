@@ -81,7 +81,7 @@ func (v *UpgradeValidator) look(ctx context.Context, upgrade *infrav1.ElementalC
 		return findings{}, err
 	}
 	all, seen := findings{}, sets.New[string]()
-	for _, name := range plan.Unknown {
+	for _, name := range plan.Unknown() {
 		all.blockers = append(all.blockers, fmt.Sprintf("spec.order names pool %s, which Cluster %s does not have", name, upgrade.Spec.ClusterName))
 	}
 	for _, member := range plan.Members() {

@@ -1,0 +1,35 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+)
+
+// sharedWithOthers says which template Machines of another Cluster were made from, too: its change would reach them at once, without an order.
+func (r *Reconciler) sharedWithOthers(ctx context.Context, o *observation) (string, error) {
+	for _, source := range o.templates() {
+		family, err := clusterview.Family(ctx, r.Client, source.Namespace, rollout.LabelValue(source.Name))
+		if err != nil {
+			return "", err
+		}
+		for i := range family {
+			machines, err := clusterview.MadeFrom(ctx, r.Client, source.Namespace, family[i].Name)
+			if err != nil {
+				return "", err
+			}
+			for j := range machines {
+				if other := clusterview.ClusterOf(&machines[j]).Name; other != "" && other != o.cluster.Name {
+					return fmt.Sprintf("ElementalMachineTemplate %s is also that of Machines of Cluster %s, which would be upgraded at once, in no order: "+
+						"give each Cluster a template of its own", source.Name, other), nil
+				}
+			}
+		}
+	}
+	return "", nil
+}

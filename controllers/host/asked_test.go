@@ -1,0 +1,39 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("A host that is asked for an attempt", func() {
+	It("has no conditions written because it is asked for an attempt, and has them of its generation when that is withdrawn", func(ctx SpecContext) {
+		host := makeHost(ctx)
+		observed := func(generation int64) OmegaMatcher {
+			return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", clusterv1.ReadyCondition), HaveField("ObservedGeneration", generation))))
+		}
+		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(settled(host)).WithPolling(settling).Should(BeTrue())
+		former := get(ctx, host)
+		Expect(former()).To(observed(host.Generation))
+
+		before := host.Generation
+		update(ctx, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} })
+		Expect(host.Generation).NotTo(Equal(before))
+		Consistently(get(ctx, host)).Should(observed(before))
+
+		By("what they say does change")
+		update(ctx, host, func() { host.Spec.OSVersionManagement = image("oci://os:v2") })
+		Eventually(get(ctx, host)).Should(And(observed(host.Generation),
+			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)))
+
+		update(ctx, host, func() { host.Spec.Upgrade = nil })
+		Eventually(get(ctx, host)).Should(observed(host.Generation))
+	})
+})

@@ -1,0 +1,96 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() {
+	var (
+		w     *world
+		order *infrav1.ElementalClusterUpgrade
+	)
+
+	// begin an ElementalClusterUpgrade to an image.
+	begin := func(ctx context.Context, image string, change func(*infrav1.ElementalClusterUpgrade)) {
+		GinkgoHelper()
+		order = &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("edge"), Spec: infrav1.ElementalClusterUpgradeSpec{
+			ClusterName: clusterName, OSVersion: infrav1.ClusterOSVersion{ImageURI: image},
+		}}
+		change(order)
+		Expect(live.Create(ctx, order)).To(Succeed())
+		planned := order.DeepCopy()
+		planned.Status.Stages = []infrav1.ClusterUpgradeStage{{Name: "Preflight", CompletionTime: ptr.To(metav1.NewTime(began))}}
+		Expect(live.Status().Patch(ctx, planned, client.MergeFrom(order))).To(Succeed())
+		order = planned
+	}
+
+	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx, infrav1.NodeUpgradeOption{}) })
+
+	It("waits at Admit until it may begin, without a slot", func(ctx SpecContext) {
+		begin(ctx, newImage, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		w.drive(ctx, nil)
+		Expect(w.status(ctx)).To(And(HaveField("Step", "Admit"),
+			HaveField("Message", "waiting for ElementalClusterUpgrade edge: it is paused: set its spec.paused to false")))
+		Expect(w.slots(ctx)).To(BeEmpty())
+
+		order.Spec.Paused = false
+		Expect(live.Update(ctx, order)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
+	It("does not wait for one that is for another OS, or has ended", func(ctx SpecContext) {
+		begin(ctx, newImage, func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Paused = true
+			u.Annotations = map[string]string{infrav1.EndedAnnotation: string(infrav1.ClusterUpgradeCancelled)}
+		})
+		order.Name, order.ResourceVersion, order.Annotations = "other", "", nil
+		order.Spec.OSVersion.ImageURI = oldImage
+		Expect(live.Create(ctx, order)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
+	It("waits for one that is to take the place of its own", func(ctx SpecContext) {
+		begin(ctx, newImage, func(*infrav1.ElementalClusterUpgrade) {})
+		newer := order.DeepCopy()
+		newer.Name, newer.ResourceVersion, newer.Spec.OSVersion.ImageURI = "newer", "", oldImage
+		Expect(live.Create(ctx, newer)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx)).To(And(HaveField("Step", "Admit"), HaveField("Message", "waiting for ElementalClusterUpgrade newer, which takes the place of edge")))
+	})
+
+	It("finishes what it has begun, whatever is asked of the order", func(ctx SpecContext) {
+		begin(ctx, newImage, func(*infrav1.ElementalClusterUpgrade) {})
+		w.drive(ctx, w.isAt(ctx, "Reboot"))
+		order.Spec.Paused, order.Spec.Cancel = true, true
+		Expect(live.Update(ctx, order)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
+	It("is held by one that was cancelled before, until its template says so no more", func(ctx SpecContext) {
+		template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
+		held := template.DeepCopy()
+		held.Annotations = map[string]string{infrav1.HeldByAnnotation: "edge"}
+		Expect(live.Patch(ctx, held, client.MergeFrom(template))).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx)).To(And(HaveField("Step", "Admit"), HaveField("Message",
+			"ElementalClusterUpgrade edge was cancelled before this node: patch its template to another OS, create another ElementalClusterUpgrade, "+
+				"or remove annotation infrastructure.cluster.x-k8s.io/elemental-held-by of ElementalMachineTemplate "+templateName)))
+		Expect(live.Patch(ctx, template.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+})
