@@ -151,6 +151,11 @@ func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, 
 	if upgrade.DeletionTimestamp.IsZero() && ensureMarks(cluster, upgrade) {
 		return ctrl.Result{RequeueAfter: soon}, nil // nothing is changed before the finalizer is stored
 	}
+	return r.act(ctx, cluster, upgrade)
+}
+
+// act does what the state of the Cluster, and its other upgrades, ask of one that has not ended.
+func (r *Reconciler) act(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
 	o, why, err := r.observe(ctx, cluster, upgrade)
 	if err != nil {
 		return ctrl.Result{}, err

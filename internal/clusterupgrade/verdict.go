@@ -172,8 +172,16 @@ func (p *Plan) Message(now time.Time) string {
 	if stage.IsDone() {
 		return fmt.Sprintf("stage %s is done, and %s", stage.Name, p.soaking(current, now))
 	}
-	working, waiting := []string{}, []string{}
-	for _, member := range stage.Members() {
+	working, waiting := stage.told()
+	if len(working) > 0 {
+		return shortened(working)
+	}
+	return shortened(waiting)
+}
+
+// told are what the nodes in work are at, and what those wait for that have an attempt.
+func (s Stage) told() (working, waiting []string) {
+	for _, member := range s.Members() {
 		switch {
 		case member.State == Begun || member.State == Ending:
 			working = append(working, fmt.Sprintf("node %s is at %s", member.Node(), member.Attempt.Status.Position()))
@@ -181,13 +189,7 @@ func (p *Plan) Message(now time.Time) string {
 			waiting = append(waiting, fmt.Sprintf("node %s: %s", member.Node(), member.Attempt.Status.Message))
 		}
 	}
-	if len(working) > 0 {
-		return shortened(working)
-	}
-	if len(waiting) > 0 {
-		return shortened(waiting)
-	}
-	return ""
+	return working, waiting
 }
 
 func shortened(said []string) string {
