@@ -1,0 +1,66 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+var _ = Describe("An ElementalClusterUpgrade whose manager is killed", func() {
+	It("whenever another stage, or another node that is done, is seen, upgrades each node once and in its order", func(ctx SpecContext) {
+		wanted, ofB := suite.Push(ctx, cluster, image.OS{}), hostsOf(ctx, poolB)
+		Expect(apply(ctx, "killed", wanted, `  order:
+  - {pools: [pool-b], nodes: 1, soakSeconds: 3}
+  - {pools: [pool-b]}
+  - {pools: ["*"]}
+`)).To(Succeed())
+		seen := sets.New[string]()
+		Eventually(func(g Gomega) {
+			now, err := status(ctx, "killed")
+			g.Expect(err).NotTo(HaveOccurred())
+			edge := now.Stage
+			if now.NodesDone != nil {
+				edge += fmt.Sprintf(" %d", *now.NodesDone)
+			}
+			if !seen.Has(edge) {
+				seen.Insert(edge)
+				theLab.Provider.Process.Kill()
+				g.Expect(theLab.Provider.Process.Restart()).To(Succeed())
+				g.Expect(theLab.Provider.AwaitReady(ctx)).To(Succeed())
+			}
+			g.Expect(now.Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
+		}, 3*patience, 50*time.Millisecond).Should(Succeed())
+		Expect(len(seen)).To(BeNumerically(">=", 7), "edges at which it was killed: %s", sets.List(seen))
+
+		order, err := begun(ctx, wanted)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(order).To(HaveLen(5), "each node once")
+		Expect(order[:2]).To(ConsistOf(ofB), "those of the first two stages first")
+		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
+	})
+
+	It("begins a node only inside a window", func(ctx SpecContext) {
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		soon := time.Now().UTC().Add(2 * time.Hour)
+		closed := fmt.Sprintf("  windows:\n  - {schedule: \"%d %d * * *\", durationSeconds: 60}\n", soon.Minute(), soon.Hour())
+		Expect(apply(ctx, "window", wanted, closed)).To(Succeed())
+		Eventually(status, patience, look).WithContext(ctx).WithArguments("window").Should(And(
+			HaveField("Message", HavePrefix("no window is ")), HaveField("NextWindow", Not(BeNil()))))
+		Consistently(cluster.Attempts, calm, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
+
+		By("opening a window that is long enough")
+		Expect(patch(ctx, "window", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
+		Eventually(phase, 2*patience, look).WithContext(ctx).WithArguments("window").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+	})
+})
