@@ -53,3 +53,11 @@ func (l *lines) all() []string {
 	defer l.mu.Unlock()
 	return append([]string{}, l.said...)
 }
+
+func (l *lines) last() string {
+	said := l.all()
+	if len(said) == 0 {
+		return ""
+	}
+	return said[len(said)-1]
+}
