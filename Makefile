@@ -51,7 +51,7 @@ GINKGO_FLAGS ?= -ginkgo.v -ginkgo.poll-progress-after=2m
 
 # Demo: KEEP=1 leaves the lab running, VMS=1 runs virtual machines on the hosts, DEMO_ARGS is passed on.
 DEMO_VMS := $(or $(filter-out 0 false no,$(VMS)),$(filter --vms,$(DEMO_ARGS)))
-DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(if $(DEMO_VMS),--vms) $(if $(filter-out 0 false no,$(SINGLE)),--single) $(filter-out --vms,$(DEMO_ARGS))
+DEMO_FLAGS := $(if $(filter-out 0 false no,$(KEEP)),--keep) $(if $(DEMO_VMS),--vms) $(if $(filter-out 0 false no,$(SINGLE)),--single) $(if $(filter-out 0 false no,$(PLAN)),--plan) $(filter-out --vms,$(DEMO_ARGS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -65,7 +65,7 @@ help: ## Show this help
 		/^[a-z][a-z%-]*:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: tools $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and upgrade three hosts in place (VMS=1: with virtual machines; SINGLE=1: a cluster of one host; KEEP=1 leaves it running)
+demo: tools $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and upgrade three hosts in place (VMS=1: with virtual machines; SINGLE=1: a cluster of one host; PLAN=1: a cluster's upgrade in an order; KEEP=1 leaves it running)
 	go run ./test/lab/cmd/demo $(DEMO_FLAGS)
 
 .PHONY: clean

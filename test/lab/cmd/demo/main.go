@@ -21,15 +21,19 @@ func main() {
 	workers := pflag.Int("workers", 3, "hosts in the cluster")
 	vms := pflag.Bool("vms", false, "run virtual machines on the hosts, too: needs 'make tools-kubevirt'")
 	single := pflag.Bool("single", false, "a cluster of one host, which is its control plane")
+	plan := pflag.Bool("plan", false, "a cluster of three control plane hosts and two pools, which ElementalClusterUpgrades upgrade in an order")
 	dir := pflag.String("dir", "", "folder for the lab's files and logs, which is kept (default: a temporary one)")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cluster := scenario.Options{Workers: *workers}
-	if *single {
+	switch {
+	case *single:
 		cluster = scenario.Options{ControlPlane: 1, ControlPlaneMaxSurge: 1}
+	case *plan:
+		cluster = planOptions()
 	}
-	if err := run(ctx, lab.Options{Progress: os.Stdout, Dir: *dir, KubeVirt: *vms && !*single}, cluster, *keep); err != nil {
+	if err := run(ctx, lab.Options{Progress: os.Stdout, Dir: *dir, KubeVirt: *vms && !*single && !*plan}, cluster, *keep); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo failed: %v\n", err)
 		os.Exit(1)
 	}
@@ -41,7 +45,7 @@ func run(ctx context.Context, options lab.Options, cluster scenario.Options, kee
 		return err
 	}
 	defer l.Stop()
-	s := &story{cluster: scenario.New(l, cluster), vms: options.KubeVirt, single: cluster.ControlPlane == 1, out: os.Stdout}
+	s := &story{cluster: scenario.New(l, cluster), vms: options.KubeVirt, single: cluster.ControlPlane == 1, plan: cluster.ControlPlane == 3, out: os.Stdout}
 	s.cluster.Told = s.command
 	failed := s.tell(ctx)
 	if keep && ctx.Err() == nil {

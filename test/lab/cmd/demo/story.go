@@ -25,7 +25,9 @@ type story struct {
 	vms bool
 	// single is a cluster of one host, which is its control plane.
 	single bool
-	out    io.Writer
+	// plan is a cluster that ElementalClusterUpgrades upgrade.
+	plan bool
+	out  io.Writer
 
 	before []scenario.Identity
 	// faults are the expectations that failed.
@@ -34,8 +36,11 @@ type story struct {
 
 func (s *story) tell(ctx context.Context) error {
 	acts := []func(context.Context) error{s.prologue, s.actOne, s.actTwo}
-	if s.single {
+	switch {
+	case s.single:
 		acts = []func(context.Context) error{s.prologue, s.consent, s.actOne, s.actTwo}
+	case s.plan:
+		acts = []func(context.Context) error{s.prologue, s.inOrder, s.badCanary}
 	}
 	if s.vms {
 		acts = append(acts, s.vmsMove, s.vmsStopAndReturn, s.nodesArePaused)
@@ -56,7 +61,7 @@ func (s *story) prologue(ctx context.Context) error {
 	if s.single {
 		s.title("A cluster of one Elemental host, which is its control plane")
 	} else {
-		s.title("A cluster of %d Elemental hosts", s.cluster.Options.Workers)
+		s.title("A cluster of %d Elemental hosts", s.cluster.Options.ControlPlane+s.cluster.Options.Workers)
 	}
 	if err := s.cluster.Create(ctx); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// watch prints every change of an attempt, as `kubectl get ehu --watch` would, until the condition holds.
+// watch prints every change of an attempt, as `kubectl get ehu --watch` would, and each stage of a cluster's upgrade, until the condition holds.
 func (s *story) watch(ctx context.Context, until func(context.Context) error) error {
 	s.say("%-13s %-12s %-17s %-8s %-8s %s", "NODE", "PHASE", "STEP", "FROM", "TO", "MESSAGE")
 	done := make(chan error, 1)
@@ -40,6 +40,9 @@ func (s *story) printChanges(ctx context.Context, seen map[string]string) error 
 		return err
 	}
 	first := len(seen) == 0
+	if err := s.printUpgrades(ctx, seen); err != nil {
+		return err
+	}
 	for i := range attempts {
 		u := &attempts[i]
 		state := string(u.Status.Phase) + u.Status.Step + u.Status.Message
