@@ -55,7 +55,9 @@ func checkOf(resident string, check workload.Check) Check {
 		if !installed {
 			return pass()
 		}
-		return check.Run(state, workload.Question{Now: s.Now, Node: subject.Node, Nodes: s.Nodes, Admitted: subject.Admitted})
+		return check.Run(state, workload.Question{
+			Now: s.Now, Node: subject.Node, Nodes: s.Nodes, Upgrading: s.upgrading(), Admitted: subject.Admitted,
+		})
 	}}
 }
 

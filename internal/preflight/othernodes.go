@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -68,6 +69,17 @@ func (s *Snapshot) sortOthers(subject *Subject) otherNodes {
 		}
 	}
 	return others
+}
+
+// upgrading are the names of the nodes whose attempts hold slots.
+func (s *Snapshot) upgrading() sets.Set[string] {
+	names := sets.New[string]()
+	for i := range s.Nodes {
+		if by := workload.CordonedBy(&s.Nodes[i]); by != "" && s.isAdmitted(by) {
+			names.Insert(s.Nodes[i].Name)
+		}
+	}
+	return names
 }
 
 // isAdmitted reports whether an attempt holds a slot.

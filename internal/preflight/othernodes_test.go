@@ -159,3 +159,8 @@ func controlPlaneOf(machines, unhealthy int) change {
 		subject.Machine = &s.Machines[0]
 	}
 }
+
+var _ = It("tells the checks of residents which nodes may be down: those whose attempts hold slots", func() {
+	s, _ := typical(withNode("holds", downFor("u2/uid")), withNode("gave-back", downFor("u3/uid")), withNode("by-itself", down), withSlot("u2/uid"))
+	Expect(s.upgrading().UnsortedList()).To(ConsistOf("holds"))
+})

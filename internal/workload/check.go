@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
@@ -38,6 +39,8 @@ type Question struct {
 	Node *corev1.Node
 	// Nodes of the cluster.
 	Nodes []corev1.Node
+	// Upgrading are the names of the nodes that may go down meanwhile: their attempts have taken slots.
+	Upgrading sets.Set[string]
 	// Admitted says that the attempt has taken its slot: the Node may be drained already.
 	Admitted bool
 }

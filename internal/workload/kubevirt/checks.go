@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
@@ -34,12 +35,12 @@ func (Resident) Checks() []workload.Check {
 
 // checkKubeVirt holds while KubeVirt is being updated, which moves virtual machines itself, or is not well.
 // Source of the fields: KubeVirt 1.7, virt-operator.
-func checkKubeVirt(k *Installation, _ workload.Question) []infrav1.PreflightResult {
+func checkKubeVirt(k *Installation, q workload.Question) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
 	for i := range k.Installations {
 		kubeVirt := &k.Installations[i]
 		object := "KubeVirt/" + kubeVirt.Name
-		if why := ailing(kubeVirt); why != "" {
+		if why := k.ailing(kubeVirt, q.Upgrading); why != "" {
 			found = append(found, workload.Blocks(object, why)...)
 			continue
 		}
@@ -48,28 +49,42 @@ func checkKubeVirt(k *Installation, _ workload.Question) []infrav1.PreflightResu
 	return found
 }
 
-// ailing says what is amiss with KubeVirt, the most telling first; empty if nothing is.
-func ailing(k *kubevirtv1.KubeVirt) string {
-	status := &k.Status
+// ailing says what is amiss with KubeVirt, the most telling first; empty if nothing is, or no more than comes of the nodes that are being upgraded.
+func (k *Installation) ailing(of *kubevirtv1.KubeVirt, upgrading sets.Set[string]) string {
+	status := &of.Status
 	switch {
 	case isUpdating(status):
 		return fmt.Sprintf("is being updated from %s to %s: wait until that is done",
 			cmp.Or(status.ObservedKubeVirtVersion, "nothing"), cmp.Or(status.TargetKubeVirtVersion, "nothing"))
 	case status.Phase != kubevirtv1.KubeVirtPhaseDeployed:
 		return fmt.Sprintf("is %s instead of Deployed: wait until it is, or see its conditions", cmp.Or(string(status.Phase), "not reported on"))
-	case status.ObservedGeneration == nil || *status.ObservedGeneration != k.Generation:
+	case status.ObservedGeneration == nil || *status.ObservedGeneration != of.Generation:
 		return "was changed and virt-operator has not acted on that yet: wait until it has"
 	}
+	deploying := isDeploying(of)
+	if deploying {
+		if why := k.unready(upgrading); why != "" {
+			return why
+		}
+	}
+	return badCondition(of, deploying)
+}
+
+// badCondition names a condition of KubeVirt that is not as it should be. Those that say no more than that components are awaited are left out
+// where that is known.
+func badCondition(k *kubevirtv1.KubeVirt, deploying bool) string {
 	for _, wanted := range []struct {
 		condition kubevirtv1.KubeVirtConditionType
 		status    corev1.ConditionStatus
+		deploying corev1.ConditionStatus
 	}{
-		{kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionTrue},
-		{kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionFalse},
-		{kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionFalse},
-		{kubevirtv1.KubeVirtConditionCreated, corev1.ConditionTrue},
+		{kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionTrue, corev1.ConditionFalse},
+		{kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionFalse, corev1.ConditionTrue},
+		{kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionFalse, corev1.ConditionFalse},
+		{kubevirtv1.KubeVirtConditionCreated, corev1.ConditionTrue, corev1.ConditionTrue},
 	} {
-		if is := conditionOf(k, wanted.condition); is != wanted.status {
+		is := conditionOf(k, wanted.condition)
+		if is != wanted.status && !(deploying && is == wanted.deploying) {
 			return fmt.Sprintf("has condition %s=%s: repair it first", wanted.condition, cmp.Or(string(is), "Unknown"))
 		}
 	}

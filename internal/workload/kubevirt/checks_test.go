@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -69,6 +70,25 @@ var _ = DescribeTable("a check of KubeVirt", func(run func(*Installation, worklo
 		kubeVirt, reports(func(k *kubevirtv1.KubeVirt) { k.Status.Conditions = k.Status.Conditions[:3] })),
 	Entry("not synchronized", checkKubeVirt, []string{"Block KubeVirt/kubevirt: has condition Synchronized=False: repair it first"},
 		kubeVirt, reports(reportsCondition(kubevirtv1.KubeVirtConditionSynchronized, corev1.ConditionFalse))),
+	Entry("a node is down for its upgrade", checkKubeVirt, nil,
+		kubeVirt, reports(deploying), downFor("rebooting"), handler("rebooting", false), handler("n", true)),
+	Entry("a node is down for its upgrade, and another by itself", checkKubeVirt,
+		[]string{"Block KubeVirt/kubevirt: is not Available, because virt-handler is not Ready on another, n: bring it back"},
+		kubeVirt, reports(deploying), downFor("rebooting"), handler("rebooting", false), handler("n", false), handler("another", false)),
+	Entry("a node is being upgraded whose virt-handler is Ready", checkKubeVirt,
+		[]string{"Block KubeVirt/kubevirt: has condition Available=False (DeploymentInProgress): wait until its components are Ready"},
+		kubeVirt, reports(deploying), downFor("rebooting"), handler("rebooting", true)),
+	Entry("a node is down for its upgrade while KubeVirt is updated", checkKubeVirt,
+		[]string{"Block KubeVirt/kubevirt: is being updated from v1.7.0 to v1.8.0: wait until that is done"},
+		kubeVirt, reports(deploying), downFor("rebooting"), handler("rebooting", false),
+		reports(func(k *kubevirtv1.KubeVirt) { k.Status.TargetKubeVirtVersion = "v1.8.0" })),
+	Entry("a node is down for its upgrade, and the deployment has failed", checkKubeVirt,
+		[]string{"Block KubeVirt/kubevirt: has condition Degraded=True: repair it first"},
+		kubeVirt, reports(deploying), downFor("rebooting"), handler("rebooting", false),
+		reports(reportsCondition(kubevirtv1.KubeVirtConditionDegraded, corev1.ConditionTrue))),
+	Entry("a node is down for its upgrade, and KubeVirt is not available for another reason", checkKubeVirt,
+		[]string{"Block KubeVirt/kubevirt: has condition Available=False: repair it first"},
+		kubeVirt, reports(reportsCondition(kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionFalse)), downFor("rebooting"), handler("rebooting", false)),
 	Entry("launchers are being brought to the new version", checkKubeVirt,
 		[]string{"Block KubeVirt/kubevirt: is moving 3 virtual machines to launchers of its new version: wait until that is done"},
 		kubeVirt, outdated(kubevirtv1.WorkloadUpdateMethodLiveMigrate), updating(kubevirtv1.MigrationRunning)),
@@ -167,6 +187,29 @@ func reportsCondition(kind kubevirtv1.KubeVirtConditionType, status corev1.Condi
 			}
 		}
 		k.Status.Conditions = append(k.Status.Conditions, kubevirtv1.KubeVirtCondition{Type: kind, Status: status})
+	}
+}
+
+// deploying is what virt-operator reports while a Pod of KubeVirt is not Ready.
+func deploying(k *kubevirtv1.KubeVirt) {
+	reportsCondition(kubevirtv1.KubeVirtConditionAvailable, corev1.ConditionFalse)(k)
+	reportsCondition(kubevirtv1.KubeVirtConditionProgressing, corev1.ConditionTrue)(k)
+	for i := range k.Status.Conditions[:3] {
+		k.Status.Conditions[i].Reason = "DeploymentInProgress"
+	}
+}
+
+// downFor says that a node is being upgraded.
+func downFor(node string) change {
+	return func(_ *Installation, q *workload.Question) { q.Upgrading = sets.New(node) }
+}
+
+func handler(node string, isReady bool) change {
+	return func(k *Installation, _ *workload.Question) {
+		if k.Handlers == nil {
+			k.Handlers = map[string]bool{}
+		}
+		k.Handlers[node] = isReady
 	}
 }
 
