@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -70,33 +71,45 @@ func (r *Reconciler) makeWay(ctx context.Context, o *observation, governing *inf
 // hold marks what is being rolled out to nodes that have not been begun, and says what keeps it from that: a template that was changed and is
 // not rolled out yet has no clone that could be marked. Templates are read live: the cache may not have the change of a moment ago.
 func (r *Reconciler) hold(ctx context.Context, o *observation) (string, error) {
-	for _, stale := range o.templates() {
-		template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, stale.Namespace, stale.Name)
-		if err != nil {
+	for _, template := range o.templates() {
+		if why, err := r.holdTemplate(ctx, o, template); err != nil || why != "" {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+func (r *Reconciler) holdTemplate(ctx context.Context, o *observation, stale *infrav1.ElementalMachineTemplate) (string, error) {
+	template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, stale.Namespace, stale.Name)
+	if err != nil {
+		return "", err
+	}
+	if template == nil {
+		if isOfTopology(stale) {
+			return "waiting for what has replaced ElementalMachineTemplate " + stale.Name, nil
+		}
+		return "", nil
+	}
+	desired, has, err := o.desired(template)
+	switch {
+	case err != nil:
+		return "", err
+	case !has:
+		return r.awaitTopology(ctx, o, template)
+	case o.isRolledOut(template):
+		return "", nil
+	}
+	rolledOut, err := r.rolledOutFrom(ctx, o, template, desired)
+	if err != nil {
+		return "", err
+	}
+	if len(rolledOut) == 0 {
+		return fmt.Sprintf("waiting until ElementalMachineTemplate %s is rolled out, to hold its nodes: see its conditions, or put its former image back",
+			template.Name), nil
+	}
+	for _, clone := range rolledOut {
+		if err := r.mark(ctx, clone, o.upgrade.Name); err != nil {
 			return "", err
-		}
-		if template == nil {
-			continue
-		}
-		desired, has, err := o.desired(template)
-		if err != nil {
-			return "", err
-		}
-		if !has || o.isRolledOut(template) {
-			continue
-		}
-		rolledOut, err := r.rolledOutFrom(ctx, o, template, desired)
-		if err != nil {
-			return "", err
-		}
-		if len(rolledOut) == 0 {
-			return fmt.Sprintf("waiting until ElementalMachineTemplate %s is rolled out, to hold its nodes: see its conditions, or put its former image back",
-				template.Name), nil
-		}
-		for _, clone := range rolledOut {
-			if err := r.mark(ctx, clone, o.upgrade.Name); err != nil {
-				return "", err
-			}
 		}
 	}
 	return "", nil
@@ -169,6 +182,12 @@ func (r *Reconciler) revert(ctx context.Context, o *observation) (string, error)
 		return "", err
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if pool, is := strings.CutPrefix(name, poolKey("")); is {
+			if why, err := r.revertVariable(ctx, o, pool, known[name]); err != nil || why != "" {
+				return why, err
+			}
+			continue
+		}
 		template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
 		if err != nil {
 			return "", err

@@ -92,15 +92,6 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.settle().Message).To(Equal("waiting for an ElementalHostUpgrade of Machine a"))
 	})
 
-	It("leave a template of a topology to those who manage it", func() {
-		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
-			t.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
-		})
-		w.begin()
-		Expect(w.upgrade.Status.Message).To(HavePrefix("ElementalMachineTemplate a belongs to the topology of Cluster c: set image " + imageB + " by its variables"))
-		Expect(w.image("a")).To(Equal(imageA))
-	})
-
 	It("keep what a template says besides the image", func() {
 		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{

@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,10 +26,12 @@ import (
 // recording is the message while the former OS of a template is being stored.
 const recording = "recording the OS that a template has"
 
-// former is what a template had before an upgrade changed it.
+// former is what a template, or a pool of a topology, had before an upgrade changed it.
 type former struct {
 	// OS is its osVersionManagement.
-	OS infrav1.OSVersionManagement `json:"osVersionManagement"`
+	OS infrav1.OSVersionManagement `json:"osVersionManagement,omitempty"`
+	// Variable is what its pool had in the topology; empty if it was not overridden there.
+	Variable string `json:"variable,omitempty"`
 	// IsChanged says that it was seen with the OS of the upgrade: without it, somebody has changed it since.
 	IsChanged bool `json:"isChanged,omitempty"`
 }
@@ -91,10 +92,9 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 	recorded, isRecorded := known[template.Name]
 	switch {
 	case has:
-		return "", noteChanged(o.upgrade, known, template.Name)
+		return "", noteChanged(o.upgrade, known, formerKey(template))
 	case isOfTopology(template):
-		return fmt.Sprintf("ElementalMachineTemplate %s belongs to the topology of Cluster %s: set image %s by its variables, or in the template of its "+
-			"ClusterClass. Its nodes are upgraded in the order of this upgrade then", template.Name, o.cluster.Name, clusterupgrade.Image(o.upgrade)), nil
+		return r.changeVariable(ctx, o, template, known)
 	case !isRecorded:
 		known[template.Name] = former{OS: template.Spec.Template.Spec.OSVersionManagement}
 		return recording, recordFormer(o.upgrade, known)
@@ -110,14 +110,14 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 	return "", noteChanged(o.upgrade, known, template.Name)
 }
 
-// noteChanged records that a template which the upgrade is to change has its OS.
-func noteChanged(upgrade *infrav1.ElementalClusterUpgrade, known map[string]former, template string) error {
-	recorded, isRecorded := known[template]
+// noteChanged records that a template, or a pool of a topology, which the upgrade is to change has its OS.
+func noteChanged(upgrade *infrav1.ElementalClusterUpgrade, known map[string]former, key string) error {
+	recorded, isRecorded := known[key]
 	if !isRecorded || recorded.IsChanged {
 		return nil
 	}
 	recorded.IsChanged = true
-	known[template] = recorded
+	known[key] = recorded
 	return recordFormer(upgrade, known)
 }
 
@@ -125,12 +125,6 @@ func noteChanged(upgrade *infrav1.ElementalClusterUpgrade, known map[string]form
 func (o *observation) desired(template *infrav1.ElementalMachineTemplate) (desired infrav1.OSVersionManagement, has bool, err error) {
 	desired, err = clusterupgrade.Desired(o.upgrade, template.Spec.Template.Spec.OSVersionManagement)
 	return desired, err == nil && osversion.Same(osversion.OfTemplate(template), desired), err
-}
-
-// isOfTopology reports whether the topology controller of Cluster API would put a template back.
-func isOfTopology(template *infrav1.ElementalMachineTemplate) bool {
-	_, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]
-	return owned
 }
 
 // patchTemplate says what its admission refuses.
@@ -152,7 +146,7 @@ func (r *Reconciler) patchTemplate(
 	return "", nil
 }
 
-// formerOf are the templates that an upgrade has begun to change, by name.
+// formerOf is what an upgrade has begun to change, by formerKey.
 func formerOf(upgrade *infrav1.ElementalClusterUpgrade) (map[string]former, error) {
 	known := map[string]former{}
 	value := upgrade.Annotations[infrav1.FormerOSAnnotation]

@@ -8,8 +8,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
@@ -101,6 +103,24 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 			Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: good.URI()})).To(Succeed())
 			reached(ctx, good)
 			Expect(attemptsFor(ctx, cluster, bad)).To(HaveLen(1))
+		})
+
+		It("by an ElementalClusterUpgrade, which overrides the variable for each pool", func(ctx SpecContext) {
+			wanted := suite.Push(ctx, cluster, image.OS{})
+			upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "next"}}
+			upgrade.Spec.ClusterName, upgrade.Spec.OSVersion.ImageURI = cluster.Options.Name, wanted.URI()
+			Expect(cluster.Lab.Kube.Create(ctx, upgrade)).To(Succeed())
+			reached(ctx, wanted)
+			Eventually(func() (infrav1.ClusterUpgradePhase, error) {
+				return upgrade.Status.Phase, cluster.Lab.Kube.Get(ctx, client.ObjectKeyFromObject(upgrade), upgrade)
+			}, patience, look).Should(Equal(infrav1.ClusterUpgradeSucceeded))
+
+			By("giving the cluster the image for all pools, so that no pool needs one of its own")
+			Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
+			_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "cluster", cluster.Options.Name, "--type", "json",
+				"--patch", `[{"op":"remove","path":"/spec/topology/workers/machineDeployments/0/variables"}]`)
+			Expect(err).NotTo(HaveOccurred())
+			reached(ctx, wanted)
 		})
 	})
 

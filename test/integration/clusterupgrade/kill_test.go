@@ -45,7 +45,7 @@ var _ = Describe("An ElementalClusterUpgrade whose manager is killed", func() {
 
 		order, err := begun(ctx, wanted)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(order).To(HaveLen(5), "each node once")
+		Expect(order).To(HaveLen(all), "each node once")
 		Expect(order[:2]).To(ConsistOf(ofB), "those of the first two stages first")
 		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
 	})

@@ -34,9 +34,8 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 
 		By("upgrading all the others")
 		Eventually(phase, patience, look).WithContext(ctx).WithArguments("canary").Should(Equal(infrav1.ClusterUpgradeSucceeded))
-		Expect(cluster.AwaitPool(ctx, poolA, wanted)).To(Succeed())
-		Expect(cluster.AwaitPool(ctx, poolB, wanted)).To(Succeed())
-		Expect(status(ctx, "canary")).To(And(HaveField("Message", "5 nodes run "+wanted.URI()), HaveField("NodesDone", HaveValue(BeEquivalentTo(5)))))
+		awaitAll(ctx, wanted)
+		Expect(status(ctx, "canary")).To(And(HaveField("Message", "6 nodes run "+wanted.URI()), HaveField("NodesDone", HaveValue(BeEquivalentTo(all)))))
 		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
 	})
 
@@ -79,7 +78,7 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 		By("beginning again")
 		Expect(apply(ctx, "second", wanted, "")).To(Succeed())
 		Eventually(phase, patience, look).WithContext(ctx).WithArguments("second").Should(Equal(infrav1.ClusterUpgradeSucceeded))
-		Expect(cluster.AwaitPool(ctx, poolA, wanted)).To(Succeed())
-		Expect(begun(ctx, wanted)).To(HaveLen(5), "each node once")
+		awaitAll(ctx, wanted)
+		Expect(begun(ctx, wanted)).To(HaveLen(all), "each node once")
 	})
 })

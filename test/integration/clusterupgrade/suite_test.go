@@ -32,6 +32,8 @@ const (
 	look     = 200 * time.Millisecond
 
 	poolA, poolB = "pool-a", "pool-b"
+	// all nodes of the cluster, and those of its control plane.
+	all, ofControlPlane = 6, 3
 )
 
 // The suite has one cluster, which each spec upgrades.
@@ -48,7 +50,9 @@ func TestClusterUpgrade(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{})
-	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Pools: []scenario.Pool{{Name: poolA, Workers: 3}, {Name: poolB, Workers: 2}}})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{
+		ControlPlane: ofControlPlane, Pools: []scenario.Pool{{Name: poolA, Workers: 1}, {Name: poolB, Workers: 2}},
+	})
 	var err error
 	before, err = cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -108,13 +112,13 @@ func phase(ctx context.Context, name string) (infrav1.ClusterUpgradePhase, error
 
 // begun are the hosts whose attempts at an image have been past Admit, in the order in which they were.
 func begun(ctx context.Context, wanted image.Image) ([]string, error) {
-	all, err := cluster.Attempts(ctx)
-	all = slices.DeleteFunc(all, func(u infrav1.ElementalHostUpgrade) bool {
+	found, err := cluster.Attempts(ctx)
+	found = slices.DeleteFunc(found, func(u infrav1.ElementalHostUpgrade) bool {
 		return u.Spec.ImageURI != wanted.URI() || !attempts.HasEntered(&u, attempts.StepCordon)
 	})
-	slices.SortFunc(all, func(a, b infrav1.ElementalHostUpgrade) int { return cordonedAt(a).Compare(cordonedAt(b)) })
+	slices.SortFunc(found, func(a, b infrav1.ElementalHostUpgrade) int { return cordonedAt(a).Compare(cordonedAt(b)) })
 	hosts := []string{}
-	for _, attempt := range all {
+	for _, attempt := range found {
 		hosts = append(hosts, attempt.Spec.HostName)
 	}
 	return hosts, err
@@ -127,6 +131,13 @@ func cordonedAt(attempt infrav1.ElementalHostUpgrade) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// awaitAll waits until all nodes run an image.
+func awaitAll(ctx context.Context, wanted image.Image) {
+	GinkgoHelper()
+	Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+	Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 }
 
 // hostsOf a pool.

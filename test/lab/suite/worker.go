@@ -5,6 +5,7 @@ package suite
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -84,10 +85,12 @@ func (h HeldHosts) Stopped(phase infrav1.HostUpgradePhase) int {
 	return count
 }
 
-// Release releases all of them from the phase.
-func (h HeldHosts) Release(phase infrav1.HostUpgradePhase) {
-	for _, held := range h {
-		held.Release(string(phase))
+// Release releases those from the phase that are not excepted.
+func (h HeldHosts) Release(phase infrav1.HostUpgradePhase, except ...string) {
+	for name, held := range h {
+		if !slices.Contains(except, name) {
+			held.Release(string(phase))
+		}
 	}
 }
 

@@ -1,0 +1,137 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade_test
+
+import (
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+)
+
+var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
+	var w *world
+
+	const comes = "waiting until the topology of Cluster c gives pool a image " + imageB + ": see its condition TopologyReconciled"
+
+	BeforeEach(func() {
+		w = newWorld()
+		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+			t.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterTopologyMachineDeploymentNameLabel: "a"}
+		})
+		w.changeTopology(func(t *clusterv1.Topology) {
+			t.ClassRef.Name, t.Version = "class", "v1.36.0"
+			t.Workers.MachineDeployments = []clusterv1.MachineDeploymentTopology{{Class: "workers", Name: "z"}, {Class: "workers", Name: "a"}}
+			t.Workers.MachineDeployments[1].Variables.Overrides = []clusterv1.ClusterVariable{{Name: "another", Value: raw("stays")}}
+		})
+	})
+
+	It("sets the variable of each pool, and leaves its template to Cluster API", func() {
+		w.begin()
+		Expect(w.overrides("a")).To(Equal(map[string]string{"another": "stays", inplace.OSImageVariable: imageB}))
+		Expect(w.overrides("z")).To(BeEmpty(), "another pool")
+		Expect(w.upgrade.Status.Message).To(Equal(comes))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("reports a variable that somebody has changed, and does not change it again", func() {
+		w.begin()
+		w.changeTopology(func(t *clusterv1.Topology) {
+			t.Workers.MachineDeployments[1].Variables.Overrides[1].Value = raw(imageC)
+		})
+		Expect(w.settle().Message).To(Equal("somebody has changed variable elementalOSImage of pool a in the topology of Cluster c, and it is not changed again: " +
+			"set it to " + imageB + ", or set spec.cancel of the ElementalClusterUpgrade"))
+		Expect(w.overrides("a")).To(HaveKeyWithValue(inplace.OSImageVariable, imageC))
+	})
+
+	It("does not end, when it is cancelled, before the topology has what is to be held", func() {
+		w.begin()
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		Expect(w.settle().Message).To(Equal("cancelled; " + comes))
+		w.patch("a", imageB) // as the topology controller does
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
+		Expect(w.template("a").Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(w.overrides("a")).To(HaveKeyWithValue(inplace.OSImageVariable, imageB))
+	})
+
+	DescribeTable("puts the variable back with Revert", func(former ...string) {
+		w.changeTopology(func(t *clusterv1.Topology) {
+			var overrides []clusterv1.ClusterVariable
+			for _, image := range former {
+				overrides = append(overrides, clusterv1.ClusterVariable{Name: inplace.OSImageVariable, Value: raw(image)})
+			}
+			t.Workers.MachineDeployments[1].Variables = clusterv1.MachineDeploymentVariables{Overrides: overrides}
+		})
+		w.begin()
+		w.patch("a", imageB)
+		w.settle()
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
+		expected := map[string]string{}
+		for _, image := range former {
+			expected[inplace.OSImageVariable] = image
+		}
+		Expect(w.overrides("a")).To(Equal(expected))
+	},
+		Entry("where the pool had none"),
+		Entry("where it had one", imageA),
+	)
+
+	It("says that a topology does not have what upgrades the recovery system", func() {
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.UpgradeRecovery = ptr.To(true) })
+		Expect(w.upgrade.Status.Message).To(HavePrefix("spec.osVersion.upgradeRecovery cannot be set in the topology of Cluster c: "))
+		Expect(w.overrides("a")).NotTo(HaveKey(inplace.OSImageVariable))
+	})
+
+	It("says that a topology does not have the pool any more", func() {
+		w.changeTopology(func(t *clusterv1.Topology) { t.Workers.MachineDeployments = t.Workers.MachineDeployments[:1] })
+		w.begin()
+		Expect(w.upgrade.Status.Message).To(Equal("the topology of Cluster c has no pool a"))
+	})
+
+	It("sets the variable of a control plane", func() {
+		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+			delete(t.Labels, clusterv1.ClusterTopologyMachineDeploymentNameLabel)
+		})
+		w.begin()
+		cluster := get(w.cluster)
+		Expect(cluster.Spec.Topology.ControlPlane.Variables.Overrides).To(ConsistOf(clusterv1.ClusterVariable{Name: inplace.OSImageVariable, Value: raw(imageB)}))
+	})
+})
+
+// changeTopology of the Cluster.
+func (w *world) changeTopology(how func(*clusterv1.Topology)) {
+	GinkgoHelper()
+	change(w.cluster, func(cluster *clusterv1.Cluster) { how(&cluster.Spec.Topology) })
+}
+
+// overrides of a pool's variables.
+func (w *world) overrides(pool string) map[string]string {
+	GinkgoHelper()
+	found := map[string]string{}
+	deployments := get(w.cluster).Spec.Topology.Workers.MachineDeployments
+	for i := range deployments {
+		if deployments[i].Name != pool {
+			continue
+		}
+		for _, override := range deployments[i].Variables.Overrides {
+			value := ""
+			Expect(json.Unmarshal(override.Value.Raw, &value)).To(Succeed())
+			found[override.Name] = value
+		}
+	}
+	return found
+}
+
+func raw(value string) apiextensionsv1.JSON {
+	encoded, err := json.Marshal(value)
+	Expect(err).NotTo(HaveOccurred())
+	return apiextensionsv1.JSON{Raw: encoded}
+}
