@@ -182,29 +182,24 @@ func (r *Reconciler) revert(ctx context.Context, o *observation) (string, error)
 		return "", err
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
+		revert, of := r.revertTemplate, name
 		if pool, is := strings.CutPrefix(name, poolKey("")); is {
-			if why, err := r.revertVariable(ctx, o, pool, known[name]); err != nil || why != "" {
-				return why, err
-			}
-			continue
+			revert, of = r.revertVariable, pool
 		}
-		template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
-		if err != nil {
-			return "", err
-		}
-		if template == nil {
-			continue
-		}
-		_, has, err := o.desired(template)
-		if err != nil {
-			return "", err
-		}
-		if !has {
-			continue
-		}
-		if why, err := r.patchTemplate(ctx, template, known[name].OS); err != nil || why != "" {
+		if why, err := revert(ctx, o, of, known[name]); err != nil || why != "" {
 			return why, err
 		}
 	}
 	return "", nil
+}
+
+func (r *Reconciler) revertTemplate(ctx context.Context, o *observation, name string, recorded former) (string, error) {
+	template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
+	if err != nil || template == nil {
+		return "", err
+	}
+	if _, has, err := o.desired(template); err != nil || !has {
+		return "", err
+	}
+	return r.patchTemplate(ctx, template, recorded.OS)
 }

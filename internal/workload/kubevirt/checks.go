@@ -84,7 +84,7 @@ func badCondition(k *kubevirtv1.KubeVirt, deploying bool) string {
 		{kubevirtv1.KubeVirtConditionCreated, corev1.ConditionTrue, corev1.ConditionTrue},
 	} {
 		is := conditionOf(k, wanted.condition)
-		if is != wanted.status && !(deploying && is == wanted.deploying) {
+		if is != wanted.status && (!deploying || is != wanted.deploying) {
 			return fmt.Sprintf("has condition %s=%s: repair it first", wanted.condition, cmp.Or(string(is), "Unknown"))
 		}
 	}
