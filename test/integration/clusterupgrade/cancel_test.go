@@ -61,7 +61,7 @@ var _ = Describe("An ElementalClusterUpgrade that is cancelled", func() {
 
 		By("going on to the end")
 		Expect(apply(ctx, "to-the-end", wanted, "")).To(Succeed())
-		Eventually(phase, patience, look).WithContext(ctx).WithArguments("to-the-end").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole, look).WithContext(ctx).WithArguments("to-the-end").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
 		Expect(begun(ctx, wanted)).To(HaveLen(all), "each node once")
 		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
@@ -70,7 +70,7 @@ var _ = Describe("An ElementalClusterUpgrade that is cancelled", func() {
 	It("and reverted upgrades back the nodes that are done, and no other", func(ctx SpecContext) {
 		former := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "former", former, "")).To(Succeed())
-		Eventually(phase, 2*patience, look).WithContext(ctx).WithArguments("former").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole, look).WithContext(ctx).WithArguments("former").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "reverted", wanted, "  onCancel: Revert\n")).To(Succeed())

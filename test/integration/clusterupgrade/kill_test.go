@@ -40,7 +40,7 @@ var _ = Describe("An ElementalClusterUpgrade whose manager is killed", func() {
 				g.Expect(theLab.Provider.AwaitReady(ctx)).To(Succeed())
 			}
 			g.Expect(now.Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
-		}, 3*patience, 50*time.Millisecond).Should(Succeed())
+		}, whole, 50*time.Millisecond).Should(Succeed())
 		Expect(len(seen)).To(BeNumerically(">=", 7), "edges at which it was killed: %s", sets.List(seen))
 
 		order, err := begun(ctx, wanted)
@@ -61,6 +61,6 @@ var _ = Describe("An ElementalClusterUpgrade whose manager is killed", func() {
 
 		By("opening a window that is long enough")
 		Expect(patch(ctx, "window", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
-		Eventually(phase, 2*patience, look).WithContext(ctx).WithArguments("window").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole, look).WithContext(ctx).WithArguments("window").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 	})
 })

@@ -33,7 +33,7 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 		Expect(err).NotTo(HaveOccurred())
 
 		By("upgrading all the others")
-		Eventually(phase, patience, look).WithContext(ctx).WithArguments("canary").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole, look).WithContext(ctx).WithArguments("canary").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
 		Expect(status(ctx, "canary")).To(And(HaveField("Message", "6 nodes run "+wanted.URI()), HaveField("NodesDone", HaveValue(BeEquivalentTo(all)))))
 		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
@@ -49,7 +49,7 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 
 		good := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "good", good, canaryOfB)).To(Succeed())
-		Eventually(phase, patience, look).WithContext(ctx).WithArguments("good").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole, look).WithContext(ctx).WithArguments("good").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		Expect(phase(ctx, "bad")).To(Equal(infrav1.ClusterUpgradeSuperseded))
 		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(1), "the bad image was offered to one host only")
 	})
@@ -77,7 +77,7 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 
 		By("beginning again")
 		Expect(apply(ctx, "second", wanted, "")).To(Succeed())
-		Eventually(phase, patience, look).WithContext(ctx).WithArguments("second").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole, look).WithContext(ctx).WithArguments("second").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
 		Expect(begun(ctx, wanted)).To(HaveLen(all), "each node once")
 	})

@@ -28,8 +28,10 @@ import (
 const (
 	// patience is the timeout for what has to happen soon, on a busy machine, and calm is how long something must not happen.
 	patience = 3 * time.Minute
-	calm     = 5 * time.Second
-	look     = 200 * time.Millisecond
+	// whole is the timeout for an upgrade of all nodes.
+	whole = 10 * time.Minute
+	calm  = 5 * time.Second
+	look  = 200 * time.Millisecond
 
 	poolA, poolB = "pool-a", "pool-b"
 	// all nodes of the cluster, and those of its control plane.
