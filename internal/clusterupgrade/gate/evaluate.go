@@ -4,9 +4,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,28 +45,44 @@ type account struct {
 
 // Objects evaluates the gates with an object, on what is so now.
 func (e Evaluator) Objects(ctx context.Context) ([]Verdict, error) {
-	asked := []infrav1.UpgradeGate{}
-	for _, gate := range e.Upgrade.Spec.Gates {
-		if gate.Object != nil {
-			asked = append(asked, gate)
-		}
-	}
-	return e.evaluate(ctx, asked, func(ctx context.Context, as *account, gate infrav1.UpgradeGate) (string, error) {
+	return e.evaluate(ctx, e.gates(isObject), func(ctx context.Context, as *account, gate infrav1.UpgradeGate) (string, error) {
 		return objectDenies(ctx, as, gate)
 	})
 }
 
-// Jobs runs the gates with a Job. A Job runs once for each key, until it completes.
-func (e Evaluator) Jobs(ctx context.Context, key string) ([]Verdict, error) {
-	asked := []infrav1.UpgradeGate{}
-	for _, gate := range e.Upgrade.Spec.Gates {
-		if gate.Job != nil {
-			asked = append(asked, gate)
-		}
+// All evaluates the gates, those with an object first, and runs the Jobs while those are open. A Job runs once for each key, until it completes.
+// Verdicts are in the order of the specification.
+func (e Evaluator) All(ctx context.Context, key string) ([]Verdict, error) {
+	verdicts, err := e.Objects(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return e.evaluate(ctx, asked, func(ctx context.Context, as *account, gate infrav1.UpgradeGate) (string, error) {
+	runs := func(ctx context.Context, as *account, gate infrav1.UpgradeGate) (string, error) {
 		return e.jobDenies(ctx, as, gate, key)
-	})
+	}
+	jobs := []Verdict{}
+	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Closed != "" }) {
+		for _, gate := range e.gates(isJob) {
+			jobs = append(jobs, Verdict{Name: gate.Name, Closed: "its Job is run after the gates with an object are open"})
+		}
+	} else if jobs, err = e.evaluate(ctx, e.gates(isJob), runs); err != nil {
+		return nil, err
+	}
+	verdicts = append(verdicts, jobs...)
+	slices.SortStableFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(e.position(a), e.position(b)) })
+	return verdicts, nil
+}
+
+func isObject(gate infrav1.UpgradeGate) bool { return gate.Object != nil }
+
+func isJob(gate infrav1.UpgradeGate) bool { return gate.Job != nil }
+
+func (e Evaluator) gates(are func(infrav1.UpgradeGate) bool) []infrav1.UpgradeGate {
+	return slices.DeleteFunc(slices.Clone(e.Upgrade.Spec.Gates), func(g infrav1.UpgradeGate) bool { return !are(g) })
+}
+
+func (e Evaluator) position(verdict Verdict) int {
+	return slices.IndexFunc(e.Upgrade.Spec.Gates, func(g infrav1.UpgradeGate) bool { return g.Name == verdict.Name })
 }
 
 // evaluate gates one after the other. An API server that does not answer is not asked again for the others.
@@ -80,20 +98,21 @@ func (e Evaluator) evaluate(
 	}
 	verdicts := []Verdict{}
 	for _, gate := range gates {
-		verdict := Verdict{Name: gate.Name, Closed: closed}
+		said := closed
 		if closed == "" {
-			said, err := denies(ctx, as, gate)
-			if err != nil && !workload.IsFailure(err) {
-				return nil, err
-			}
-			if verdict.Closed = said; err != nil {
-				verdict.Closed = workload.Unreached(e.Upgrade.Spec.ClusterName, err)
-			}
-			if workload.IsUnanswered(err) {
-				closed = verdict.Closed
-			}
+			said, err = denies(ctx, as, gate)
 		}
-		verdicts = append(verdicts, verdict)
+		if err != nil && !workload.IsFailure(err) {
+			return nil, err
+		}
+		if err != nil {
+			said = workload.Unreached(e.Upgrade.Spec.ClusterName, err)
+		}
+		if workload.IsUnanswered(err) {
+			closed = said
+		}
+		err = nil
+		verdicts = append(verdicts, Verdict{Name: gate.Name, Closed: said})
 	}
 	return verdicts, nil
 }
