@@ -18,7 +18,7 @@ import (
 )
 
 // maxEvaluation is how long the evaluation of an expression may take.
-const maxEvaluation = time.Second
+const maxEvaluation = 5 * time.Second
 
 // Expression is a compiled expression over self. It is safe for concurrent use.
 type Expression struct {
