@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ElementalClusterUpgradeSpec defines to which OS the nodes of a Cluster are upgraded, and in which order. Only windows, paused, cancel and onCancel
-// may be changed: another OS, or another order, is another ElementalClusterUpgrade.
+// ElementalClusterUpgradeSpec defines to which OS the nodes of a Cluster are upgraded, and in which order. Only windows, gates, gateServiceAccount, paused,
+// cancel and onCancel may be changed: another OS, or another order, is another ElementalClusterUpgrade.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",message="the Cluster is immutable: create another ElementalClusterUpgrade"
 // +kubebuilder:validation:XValidation:rule="self.osVersion == oldSelf.osVersion",message="the OS is immutable: cancel this ElementalClusterUpgrade, and create another"
 // +kubebuilder:validation:XValidation:rule="has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order)",message="the order is immutable: cancel this ElementalClusterUpgrade, and create another"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="a cancelled upgrade does not go on: create another ElementalClusterUpgrade"
+// +kubebuilder:validation:XValidation:rule="!has(self.gates) || self.gates.size() == 0 || has(self.gateServiceAccount)",message="gates read the workload cluster as a ServiceAccount of it: set gateServiceAccount"
 type ElementalClusterUpgradeSpec struct {
 	// clusterName is the Cluster, in the same namespace.
 	// +kubebuilder:validation:MinLength=1
@@ -40,6 +41,19 @@ type ElementalClusterUpgradeSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Windows []UpgradeWindow `json:"windows,omitempty"`
+
+	// gates are evaluated before each node, before the templates of a stage are changed, and before the upgrade succeeds. It does not go on while one
+	// is closed.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Gates []UpgradeGate `json:"gates,omitempty"`
+
+	// gateServiceAccount is the ServiceAccount of the workload cluster by whose rights gates are evaluated. It must have annotation
+	// "infrastructure.cluster.x-k8s.io/elemental-gates: allowed".
+	// +optional
+	GateServiceAccount *GateServiceAccount `json:"gateServiceAccount,omitempty"`
 
 	// paused stops before the next node. A node that has its slot is finished. Default false.
 	// +optional
@@ -196,6 +210,13 @@ type ElementalClusterUpgradeStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Stages []ClusterUpgradeStage `json:"stages,omitempty"`
+
+	// gates of the upgrade, as they were when they were last evaluated.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Gates []ClusterUpgradeGate `json:"gates,omitempty"`
 
 	// startedAt is when the upgrade was first acted on.
 	// +optional

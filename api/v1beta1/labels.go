@@ -182,6 +182,15 @@ const (
 	// HeldByAnnotation on an ElementalMachineTemplate clone names the ElementalClusterUpgrade that was cancelled before all nodes had begun
 	// that are rolled out to the clone. None of them begins before it is removed, which another ElementalClusterUpgrade for the same OS does.
 	HeldByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-held-by"
+	// GateOfLabel on a Job of a workload cluster is the UID of the ElementalClusterUpgrade whose gate it is.
+	GateOfLabel = "infrastructure.cluster.x-k8s.io/elemental-gate-of"
+	// GateNameLabel on a Job of a workload cluster names the gate.
+	GateNameLabel = "infrastructure.cluster.x-k8s.io/elemental-gate"
+	// GatesAnnotation on a ServiceAccount of a workload cluster, with value GatesAllowed, allows gates of ElementalClusterUpgrades to be evaluated by
+	// its rights. The owner of the workload cluster sets it.
+	GatesAnnotation = "infrastructure.cluster.x-k8s.io/elemental-gates"
+	// GatesAllowed is the value of GatesAnnotation.
+	GatesAllowed = "allowed"
 	// FormerOSAnnotation on an ElementalClusterUpgrade has, as JSON by the name of the template, the osVersionManagement that it has replaced.
 	// It is what a cancellation with Revert puts back, and is preserved by "clusterctl move".
 	FormerOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-former-os"

@@ -165,7 +165,7 @@ func addControllers(
 			Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
 		&clusterupgrade.Reconciler{
-			Client: kube, APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("elementalclusterupgrade"),
+			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Recorder: mgr.GetEventRecorder("elementalclusterupgrade"),
 			Clock: clock.RealClock{}, WatchFilter: o.watchFilter,
 		},
 		&rancherdrain.Reconciler{

@@ -32,6 +32,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,verbs=get;list;watch;patch
@@ -55,6 +56,8 @@ type Reconciler struct {
 	Client client.Client
 	// APIReader reads live: an upgrade that has ended must not start again.
 	APIReader client.Reader
+	// Workload opens workload clusters, for gates.
+	Workload workload.Connector
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock is the time.

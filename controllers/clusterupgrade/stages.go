@@ -176,6 +176,9 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	if outside := o.plan.Outside(o.now); outside != "" {
 		return sequence.Wait(o.untilWindow(), "%s%s", outside, o.inWork()), nil
 	}
+	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
+		return sequence.Wait(gateRetry, "%s%s", closed, o.inWork()), err
+	}
 	for _, template := range templatesOf(stage) {
 		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 			return sequence.Wait(waitFor(why), "%s", why), err
@@ -238,8 +241,11 @@ func (o *observation) inWork() string {
 	return "; being finished: " + strings.Join(names, ", ")
 }
 
-// cleanUp releases what a former upgrade to the same OS holds.
+// cleanUp releases what a former upgrade to the same OS holds, once the gates are open after the last node.
 func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Result, error) {
+	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
+		return sequence.Wait(gateRetry, "%s", closed), err
+	}
 	if err := r.release(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}

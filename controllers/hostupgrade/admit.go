@@ -56,6 +56,9 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
 	}
+	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
+		return sequence.Wait(pollSlots, "%s", closed), err
+	}
 	err = r.writeSlots(ctx, o, append(live.taken, o.slot()))
 	if apierrors.IsConflict(err) { // with another attempt, or with a write of something else, which wakes nobody
 		return sequence.Wait(pollPods, "waiting for an upgrade slot of Cluster %s", o.upgrade.Spec.ClusterName), nil

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade/gate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
@@ -40,6 +41,22 @@ func (r *Reconciler) outOfOrder(ctx context.Context, o *observation, reader clie
 		return "waiting for ElementalClusterUpgrade " + active[0].Name + ": " + why, nil
 	}
 	return "", nil
+}
+
+// closedGate says which gate with an object the cluster's upgrade has that is closed now; empty if none is. What its status says, which is known to be
+// open by now, may be old by as much as it is looked at.
+func (r *Reconciler) closedGate(ctx context.Context, o *observation) (string, error) {
+	active, err := clusterupgrade.Of(ctx, r.APIReader, o.clusterKey())
+	if err != nil || len(active) == 0 || !clusterupgrade.IsFor(&active[0], o.upgrade) {
+		return "", err
+	}
+	verdicts, err := gate.Evaluator{Workload: r.Workload, Upgrade: &active[0], Now: o.now}.Objects(ctx)
+	for _, verdict := range verdicts {
+		if verdict.Closed != "" {
+			return "waiting for ElementalClusterUpgrade " + active[0].Name + ": " + clusterupgrade.SayClosed(verdict.Name, verdict.Closed), nil
+		}
+	}
+	return "", err
 }
 
 // heldOver says which ElementalClusterUpgrade was cancelled before the node had begun; empty if none was. The mark may be younger than what the

@@ -71,14 +71,14 @@ func (r *Reconciler) queueOfUpgrade(ctx context.Context, object client.Object) [
 	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalClusterUpgrade).Spec.ClusterName)
 }
 
-// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may begin: what people ask of it, and its stages. What a
+// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may begin: what people ask of it, its stages and gates. What a
 // manager sees when it starts is not among it, since it looks at all attempts then.
 func orderChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false }, // it holds attempts, and lets none go
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
-			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, upgrade.PhaseNow()}
+			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, upgrade.Status.Gates, upgrade.PhaseNow()}
 		}).UpdateFunc,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -86,13 +87,15 @@ type fakeConnector struct {
 	// cached is what Nodes are read from; nil for the client.
 	cached      client.Reader
 	unreachable bool
+	// config is that of the client; nil without connections of its own.
+	config *rest.Config
 }
 
 func (f *fakeConnector) Connect(context.Context, client.ObjectKey) (*workload.Cluster, error) {
 	if f.unreachable {
 		return nil, workload.ErrUnreachable
 	}
-	cluster := workload.New(f.client, f.client).With(kubevirt.Resident{}, longhorn.Resident{})
+	cluster := workload.New(f.client, f.client).WithConfig(f.config).With(kubevirt.Resident{}, longhorn.Resident{})
 	if f.cached != nil {
 		cluster = cluster.WithCache(f.cached)
 	}

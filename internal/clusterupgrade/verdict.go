@@ -92,7 +92,7 @@ func (p *Plan) Holds(machine string, now time.Time) string {
 	if stage.Limit > 0 && stage.Count(Done, Begun, Ending, Ended) >= stage.Limit {
 		return fmt.Sprintf("stage %s has its nodes", stage.Name)
 	}
-	return ""
+	return p.ClosedGate(now)
 }
 
 // stopped says why no node is begun at all, whatever the time and the stage; empty if that is not so.

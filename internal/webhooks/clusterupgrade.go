@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade/gate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
@@ -51,12 +53,16 @@ func (w *ClusterUpgrade) ValidateCreate(ctx context.Context, upgrade *infrav1.El
 	return nil, nil
 }
 
-// ValidateUpdate rejects windows that never open. What must not change is said by the CRD.
+// ValidateUpdate rejects windows that never open, and gates that never do. What must not change is said by the CRD.
 func (*ClusterUpgrade) ValidateUpdate(_ context.Context, before, after *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
-	if equality.Semantic.DeepEqual(before.Spec.Windows, after.Spec.Windows) {
-		return nil, nil
+	errs := field.ErrorList{}
+	if !equality.Semantic.DeepEqual(before.Spec.Windows, after.Spec.Windows) {
+		errs = append(errs, validateWindows(after.Spec.Windows)...)
 	}
-	return nil, invalid("ElementalClusterUpgrade", after, validateWindows(after.Spec.Windows))
+	if !equality.Semantic.DeepEqual(before.Spec.Gates, after.Spec.Gates) {
+		errs = append(errs, validateGates(after.Spec.Gates)...)
+	}
+	return nil, invalid("ElementalClusterUpgrade", after, errs)
 }
 
 // ValidateDelete accepts everything.
@@ -79,6 +85,27 @@ func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.Erro
 			errs = append(errs, field.Duplicate(spec.Child("order").Index(i), name))
 		}
 		known.Insert(name)
+	}
+	return append(errs, validateGates(upgrade.Spec.Gates)...)
+}
+
+// validateGates checks expressions and selectors. What an expression costs is not known before it is evaluated.
+func validateGates(gates []infrav1.UpgradeGate) field.ErrorList {
+	errs := field.ErrorList{}
+	for i, asked := range gates {
+		if asked.Object == nil {
+			continue
+		}
+		at := field.NewPath("spec", "gates").Index(i)
+		if _, err := gate.Compile(asked.Expression); err != nil {
+			errs = append(errs, field.Invalid(at.Child("expression"), asked.Expression, err.Error()))
+		}
+		if _, err := schema.ParseGroupVersion(asked.Object.APIVersion); err != nil {
+			errs = append(errs, field.Invalid(at.Child("object", "apiVersion"), asked.Object.APIVersion, err.Error()))
+		}
+		if _, err := metav1.LabelSelectorAsSelector(asked.Object.Selector); err != nil {
+			errs = append(errs, field.Invalid(at.Child("object", "selector"), asked.Object.Selector, err.Error()))
+		}
 	}
 	return errs
 }

@@ -32,6 +32,15 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		}
 	}
 
+	// gated has a gate with an object.
+	gated := func(expression string, object infrav1.GateObject) func(*infrav1.ElementalClusterUpgrade) {
+		return func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.GateServiceAccount = &infrav1.GateServiceAccount{Namespace: "gates", Name: "gates"}
+			u.Spec.Gates = []infrav1.UpgradeGate{{Name: "storage", Object: &object, Expression: expression}}
+		}
+	}
+	ceph := infrav1.GateObject{APIVersion: "ceph.rook.io/v1", Kind: "CephCluster", Namespace: "rook-ceph", Name: "rook-ceph"}
+
 	DescribeTable("rejects", func(ctx SpecContext, change func(*infrav1.ElementalClusterUpgrade), expected string) {
 		Expect(server.Client.Create(ctx, newUpgrade("rejected", "rejected", change))).To(MatchError(ContainSubstring(expected)))
 	},
@@ -40,6 +49,25 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a"}}, {Pools: []string{"a"}}}
 		}, `spec.order[1]: Duplicate value: "a"`),
 		Entry("a schedule that is none", window("22:00", ""), "spec.windows[0]: Invalid value: \"22:00\": schedule \"22:00\" is not one of cron"),
+		Entry("an expression that is none", gated("self.status ==", ceph), "spec.gates[0].expression: Invalid value: \"self.status ==\": ERROR: "),
+		Entry("an expression that is no condition", gated("'HEALTH_OK'", ceph), "its result is string: write an expression that is true or false"),
+		Entry("a gate that reads a Secret", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "Secret", Name: "s"}), "Secrets are not read"),
+		Entry("a gate with an apiVersion that is none", gated("true", infrav1.GateObject{APIVersion: "a/b/c", Kind: "K"}), "spec.gates[0].object.apiVersion"),
+		Entry("a gate with a name and a selector", gated("true", infrav1.GateObject{
+			APIVersion: "v1", Kind: "ConfigMap", Name: "c", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+		}), "set either name or selector"),
+		Entry("a gate with a selector that is none", gated("true", infrav1.GateObject{
+			APIVersion: "v1", Kind: "ConfigMap", Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
+		}), "spec.gates[0].object.selector"),
+		Entry("gates without a ServiceAccount", func(u *infrav1.ElementalClusterUpgrade) {
+			gated("true", ceph)(u)
+			u.Spec.GateServiceAccount = nil
+		}, "set gateServiceAccount"),
+		Entry("a gate without anything", func(u *infrav1.ElementalClusterUpgrade) {
+			gated("true", ceph)(u)
+			u.Spec.Gates[0] = infrav1.UpgradeGate{Name: "nothing"}
+		}, "set either object or job"),
+		Entry("an object without an expression", gated("", ceph), "set expression with object, and only with it"),
 		Entry("a zone that is none", window("0 22 * * *", "Berlin"), `timeZone "Berlin" is not in the IANA database`),
 	)
 
@@ -70,6 +98,18 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		Expect(server.Client.Update(ctx, upgrade)).To(MatchError(ContainSubstring("it names a day that no month has")))
 		upgrade.Spec.Windows[0].Schedule = "0 23 * * *"
 		upgrade.Spec.Paused = true
+		Expect(server.Client.Update(ctx, upgrade)).To(Succeed())
+	})
+
+	It("accepts other gates afterwards, and rejects those that never open", func(ctx SpecContext) {
+		upgrade := newUpgrade("gates", "gates", gated("self.status.ceph.health == 'HEALTH_OK'", ceph))
+		Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+		upgrade.Spec.Gates[0].Expression = "object.status"
+		Expect(server.Client.Update(ctx, upgrade)).To(MatchError(ContainSubstring("undeclared reference to 'object'")))
+		upgrade.Spec.Gates = []infrav1.UpgradeGate{{Name: "smoke", Job: &infrav1.GateJob{Image: "registry/smoke"}}}
+		Expect(server.Client.Update(ctx, upgrade)).To(Succeed())
+		Expect(upgrade.Spec.Gates[0].Job).To(And(HaveField("TimeoutSeconds", BeEquivalentTo(600)), HaveField("RetryIntervalSeconds", BeEquivalentTo(60))))
+		upgrade.Spec.Gates, upgrade.Spec.GateServiceAccount = nil, nil
 		Expect(server.Client.Update(ctx, upgrade)).To(Succeed())
 	})
 })

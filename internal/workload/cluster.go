@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,8 +101,8 @@ func (c *Cluster) WithConfig(config *rest.Config) *Cluster {
 	return c
 }
 
-// errNoConfig means that a Cluster was made without a connection of its own.
-var errNoConfig = errors.New("no connection for watches")
+// errNoConfig means that a Cluster was made without one.
+var errNoConfig = errors.New("no connection of its own")
 
 // Live reads and writes the workload cluster without a cache.
 func (c *Cluster) Live() client.Client { return c.live }
@@ -120,6 +122,21 @@ func (c *Cluster) Watcher() (client.WithWatch, error) {
 		return nil, fmt.Errorf("preparing to watch the workload cluster: %w", err)
 	}
 	return watcher, nil
+}
+
+// As returns a client without a cache that acts as a ServiceAccount of the cluster, and a configuration for what a client cannot do.
+func (c *Cluster) As(account client.ObjectKey) (client.Client, *rest.Config, error) {
+	if c.config == nil {
+		return nil, nil, errNoConfig
+	}
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(account.Namespace, account.Name)}
+	config.Timeout = CallTimeout
+	as, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: c.live.RESTMapper()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing to act as ServiceAccount %s of the workload cluster: %w", account, err)
+	}
+	return calls{as}, config, nil
 }
 
 // Node reads a Node live. It returns nil if there is none.

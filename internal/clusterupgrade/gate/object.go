@@ -1,0 +1,117 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+// maxItems is how many objects of a list are evaluated.
+const maxItems = 500
+
+// objectDenies says why an expression is not true of the objects of a gate; empty if it is.
+func objectDenies(ctx context.Context, as client.Reader, gate infrav1.UpgradeGate) (string, error) {
+	expression, err := Compile(gate.Expression)
+	if err != nil {
+		return "its expression is not valid: " + oneLine(err.Error()), nil
+	}
+	self, why, err := read(ctx, as, *gate.Object)
+	if err != nil || why != "" {
+		return why, err
+	}
+	if why := expression.Denies(ctx, self); why != "" {
+		return fmt.Sprintf("%s of %s", why, described(*gate.Object)), nil
+	}
+	return "", nil
+}
+
+// read what self is, or say why that is not known.
+func read(ctx context.Context, as client.Reader, object infrav1.GateObject) (self map[string]any, why string, err error) {
+	group, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil {
+		return nil, fmt.Sprintf("its object.apiVersion %q is not one", object.APIVersion), nil
+	}
+	kind := group.WithKind(object.Kind)
+	if kind.Group == corev1.GroupName && kind.Kind == "Secret" {
+		return nil, "Secrets are not read", nil
+	}
+	if object.Name == "" {
+		self, why, err = readList(ctx, as, object, kind)
+	} else {
+		self, err = readOne(ctx, as, object, kind)
+	}
+	if err != nil {
+		why, err = unread(object, err)
+	}
+	return self, why, err
+}
+
+func readOne(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(kind)
+	if err := as.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: object.Name}, found); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", described(object), err)
+	}
+	return found.Object, nil
+}
+
+func readList(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
+	selector, err := metav1.LabelSelectorAsSelector(object.Selector)
+	if err != nil {
+		return nil, "its object.selector is not valid: " + oneLine(err.Error()), nil
+	}
+	options := []client.ListOption{client.InNamespace(object.Namespace), client.Limit(maxItems)}
+	if object.Selector != nil {
+		options = append(options, client.MatchingLabelsSelector{Selector: selector})
+	}
+	found := &unstructured.UnstructuredList{}
+	found.SetGroupVersionKind(kind)
+	if err := as.List(ctx, found, options...); err != nil {
+		return nil, "", fmt.Errorf("reading %s: %w", described(object), err)
+	}
+	if found.GetContinue() != "" || len(found.Items) > maxItems {
+		return nil, fmt.Sprintf("%s are more than %d: select fewer by object.selector or object.namespace", described(object), maxItems), nil
+	}
+	items := make([]any, 0, len(found.Items))
+	for i := range found.Items {
+		items = append(items, found.Items[i].Object)
+	}
+	return map[string]any{"items": items}, "", nil
+}
+
+// unread says why an object was not read, where the workload cluster has answered.
+func unread(object infrav1.GateObject, err error) (string, error) {
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Sprintf("the workload cluster has no kind %s in %s", object.Kind, object.APIVersion), nil
+	case apierrors.IsNotFound(err):
+		return described(object) + " does not exist", nil
+	case apierrors.IsForbidden(err):
+		return "reading " + described(object) + " is forbidden: " + oneLine(err.Error()), nil
+	}
+	return "", err
+}
+
+// described is an object by its kind, namespace and name.
+func described(object infrav1.GateObject) string {
+	if object.Name != "" {
+		return object.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
+	}
+	if object.Namespace != "" {
+		return "the objects of kind " + object.Kind + " in namespace " + object.Namespace
+	}
+	return "the objects of kind " + object.Kind
+}
