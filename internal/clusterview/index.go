@@ -30,6 +30,8 @@ const (
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
 	// their Node can have, see nodeKey.
 	byNode = "elemental.node"
+	// byQuarantine finds ElementalClusters by the digests of the images in their quarantine.
+	byQuarantine = "elemental.quarantine"
 	// byDomain finds the ElementalHosts that are in a failure domain by their Cluster, see inDomain.
 	byDomain = "elemental.domain"
 )
@@ -60,6 +62,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}
 	if err := indexer.IndexField(ctx, &infrav1.ElementalClusterUpgrade{}, UpgradesByCluster, clusterOfUpgrade); err != nil {
 		return fmt.Errorf("indexing ElementalClusterUpgrades by cluster: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &infrav1.ElementalCluster{}, byQuarantine, quarantineOf); err != nil {
+		return fmt.Errorf("indexing ElementalClusters by quarantine: %w", err)
 	}
 	if err := owner.AddIndexes(ctx, indexer); err != nil {
 		return err
