@@ -85,7 +85,7 @@ func isUpgrade(o *Options, object *unstructured.Unstructured) bool {
 type collector struct {
 	options Options
 	archive *archive
-	// objects that the bundle has, as KIND/NAME, and names of them.
+	// objects that the bundle has, as KIND/NAME, and names of them but for the ElementalClusters of other Clusters.
 	objects, names map[string]bool
 }
 
@@ -123,7 +123,10 @@ func (c *collector) addObjects(ctx context.Context, of part) {
 
 func (c *collector) addObject(object *unstructured.Unstructured) {
 	kind, name := object.GetKind(), object.GetName()
-	c.objects[kind+"/"+name], c.names[name] = true, true
+	c.objects[kind+"/"+name] = true
+	if kind != "ElementalCluster" || isLabelled(&c.options, object) {
+		c.names[name] = true
+	}
 	clean(object)
 	c.addYAML("objects/"+kind+"/"+name+".yaml", object.Object)
 }

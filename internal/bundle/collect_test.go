@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,6 +21,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,6 +98,7 @@ var _ = Describe("Write", func() {
 			`I1 "Reconciling" ElementalHost="` + namespace + `/host" token=` + planted,
 			`I2 "Reconciling" ElementalHost="elsewhere/host"`,
 			`I3 "Reconciling" ElementalHost="` + namespace + `/stranger"`,
+			`I4 "Reconciling" ElementalCluster="` + namespace + `/other"`,
 		}, "\n")), 0o600)).To(Succeed())
 		options := Options{Client: live, Namespace: namespace, Cluster: "edge", LogFile: log}
 		first, second := &bytes.Buffer{}, &bytes.Buffer{}
@@ -112,7 +115,7 @@ var _ = Describe("Write", func() {
 		Expect(names).To(ConsistOf("events.yaml", "logs/manager.log", "objects/Cluster/edge.yaml", "objects/ElementalCluster/edge.yaml",
 			"objects/ElementalCluster/other.yaml", "objects/ElementalHost/host.yaml", "objects/ElementalHostUpgrade/attempt.yaml"))
 		Expect(files["events.yaml"]).To(And(ContainSubstring("name: mine"), Not(ContainSubstring("name: others"))))
-		Expect(files["logs/manager.log"]).To(And(HavePrefix("I1 "), Not(ContainSubstring("I2 ")), Not(ContainSubstring("I3 "))))
+		Expect(files["logs/manager.log"]).To(And(HavePrefix("I1 "), Not(ContainSubstring("I2 ")), Not(ContainSubstring("I3 ")), Not(ContainSubstring("I4 "))))
 		Expect(files["objects/ElementalHostUpgrade/attempt.yaml"]).To(ContainSubstring("ociREMOVEDregistry.example.com/os:v1"))
 	})
 
@@ -122,6 +125,25 @@ var _ = Describe("Write", func() {
 		files := unpack(written.Bytes())
 		Expect(files).To(HaveKey("objects/ElementalCluster/edge.yaml"))
 		Expect(files["errors.txt"]).To(And(ContainSubstring("has none of the name absent"), ContainSubstring("/nowhere/manager.log")))
+	})
+
+	It("names the managers' Pods whose log cannot be read, and says where there are none", func(ctx SpecContext) {
+		pods, err := kubernetes.NewForConfig(server.Config)
+		Expect(err).NotTo(HaveOccurred())
+		options := Options{Client: live, Pods: pods, Namespace: plant(ctx), Cluster: "edge", Since: time.Hour}
+		options.ManagerNamespace = options.Namespace
+		written := &bytes.Buffer{}
+		Expect(Write(ctx, written, options)).To(Succeed())
+		Expect(unpack(written.Bytes())["errors.txt"]).To(ContainSubstring("name its log by --log-file"))
+
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: options.Namespace, Name: "manager-0", Labels: map[string]string{
+			"cluster.x-k8s.io/provider": "infrastructure-elemental", "control-plane": "controller-manager",
+		}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "manager", Image: "manager"}}
+		Expect(live.Create(ctx, pod)).To(Succeed())
+		written.Reset()
+		Expect(Write(ctx, written, options)).To(Succeed())
+		Expect(unpack(written.Bytes())["errors.txt"]).To(HavePrefix("logs/" + options.Namespace + "/manager-0/manager.log: "))
 	})
 
 	It("keeps the end of a long log", func() {
