@@ -139,7 +139,7 @@ var _ = Describe("Write", func() {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: options.Namespace, Name: "manager-0", Labels: map[string]string{
 			"cluster.x-k8s.io/provider": "infrastructure-elemental", "control-plane": "controller-manager",
 		}}}
-		pod.Spec.Containers = []corev1.Container{{Name: "manager", Image: "manager"}}
+		pod.Spec.Containers, pod.Spec.NodeName = []corev1.Container{{Name: "manager", Image: "manager"}}, "gone"
 		Expect(live.Create(ctx, pod)).To(Succeed())
 		written.Reset()
 		Expect(Write(ctx, written, options)).To(Succeed())
